@@ -1,0 +1,167 @@
+#include "apps/bench/bench_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace engram {
+namespace {
+
+constexpr double kGiga = 1e9, kMebi = 1 << 20;
+
+struct KernelRow {
+  std::string name;
+  std::int64_t calls;          // per step
+  double seconds;              // per step
+  double flops_per_second;     // 0: no formula
+};
+
+/// Per step, longest first; what the kernels do not account for comes last.
+std::vector<KernelRow> kernel_rows(const BenchResult& result) {
+  const auto steps = static_cast<std::int64_t>(result.seconds.size());
+  std::vector<KernelRow> rows;
+  double all = 0;
+  for (const double seconds : result.seconds) all += seconds;
+  for (const auto& [name, total] : result.kernels.totals()) {
+    const double seconds = total.seconds / static_cast<double>(steps);
+    rows.push_back({name, total.calls / steps, seconds, result.kernel_flops(name) / seconds});
+  }
+  std::ranges::sort(rows, std::ranges::greater{}, &KernelRow::seconds);
+  rows.push_back({"(outside kernels)", 0, (all - result.kernels.seconds()) / static_cast<double>(steps), 0});
+  return rows;
+}
+
+double mean_seconds(const BenchResult& result) {
+  double sum = 0;
+  for (const double seconds : result.seconds) sum += seconds;
+  return sum / static_cast<double>(result.seconds.size());
+}
+
+std::string spans_text(const BenchCase& bench) {
+  if (bench.spans.empty()) return fmt::format("all at {}", bench.config.model.max_span);
+  std::string text;
+  for (const std::int64_t span : bench.spans) text += fmt::format("{}{}", text.empty() ? "" : ",", span);
+  return text;
+}
+
+}  // namespace
+
+std::string limits_text(const MachineLimits& limits) {
+  std::string text = "This machine, through the library's kernels\n";
+  for (const MachineLimits::Product& product : limits.products)
+    text += fmt::format("  f32 product {}x{}x{}: {:.1f} GFLOP/s\n", product.rows, product.columns, product.inner,
+                        product.flops_per_second / kGiga);
+  return text + fmt::format("  copy {:.1f} GB/s, softmax {:.2f} G exponentials/s\n", limits.bytes_per_second / kGiga,
+                            limits.exponentials_per_second / kGiga);
+}
+
+nlohmann::json limits_json(const MachineLimits& limits) {
+  nlohmann::json products = nlohmann::json::array();
+  for (const MachineLimits::Product& product : limits.products)
+    products.push_back({{"rows", product.rows},
+                        {"columns", product.columns},
+                        {"inner", product.inner},
+                        {"flops_per_second", product.flops_per_second}});
+  return {{"products", products},
+          {"product_flops_per_second", limits.flops_per_second},
+          {"copy_bytes_per_second", limits.bytes_per_second},
+          {"exponentials_per_second", limits.exponentials_per_second}};
+}
+
+std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+  const AllAttentionOptions& model = bench.config.model;
+  const double median = result.median_seconds();
+  std::string text = fmt::format(
+      "\n{}: L={} d={} H={} N={} F={} S={} B={} M={}, spans {} (mean {:.1f} positions), {} parameters\n", bench.name,
+      model.layers, model.width, model.heads, model.slots, model.inner, model.max_span, bench.config.training.batch,
+      bench.config.training.block, spans_text(bench), result.mean_window, result.parameters);
+  text += fmt::format("  {:.1f} ms a step, median of {} ({:.1f} to {:.1f}); {:.0f} tokens/s\n", median * 1e3,
+                      result.seconds.size(), result.seconds.front() * 1e3, result.seconds.back() * 1e3,
+                      result.tokens_per_second());
+  text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate\n",
+                      result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second);
+  text += fmt::format("  {:.2f} times the floor of {:.1f} ms that this machine's limits set\n",
+                      median / result.least_seconds, result.least_seconds * 1e3);
+  text += fmt::format("  memory: {:.1f} MiB parameters with gradients and state, {:.1f} MiB step, {:.1f} MiB process\n",
+                      static_cast<double>(result.parameter_bytes) / kMebi,
+                      static_cast<double>(result.arena_bytes) / kMebi,
+                      static_cast<double>(result.resident_bytes) / kMebi);
+  text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9}\n", "kernel", "calls", "ms/step", "share", "GFLOP/s");
+  const double mean = mean_seconds(result);
+  for (const KernelRow& row : kernel_rows(result)) {
+    text += fmt::format("  {:<24} {:>7} {:>10.2f} {:>6.1f}%", row.name, row.calls, row.seconds * 1e3,
+                        100 * row.seconds / mean);
+    text += row.flops_per_second > 0 ? fmt::format(" {:>9.1f}\n", row.flops_per_second / kGiga) : "\n";
+  }
+  return text;
+}
+
+nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+  const double mean = mean_seconds(result);
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const KernelRow& row : kernel_rows(result)) {
+    kernels.push_back({{"kernel", row.name},
+                       {"calls_per_step", row.calls},
+                       {"milliseconds_per_step", row.seconds * 1e3},
+                       {"share", row.seconds / mean}});
+    if (row.flops_per_second > 0) kernels.back()["flops_per_second"] = row.flops_per_second;
+  }
+  return {{"name", bench.name},
+          {"spans", bench.spans},
+          {"mean_span_positions", result.mean_window},
+          {"parameters", result.parameters},
+          {"tokens_per_step", result.tokens},
+          {"steps", result.seconds.size()},
+          {"milliseconds_median", result.median_seconds() * 1e3},
+          {"milliseconds_fastest", result.seconds.front() * 1e3},
+          {"milliseconds_slowest", result.seconds.back() * 1e3},
+          {"milliseconds_floor", result.least_seconds * 1e3},
+          {"tokens_per_second", result.tokens_per_second()},
+          {"flops_per_token", result.flops.total()},
+          {"flops_per_second", result.flops_per_second()},
+          {"share_of_product_rate", result.flops_per_second() / limits.flops_per_second},
+          {"parameter_bytes", result.parameter_bytes},
+          {"step_bytes", result.arena_bytes},
+          {"process_bytes", result.resident_bytes},
+          {"kernels", kernels}};
+}
+
+SpanComparison compare_spans(const SpanRuns& runs) {
+  const auto seconds = [](const BenchResult& a, const BenchResult& b) {
+    return a.attention_seconds() / b.attention_seconds();
+  };
+  const auto flops = [](const BenchResult& a, const BenchResult& b) {
+    return a.flops.attention() / b.flops.attention();
+  };
+  return {seconds(runs.full_context, runs.ragged_context),
+          flops(runs.full_context, runs.ragged_context),
+          seconds(runs.full, runs.ragged),
+          flops(runs.full, runs.ragged),
+          runs.full.median_seconds() / runs.ragged.median_seconds(),
+          runs.full.flops.total() / runs.ragged.flops.total()};
+}
+
+std::string comparison_text(const SpanComparison& comparison) {
+  const auto line = [](std::string_view what, double measured, double formula) {
+    return fmt::format("  {:<56} {:>8.2f} {:>10.2f}\n", what, measured, formula);
+  };
+  return fmt::format("\n{:<58} {:>8} {:>10}\n", "Every head at the longest span against the ragged spans", "times",
+                     "by FLOPs") +
+         line("attention to the context, projecting the past included", comparison.context_measured,
+              comparison.context_formula) +
+         line("the same kernels with persistent slots", comparison.attention_measured, comparison.attention_formula) +
+         line("whole step", comparison.step_measured, comparison.step_formula);
+}
+
+nlohmann::json comparison_json(const SpanComparison& comparison) {
+  const auto ratio = [](double measured, double formula) {
+    return nlohmann::json{{"measured", measured}, {"formula", formula}};
+  };
+  return {{"context", ratio(comparison.context_measured, comparison.context_formula)},
+          {"attention", ratio(comparison.attention_measured, comparison.attention_formula)},
+          {"step", ratio(comparison.step_measured, comparison.step_formula)}};
+}
+
+}  // namespace engram

@@ -1,0 +1,41 @@
+#pragma once
+/// Where the time of a step goes: every kernel's calls and the time spent in them.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/step.hpp"
+
+namespace engram {
+
+class KernelTimes final : public KernelObserver {
+ public:
+  struct Total {
+    std::int64_t calls = 0;
+    double seconds = 0;  ///< without the kernels that it called itself
+  };
+
+  void before(const char* kernel) override;
+  void after(const char* kernel) override;
+
+  const std::map<std::string, Total, std::less<>>& totals() const { return totals_; }
+  /// Of one kernel; 0 when it never ran.
+  double seconds(std::string_view kernel) const;
+  /// Of all kernels together.
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Running {
+    Clock::time_point start;
+    double inner_seconds = 0;
+  };
+  std::vector<Running> running_;
+  std::map<std::string, Total, std::less<>> totals_;
+};
+
+}  // namespace engram

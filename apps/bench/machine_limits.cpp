@@ -1,0 +1,67 @@
+#include "apps/bench/machine_limits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+
+#include "core/allocator.hpp"
+#include "core/kernels/copy.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/matmul.hpp"
+#include "core/kernels/softmax.hpp"
+#include "core/step.hpp"
+
+namespace engram {
+namespace {
+
+double median_seconds(Backend& backend, int runs, const std::function<void()>& action) {
+  std::vector<double> seconds;
+  action();  // first use: threads start, memory is mapped, the product's code is made
+  for (int run = 0; run < runs; ++run) {
+    backend.synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    backend.synchronize();
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+MachineLimits measure_limits(Backend& backend) {
+  HeapAllocator heap(backend);
+  Step step(backend, heap);
+  step.begin({});
+  MachineLimits limits;
+  for (const auto& [rows, columns, inner] : {std::array<std::int64_t, 3>{4096, 4096, 4096}, {4096, 512, 512}}) {
+    Tensor a = step.empty({rows, inner}, DType::f32), b = step.empty({inner, columns}, DType::f32);
+    Tensor c = step.empty({rows, columns}, DType::f32);
+    kernels::fill(step, a, 0.5);
+    kernels::fill(step, b, 0.25);
+    using kernels::Transpose;
+    const double seconds = median_seconds(backend, inner > 1024 ? 5 : 25, [&] {
+      kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1, 1.0,
+                      Write::set);
+    });
+    const double flops = 2.0 * static_cast<double>(rows * columns * inner);
+    limits.products.push_back({rows, columns, inner, flops / seconds});
+    limits.flops_per_second = std::max(limits.flops_per_second, flops / seconds);
+  }
+  {
+    Tensor from = step.empty({1 << 26}, DType::f32), to = step.empty({1 << 26}, DType::f32);
+    kernels::fill(step, from, 1.0);
+    const double seconds =
+        median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, to, Write::set); });
+    limits.bytes_per_second = 2.0 * static_cast<double>(from.bytes()) / seconds;
+  }
+  Tensor x = step.empty({256, 1024}, DType::f32), y = step.empty({256, 1024}, DType::f32);
+  kernels::fill(step, x, 0.5);
+  const double seconds = median_seconds(backend, 51, [&] { kernels::softmax_forward(step, x, y); });
+  limits.exponentials_per_second = static_cast<double>(x.count()) / seconds;
+  return limits;
+}
+
+}  // namespace engram

@@ -1,0 +1,26 @@
+#pragma once
+/// What this machine can do, measured through the library's own kernels: the limits that a step is compared with.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace engram {
+
+struct MachineLimits {
+  struct Product {
+    std::int64_t rows, columns, inner;
+    double flops_per_second;  ///< median of several calls
+  };
+  std::vector<Product> products;     ///< f32, of different shapes
+  double flops_per_second = 0;       ///< of the fastest product
+  double bytes_per_second = 0;       ///< of a copy larger than the caches: read and written bytes together
+  double exponentials_per_second = 0;  ///< of softmax over rows that the caches hold
+};
+
+/// Takes a few seconds and half a gigabyte, which is given back.
+MachineLimits measure_limits(Backend& backend);
+
+}  // namespace engram

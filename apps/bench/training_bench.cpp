@@ -1,0 +1,199 @@
+#include "apps/bench/training_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "apps/bench/resident_memory.hpp"
+#include "autograd/functions/cross_entropy.hpp"
+#include "autograd/tape.hpp"
+#include "core/arena.hpp"
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/philox.hpp"
+#include "nn/models/all_attention.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+constexpr std::int64_t kWarmUpSteps = 2;
+
+/// The zeta with which a head sees so many positions.
+double zeta_of(std::int64_t positions, const AllAttentionOptions& model) {
+  if (positions == model.max_span) return 1;
+  if (positions < model.ramp || positions > model.max_span)
+    throw UsageError(text("bench: a span must be from ramp = ", model.ramp, " to max_span = ", model.max_span,
+                          " positions, got ", positions));
+  return static_cast<double>(positions - model.ramp) / static_cast<double>(model.max_span);
+}
+
+/// Everything that a training step needs, with random tokens in the place of data.
+class Rehearsal {
+ public:
+  Rehearsal(const BenchCase& bench, Backend& backend)
+      : config_(bench.config),
+        backend_(backend),
+        heap_(backend),
+        arena_(heap_),
+        step_(backend, arena_, config_.training.seed),
+        model_(config_.model) {
+    collect(model_, store_);
+    store_.place(backend, DType::f32, config_.training.seed);
+    step_.begin({});
+    optimizer_ = make_optimizer(config_.optimizer, store_, step_);
+    set_spans(bench.spans);
+    const std::int64_t streams = config_.training.batch / config_.training.split;
+    for (std::int64_t piece = 0; piece < config_.training.split; ++piece)
+      pasts_.push_back(model_.hidden_past(backend, heap_, streams, DType::f32));
+    tokens_ = Tensor({streams, config_.training.block}, DType::i32, backend.device(), heap_);
+    targets_ = Tensor({streams * config_.training.block}, DType::i32, backend.device(), heap_);
+    weights_ = Tensor({targets_.count()}, DType::f32, backend.device(), heap_);
+    kernels::fill(step_, weights_, 1.0 / static_cast<double>(targets_.count() * config_.training.split));
+    draw(tokens_, 0);
+    draw(targets_, 1);
+  }
+
+  void fill_caches() {
+    for (std::int64_t seen = 0; seen < config_.model.max_span; seen += config_.training.block) {
+      for (ModelPast& past : pasts_) {
+        step_.begin({});
+        Tape tape(step_, Tape::Mode::inference);
+        model_.forward(tape, tokens_, past);
+      }
+      arena_.end_step();
+    }
+  }
+
+  void train(KernelObserver* observer) {
+    step_.observe(observer);
+    store_.zero_gradients(step_);
+    const double share = 1.0 / static_cast<double>(config_.training.split);
+    for (std::size_t piece = 0; piece < pasts_.size(); ++piece) {
+      step_.begin({.step = steps_, .piece = static_cast<std::uint32_t>(piece), .learning_rate = 0});
+      Tape tape(step_);
+      CrossEntropy result = cross_entropy(model_.forward(tape, tokens_, pasts_[piece]), targets_, weights_);
+      const Variable penalty = model_.span_penalty(tape, config_.training.span_loss, share);
+      if (penalty)
+        tape.backward({result.loss, penalty});
+      else
+        tape.backward({result.loss});
+    }
+    optimizer_->update(step_);
+    model_.refresh_spans(backend_);
+    backend_.synchronize();
+    arena_.end_step();
+    step_.observe(nullptr);
+    ++steps_;
+  }
+
+  double mean_window() const {
+    double sum = 0;
+    for (std::int64_t layer = 0; layer < config_.model.layers; ++layer)
+      for (const std::int64_t reach : model_.span(layer).reach()) sum += static_cast<double>(reach);
+    return sum / static_cast<double>(config_.model.layers * config_.model.heads);
+  }
+  std::int64_t parameters() const { return store_.count(); }
+  std::size_t arena_bytes() const { return arena_.peak_bytes(); }
+  std::size_t parameter_bytes() const {
+    std::size_t bytes = 0;
+    for (const ParameterGroup& group : store_.groups())
+      bytes += group.values.bytes() *
+               static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
+    return bytes;
+  }
+
+ private:
+  void set_spans(const std::vector<std::int64_t>& spans) {
+    const AllAttentionOptions& options = config_.model;
+    const auto heads = static_cast<std::size_t>(options.heads);
+    if (!options.adaptive_span) {
+      if (!spans.empty()) throw UsageError("bench: spans can be set only where model.adaptive_span is true");
+      return;
+    }
+    if (spans.size() > 1 && spans.size() != heads)
+      throw UsageError(text("bench: spans must be one number or one per head (", heads, "), got ", spans.size()));
+    std::vector<float> zeta(heads);
+    for (std::size_t head = 0; head < heads; ++head) {
+      const std::int64_t positions = spans.empty() ? options.max_span : spans[spans.size() == 1 ? 0 : head];
+      zeta[head] = static_cast<float>(zeta_of(positions, options));
+    }
+    for (std::int64_t layer = 0; layer < options.layers; ++layer) {
+      const Parameter* span = store_.find(text("layers.", layer, ".attention.span"));
+      backend_.copy(span->value().raw(), zeta.data(), span->value().bytes(), CopyKind::host_to_device);
+    }
+    model_.refresh_spans(backend_);
+  }
+
+  void draw(const Tensor& ids, std::uint32_t which) {
+    std::vector<std::int32_t> host(static_cast<std::size_t>(ids.count()));
+    for (std::size_t i = 0; i < host.size(); ++i)
+      host[i] = static_cast<std::int32_t>(philox({{static_cast<std::uint32_t>(i), which, 0, 0}}, 1, 0).word[0] %
+                                          static_cast<std::uint64_t>(config_.model.vocabulary));
+    backend_.copy(ids.raw(), host.data(), ids.bytes(), CopyKind::host_to_device);
+  }
+
+  RunConfig config_;
+  Backend& backend_;
+  HeapAllocator heap_;
+  Arena arena_;
+  Step step_;
+  AllAttentionModel model_;
+  ParameterStore store_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<ModelPast> pasts_;
+  Tensor tokens_, targets_, weights_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+double BenchResult::attention_seconds() const {
+  double sum = 0;
+  for (const auto& [name, total] : kernels.totals())
+    if (name.starts_with("attention_") || name.starts_with("project_past_")) sum += total.seconds;
+  return sum / static_cast<double>(seconds.size());
+}
+
+double BenchResult::kernel_flops(std::string_view kernel) const {
+  const double per_token = kernel == "matmul"                  ? flops.products
+                           : kernel == "attention_forward"     ? flops.attention_forward
+                           : kernel == "attention_backward"    ? flops.attention_backward
+                           : kernel == "project_past_forward"  ? flops.past_forward
+                           : kernel == "project_past_backward" ? flops.past_backward
+                                                               : 0;
+  return per_token * static_cast<double>(tokens);
+}
+
+BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Backend& backend, std::int64_t steps) {
+  if (bench.config.model.vocabulary < 1)
+    throw UsageError(text("bench: '", bench.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
+  reset_peak_resident_bytes();
+  Rehearsal rehearsal(bench, backend);
+  rehearsal.fill_caches();
+  for (std::int64_t step = 0; step < kWarmUpSteps; ++step) rehearsal.train(nullptr);
+  BenchResult result;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const auto start = std::chrono::steady_clock::now();
+    rehearsal.train(&result.kernels);
+    result.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::ranges::sort(result.seconds);
+
+  const RunConfig& config = bench.config;
+  const CostSetting setting{rehearsal.mean_window(), config.training.block, config.training.batch};
+  result.mean_window = setting.window;
+  result.tokens = config.training.batch * config.training.block;
+  result.flops = training_flops(config.model, setting);
+  result.parameters = rehearsal.parameters();
+  result.parameter_bytes = rehearsal.parameter_bytes();
+  result.arena_bytes = rehearsal.arena_bytes();
+  result.resident_bytes = peak_resident_bytes();
+  const auto tokens = static_cast<double>(result.tokens);
+  result.least_seconds = std::max(
+      {result.flops.total() * tokens / limits.flops_per_second,
+       training_exponentials(config.model, setting.window) * tokens / limits.exponentials_per_second,
+       training_bytes(config.model, setting, config.optimizer.kind, result.parameters) / limits.bytes_per_second});
+  return result;
+}
+
+}  // namespace engram

@@ -1,0 +1,50 @@
+#pragma once
+/// Whole training steps of a config's model on random tokens, timed. The arithmetic is that of training with the spans
+/// given; the learning rate is 0, so that spans and cost stay what they are.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/bench/kernel_times.hpp"
+#include "apps/bench/machine_limits.hpp"
+#include "apps/config/run_config.hpp"
+#include "apps/cost/model_cost.hpp"
+#include "core/backend.hpp"
+
+namespace engram {
+
+struct BenchCase {
+  std::string name;
+  RunConfig config;
+  /// How many positions each head sees, 1 (for all heads) or H numbers, in every layer; empty: the longest span.
+  std::vector<std::int64_t> spans;
+};
+
+struct BenchResult {
+  double mean_window = 0;        ///< positions, over all layers and heads
+  std::int64_t tokens = 0;       ///< of a step
+  std::vector<double> seconds;   ///< of every timed step, ascending
+  TrainingFlops flops;           ///< per token
+  double least_seconds = 0;      ///< of a step, by the machine's limits
+  std::int64_t parameters = 0;
+  std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
+  std::size_t arena_bytes = 0;      ///< most that a step had in use at once
+  std::size_t resident_bytes = 0;   ///< most that the process had, 0 when the system does not say
+  KernelTimes kernels;              ///< of all timed steps together
+
+  double median_seconds() const { return seconds[seconds.size() / 2]; }
+  double tokens_per_second() const { return static_cast<double>(tokens) / median_seconds(); }
+  double flops_per_second() const { return flops.total() * tokens_per_second(); }
+  /// Per step: kernels of attention and of projecting the past.
+  double attention_seconds() const;
+  /// Formula FLOPs of a kernel in a step; 0 when there is no formula.
+  double kernel_flops(std::string_view kernel) const;
+};
+
+/// Fills the caches, runs two steps of warm-up, then times `steps` steps. Throws UsageError for spans that the model
+/// cannot have.
+BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Backend& backend, std::int64_t steps);
+
+}  // namespace engram

@@ -1,0 +1,124 @@
+#include "apps/commands/bench.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/bench/bench_report.hpp"
+#include "apps/bench/machine_limits.hpp"
+#include "apps/bench/training_bench.hpp"
+#include "apps/commands/output.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> configs;
+  std::vector<std::string> overrides;
+  std::string filter;
+  std::int64_t steps = 10;
+  std::int64_t vocabulary = 0;
+  std::vector<std::int64_t> spans;  ///< positions
+  std::string device = "cpu";
+  bool compare_spans = false;
+  bool json = false;
+};
+
+/// One long head and short others, the shape that spans take when they are learned.
+std::vector<std::int64_t> ragged_spans(const AllAttentionOptions& model) {
+  std::vector<std::int64_t> spans(static_cast<std::size_t>(model.heads), model.ramp);
+  spans.front() = model.max_span;
+  return spans;
+}
+
+std::vector<BenchCase> cases_of(const Arguments& arguments) {
+  std::vector<std::string> files = arguments.configs;
+  const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
+  if (files.empty() && arguments.compare_spans) files = {(folder / "bench-b.toml").string()};
+  if (files.empty())
+    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"}) files.push_back((folder / name).string());
+  std::vector<BenchCase> cases;
+  for (const std::string& file : files) {
+    BenchCase one{std::filesystem::path(file).stem().string(), {}, arguments.spans};
+    if (one.name.find(arguments.filter) == std::string::npos) continue;
+    one.config = load_run_config(file, arguments.overrides);
+    if (arguments.vocabulary != 0) one.config.model.vocabulary = arguments.vocabulary;
+    if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model);
+    cases.push_back(std::move(one));
+  }
+  if (cases.empty()) throw UsageError(text("bench: no config has '", arguments.filter, "' in its name"));
+  return cases;
+}
+
+/// The model without its persistent slots: what remains of attention is what depends on spans.
+BenchCase context_only(BenchCase bench) {
+  if (bench.config.model.memory_mode == MemoryMode::all) bench.config.model.memory_mode = MemoryMode::none;
+  bench.config.model.slots = 0;
+  bench.name += " without slots";
+  return bench;
+}
+
+void run(const Arguments& arguments) {
+  const std::vector<BenchCase> cases = cases_of(arguments);
+  const std::unique_ptr<Backend> backend = open_backend(parse_device(arguments.device));
+  const MachineLimits limits = measure_limits(*backend);
+  nlohmann::json object{{"machine", limits_json(limits)}, {"device", text(backend->device())}};
+  if (!arguments.json) print(limits_text(limits));
+
+  const auto measure = [&](const BenchCase& bench) {
+    if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
+    BenchResult result = bench_training(bench, limits, *backend, arguments.steps);
+    object["configs"].push_back(result_json(bench, result, limits));
+    if (!arguments.json) print(result_text(bench, result, limits));
+    return result;
+  };
+  for (const BenchCase& bench : cases) {
+    if (!arguments.compare_spans) {
+      measure(bench);
+      continue;
+    }
+    BenchCase full = bench, ragged = bench;
+    full.name += " with full spans";
+    full.spans = {bench.config.model.max_span};
+    ragged.name += " with ragged spans";
+    if (ragged.spans.empty()) ragged.spans = ragged_spans(bench.config.model);
+    const BenchResult full_result = measure(full), ragged_result = measure(ragged);
+    const BenchResult full_context = measure(context_only(full)), ragged_context = measure(context_only(ragged));
+    const SpanComparison comparison = compare_spans({full_result, ragged_result, full_context, ragged_context});
+    object["comparisons"][bench.name] = comparison_json(comparison);
+    if (!arguments.json) print(comparison_text(comparison));
+  }
+  if (arguments.json) print_json(object);
+}
+
+}  // namespace
+
+CLI::App* add_bench_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("bench", "time training steps against this machine's limits");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--config", arguments->configs, "TOML files [bench-a, bench-b and bench-c of apps/configs]");
+  command->add_option("--set", arguments->overrides, "override a key of the configs: section.key=value");
+  command->add_option("--filter", arguments->filter, "only configs with this text in their names");
+  command->add_option("--steps", arguments->steps, "timed steps of each config")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--spans", arguments->spans,
+                   "positions that the heads see, one number or one per head: 2048,32,32,32 [the longest]")
+      ->delimiter(',');
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
+  command->add_flag("--compare-spans", arguments->compare_spans,
+                    "every head at the longest span against spans that differ [of bench-b]");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,108 @@
+#include "apps/commands/count.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/config/run_config.hpp"
+#include "apps/cost/model_cost.hpp"
+#include "apps/cost/parameter_groups.hpp"
+#include "core/error.hpp"
+#include "nn/models/all_attention.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::int64_t vocabulary = 0;
+  bool json = false;
+};
+
+struct CostAtSpan {
+  std::int64_t window;
+  double evaluation;  // FLOPs per token
+  double training;
+};
+
+/// The shortest span, the usual mean of a trained model, and the longest; a fixed span has only the last.
+std::vector<CostAtSpan> costs_of(const RunConfig& config) {
+  std::vector<std::int64_t> windows;
+  if (config.model.adaptive_span)
+    for (const std::int64_t window : {config.model.ramp, std::int64_t{256}})
+      if (window < config.model.max_span) windows.push_back(window);
+  windows.push_back(config.model.max_span);
+  std::ranges::sort(windows);
+  windows.erase(std::ranges::unique(windows).begin(), windows.end());
+  std::vector<CostAtSpan> costs;
+  for (const std::int64_t window : windows) {
+    const CostSetting setting{static_cast<double>(window), config.training.block, config.training.batch};
+    costs.push_back({window, evaluation_flops(config.model, setting.window),
+                     training_flops(config.model, setting).total()});
+  }
+  return costs;
+}
+
+void run(const Arguments& arguments) {
+  RunConfig config = load_run_config(arguments.config, arguments.overrides);
+  if (arguments.vocabulary != 0) config.model.vocabulary = arguments.vocabulary;
+  if (config.model.vocabulary == 0)
+    throw UsageError(text("count: '", arguments.config,
+                          "' takes its vocabulary from the data\n  say how many symbols there are with --vocab N"));
+  AllAttentionModel model(config.model);
+  const ParameterCount count = count_parameters(model);
+  const std::vector<CostAtSpan> costs = costs_of(config);
+  const int values = values_per_parameter(config.optimizer.kind);
+  const std::int64_t bytes = count.total * values * 4;
+
+  if (arguments.json) {
+    nlohmann::json object{{"config", arguments.config},
+                          {"vocabulary", config.model.vocabulary},
+                          {"tensors", count.tensors},
+                          {"parameters", count.total},
+                          {"training_state_bytes", bytes}};
+    for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
+      object["groups"][std::string(kParameterRoles[role])] = count.by_role[role];
+    for (const CostAtSpan& cost : costs)
+      object["flops_per_token"].push_back({{"mean_span_positions", cost.window},
+                                           {"evaluation", cost.evaluation},
+                                           {"training", cost.training}});
+    print_json(object);
+    return;
+  }
+  std::string lines = fmt::format("{} (vocabulary of {})\n\n", arguments.config, config.model.vocabulary);
+  lines += fmt::format("{:<14} {:>14}\n", "group", "parameters");
+  for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
+    lines += fmt::format("{:<14} {:>14}\n", kParameterRoles[role], count.by_role[role]);
+  lines += fmt::format("{:<14} {:>14}  in {} tensors\n\n", "total", count.total, count.tensors);
+  lines += fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter\n\n",
+                       bytes, 4 * values);
+  lines += fmt::format("{:<28} {:>14} {:>14}\n", "mean span, positions", "evaluation", "training");
+  for (const CostAtSpan& cost : costs)
+    lines += fmt::format("{:<28} {:>14.2f} {:>14.2f}  MFLOP a token\n", cost.window, cost.evaluation / 1e6,
+                         cost.training / 1e6);
+  print(lines);
+}
+
+}  // namespace
+
+CLI::App* add_count_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("count", "count a model's parameters, memory and arithmetic");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--config", arguments->config, "TOML file of the run")->required();
+  command->add_option("--set", arguments->overrides, "override a key of the config: section.key=value");
+  command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,22 @@
+#include "apps/commands/output.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace engram {
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  const int error = errno;
+  throw FileError(engram::text("standard output: could not be written: ", std::strerror(error)));
+}
+
+void print_json(const nlohmann::json& object) {
+  print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace engram

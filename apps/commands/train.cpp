@@ -1,0 +1,60 @@
+#include "apps/commands/train.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "apps/config/config_keys.hpp"
+#include "apps/training/signals.hpp"
+#include "apps/training/training_run.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  TrainingRunOptions run;
+  std::string config, data, out;
+  std::string device = "cpu";
+  std::string dtype;
+  std::int64_t steps = -1;
+  std::int64_t seed = -1;
+};
+
+void run(const CLI::App& command, const Arguments& arguments) {
+  TrainingRunOptions options = arguments.run;
+  options.config = arguments.config;
+  options.data = arguments.data;
+  options.out = arguments.out;
+  options.device = parse_device(arguments.device);
+  if (!arguments.dtype.empty()) options.dtype = parse_dtype(arguments.dtype);
+  if (command.count("--steps") > 0) options.overrides.push_back("schedule.steps=" + std::to_string(arguments.steps));
+  if (command.count("--seed") > 0) options.overrides.push_back("training.seed=" + std::to_string(arguments.seed));
+  const StopSignals signals;
+  run_training(options, [&signals] { return signals.received(); });
+}
+
+}  // namespace
+
+CLI::App* add_train_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("train", "train a model on prepared data");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
+  command->add_option("--set", arguments->run.overrides, "override a key of the config: section.key=value")
+      ;
+  command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
+  command->add_option("--out", arguments->out, "folder of the run: config, metrics, checkpoints")->required();
+  command->add_option("--steps", arguments->steps, "override schedule.steps");
+  command->add_option("--seed", arguments->seed, "override training.seed");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "f32 or f64 [f32; with --resume that of the run]");
+  command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
+  command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");
+  command->add_flag("--trace-nan", arguments->run.trace_nan, "stop at the first number that is not finite (slow)");
+  command->footer([] { return config_help(); });
+  command->callback([command, arguments] { run(*command, *arguments); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,47 @@
+#pragma once
+/// The one table of configuration keys: reading, writing, help, suggestions and the comparison of two configurations
+/// come from it.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "apps/config/run_config.hpp"
+
+namespace engram {
+
+struct ConfigKey {
+  /// What a run that is continued may do with the key.
+  enum class OnResume : unsigned char {
+    keep,   ///< another value would be another model or optimiser: refused
+    change  ///< allowed, and said
+  };
+
+  std::string_view section;  ///< "model"
+  std::string_view name;     ///< "width"
+  std::string_view meaning;  ///< with the unit
+  OnResume on_resume = OnResume::change;
+  std::string rule;  ///< what a value must be: "an integer"
+  /// Sets the member; false when the text is no such value.
+  std::function<bool(RunConfig&, std::string_view written)> read;
+  /// The member as TOML.
+  std::function<std::string(const RunConfig&)> write;
+
+  std::string full_name() const { return std::string(section) + "." + std::string(name); }
+};
+
+/// In the order in which they are written.
+std::span<const ConfigKey> config_keys();
+/// nullptr when there is none.
+const ConfigKey* find_config_key(std::string_view section, std::string_view name);
+/// The key whose name is the nearest by edit distance, those of `section` preferred.
+const ConfigKey& nearest_config_key(std::string_view section, std::string_view name);
+
+/// All keys with default, rule and meaning: for `engram train --help`.
+std::string config_help();
+
+/// The number of insertions, deletions and replacements of single characters that turn one text into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to);
+
+}  // namespace engram

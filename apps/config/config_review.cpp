@@ -1,0 +1,35 @@
+#include "apps/config/config_review.hpp"
+
+#include "apps/config/config_keys.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+
+std::vector<std::string> config_warnings(const RunConfig& config) {
+  std::vector<std::string> warnings;
+  if (config.model.adaptive_span && config.model.max_span < config.model.ramp)
+    warnings.push_back(text("model.max_span ", config.model.max_span, " is below model.ramp ", config.model.ramp,
+                            ": the window ends before the soft edge does, and nothing is ever trimmed"));
+  if (config.model.memory_mode == MemoryMode::none)
+    warnings.push_back(
+        "model.memory_mode none has neither persistent slots nor a feed-forward sublayer: the paper's ablation N = 0");
+  if (config.training.span_loss > 0 && !config.model.adaptive_span)
+    warnings.push_back("training.span_loss has no effect, because model.adaptive_span is false");
+  if (config.schedule.warmup > config.schedule.steps)
+    warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
+                            config.schedule.steps, " steps: the full rate is never reached"));
+  return warnings;
+}
+
+std::vector<ConfigDifference> config_differences(const RunConfig& before, const RunConfig& after) {
+  std::vector<ConfigDifference> differences;
+  for (const ConfigKey& key : config_keys()) {
+    std::string old_value = key.write(before), new_value = key.write(after);
+    if (old_value != new_value)
+      differences.push_back({key.full_name(), std::move(old_value), std::move(new_value),
+                             key.on_resume == ConfigKey::OnResume::keep});
+  }
+  return differences;
+}
+
+}  // namespace engram

@@ -1,0 +1,115 @@
+#pragma once
+/// How the values of a configuration are written: TOML integers, floats, booleans, and names in quotes for choices.
+/// Reading is strict: all of the text must be one value of the type, in its range, and finite.
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/error.hpp"
+#include "nn/models/all_attention_options.hpp"
+#include "nn/optim/optimizer.hpp"
+#include "nn/optim/schedule.hpp"
+
+namespace engram {
+
+/// "adagrad", "adam" or "sgd".
+std::string_view name_of(OptimizerKind kind);
+/// "step" (the tensor's step is shrunk), "gradient" (the tensor's gradient is) or "global" (all gradients are).
+std::string_view name_of(ClipKind kind);
+/// "none", "linear" or "cosine".
+std::string_view name_of(Schedule::Decay decay);
+/// The inverses; they throw UsageError listing the valid names.
+OptimizerKind parse_optimizer_kind(std::string_view name);
+ClipKind parse_clip_kind(std::string_view name);
+Schedule::Decay parse_decay(std::string_view name);
+
+/// All values of a choice, for reading by name.
+template <class T>
+struct Choices;
+template <>
+struct Choices<MemoryMode> {
+  static constexpr MemoryMode values[] = {MemoryMode::all, MemoryMode::none, MemoryMode::transformer};
+};
+template <>
+struct Choices<RampGradient> {
+  static constexpr RampGradient values[] = {RampGradient::inclusive, RampGradient::right, RampGradient::open};
+};
+template <>
+struct Choices<Pad> {
+  static constexpr Pad values[] = {Pad::attend_zero, Pad::mask};
+};
+template <>
+struct Choices<OptimizerKind> {
+  static constexpr OptimizerKind values[] = {OptimizerKind::adagrad, OptimizerKind::adam, OptimizerKind::sgd};
+};
+template <>
+struct Choices<ClipKind> {
+  static constexpr ClipKind values[] = {ClipKind::per_tensor_step, ClipKind::per_tensor_gradient, ClipKind::global};
+};
+template <>
+struct Choices<Schedule::Decay> {
+  static constexpr Schedule::Decay values[] = {Schedule::Decay::none, Schedule::Decay::linear, Schedule::Decay::cosine};
+};
+
+/// What a value of type T must be, for messages: "an integer".
+template <class T>
+std::string value_rule() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return "true or false";
+  } else if constexpr (std::is_integral_v<T>) {
+    return std::is_signed_v<T> ? "an integer" : "an integer from 0 on";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return "a number";
+  } else {
+    std::string names;
+    for (const T value : Choices<T>::values) names += text(names.empty() ? "" : ", ", '"' + std::string(name_of(value)) + '"');
+    return "one of " + names;
+  }
+}
+
+/// Sets `value` and returns true when the text is one value of type T, else leaves it.
+template <class T>
+bool read_value(std::string_view written, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (written != "true" && written != "false") return false;
+    value = written == "true";
+    return true;
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    if (written.starts_with('+')) written.remove_prefix(1);
+    T parsed{};
+    const char* end = written.data() + written.size();
+    const auto [rest, error] = std::from_chars(written.data(), end, parsed);
+    if (error != std::errc() || rest != end) return false;
+    if constexpr (std::is_floating_point_v<T>)
+      if (!std::isfinite(parsed)) return false;
+    value = parsed;
+    return true;
+  } else {
+    for (const T choice : Choices<T>::values) {
+      if (name_of(choice) != written) continue;
+      value = choice;
+      return true;
+    }
+    return false;
+  }
+}
+
+/// The shortest decimal text that reads back to the same number, marked as a TOML float.
+std::string toml_number(double value);
+
+/// The value as TOML writes it.
+template <class T>
+std::string toml_value(const T& value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return toml_number(value);
+  else if constexpr (std::is_arithmetic_v<T>)
+    return text(value);
+  else
+    return '"' + std::string(name_of(value)) + '"';
+}
+
+}  // namespace engram

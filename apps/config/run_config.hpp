@@ -1,0 +1,51 @@
+#pragma once
+/// Everything that defines a training run: the TOML file, as resolved. One key per member, in four sections; the same
+/// struct is written into the run's folder and into every checkpoint.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nn/models/all_attention_options.hpp"
+#include "nn/optim/optimizer.hpp"
+#include "nn/optim/schedule.hpp"
+
+namespace engram {
+
+/// Section [training].
+struct TrainingOptions {
+  std::int64_t batch = 64;             ///< B, streams read side by side
+  std::int64_t block = 512;            ///< M, tokens of each stream per step
+  std::int64_t split = 1;              ///< pieces that a batch is computed in, one after the other
+  double span_loss = 0;                ///< lambda, the weight of the mean span in the loss, per position
+  std::int64_t finetune_steps = 0;     ///< steps after schedule.steps, at rate * schedule.finetune_share
+  std::int64_t report_every = 100;     ///< steps between lines of metrics
+  std::int64_t validate_every = 1000;  ///< steps between short validations
+  std::int64_t validate_blocks = 100;  ///< blocks of one short validation
+  std::int64_t checkpoint_every = 1000;  ///< steps between checkpoints
+  std::uint64_t seed = 1;
+};
+
+struct RunConfig {
+  AllAttentionOptions model;    ///< section [model]; vocabulary 0: taken from the data
+  OptimizerOptions optimizer;   ///< section [optimizer]
+  Schedule schedule;            ///< section [schedule]
+  TrainingOptions training;     ///< section [training]
+
+  /// Steps of the whole run.
+  std::int64_t total_steps() const { return schedule.steps + training.finetune_steps; }
+  /// Throws UsageError naming the key and its value. The vocabulary may still be 0.
+  void check() const;
+};
+
+/// Reads a TOML file and applies `overrides`, each `section.key=value`. An unknown or misspelt key, a wrong type or an
+/// unreadable file is one UsageError or FileError that names it, with the nearest valid key. Calls check().
+RunConfig load_run_config(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+/// The same from text, `source` being named in errors: a config.toml inside a checkpoint.
+RunConfig parse_run_config(const std::string& toml, const std::string& source,
+                           const std::vector<std::string>& overrides = {});
+/// The inverse: every key with its value, in TOML that load_run_config reads back to an equal struct.
+std::string to_toml(const RunConfig& config);
+
+}  // namespace engram

@@ -1,0 +1,43 @@
+#pragma once
+/// What a model costs in arithmetic and memory traffic, by the formulas of the all-attention family's spec, section 10.
+/// A multiply-add is 2 FLOPs; softmax, norms and the recomputation of scores in the backward pass are left out.
+
+#include <cstdint>
+
+#include "nn/models/all_attention_options.hpp"
+#include "nn/optim/optimizer.hpp"
+
+namespace engram {
+
+/// What the cost depends on beside the model's options.
+struct CostSetting {
+  double window = 0;       ///< mean over all layers and heads of the positions a head sees
+  std::int64_t block = 1;  ///< M: the past is projected once per block
+  std::int64_t batch = 1;  ///< B
+};
+
+/// FLOPs per token, forward plus backward unless said otherwise, by the part of the step that spends them.
+struct TrainingFlops {
+  double products = 0;            ///< all linear maps of the new tokens, output included
+  double attention_forward = 0;   ///< scores, positions, values, persistent slots
+  double attention_backward = 0;  ///< the same without recomputed scores
+  double past_forward = 0;        ///< projecting cached states to keys and values
+  double past_backward = 0;       ///< gradients of these two projections
+  double total() const { return products + attention_forward + attention_backward + past_forward + past_backward; }
+  /// The part that depends on the spans, and the slots that share its kernel.
+  double attention() const { return total() - products; }
+};
+
+TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting& setting);
+/// Per token of evaluation through key and value rings, which project no past.
+double evaluation_flops(const AllAttentionOptions& model, double window);
+/// Exponentials per token of a training step, forward and backward.
+double training_exponentials(const AllAttentionOptions& model, double window);
+/// Bytes that a training step of B M tokens cannot avoid moving (f32): per layer queries, outputs, caches, keys,
+/// values and persistent slots, forward once and backward twice; and the optimiser's pass over all parameters.
+double training_bytes(const AllAttentionOptions& model, const CostSetting& setting, OptimizerKind optimizer,
+                      std::int64_t parameters);
+/// f32 values that training keeps per parameter: value, gradient and the optimiser's state.
+int values_per_parameter(OptimizerKind optimizer);
+
+}  // namespace engram

@@ -1,0 +1,45 @@
+#include "apps/cost/parameter_groups.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+struct Rule {
+  std::string_view part;  // of the parameter's name
+  ParameterRole role;
+};
+// The first rule that matches counts: the norms' names hold the names of what they normalise.
+constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},
+                           {"persistent_", ParameterRole::persistent},
+                           {"attention.span", ParameterRole::spans},
+                           {"attention.", ParameterRole::attention},
+                           {"feed_forward.", ParameterRole::feed_forward},
+                           {"embedding.", ParameterRole::embeddings},
+                           {"position_keys", ParameterRole::positions},
+                           {"output.", ParameterRole::output}};
+
+ParameterRole role_of(const std::string& name) {
+  for (const Rule& rule : kRules)
+    if (name.find(rule.part) != std::string::npos) return rule.role;
+  throw Error(text("count: parameter ", name, " belongs to no role"));
+}
+
+}  // namespace
+
+ParameterCount count_parameters(Module& model) {
+  ParameterCount count;
+  Visitor visitor([&count](const std::string& name, Parameter& parameter) {
+    const std::int64_t elements = parameter.shape().count();
+    count.by_role[static_cast<std::size_t>(role_of(name))] += elements;
+    count.total += elements;
+    ++count.tensors;
+  });
+  model.visit(visitor);
+  return count;
+}
+
+}  // namespace engram

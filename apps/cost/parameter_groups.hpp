@@ -1,0 +1,37 @@
+#pragma once
+/// Parameters of a model by what they are for, counted from its visit() alone: no memory is taken. Spec of the
+/// all-attention family, section 6.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "nn/module.hpp"
+
+namespace engram {
+
+enum class ParameterRole : std::uint8_t {
+  embeddings,
+  positions,   ///< u, shared by all heads and layers
+  attention,   ///< W_q, W_k, W_v, W_o
+  persistent,  ///< K', V'
+  feed_forward,
+  layer_norm,
+  spans,  ///< zeta
+  output
+};
+inline constexpr std::array<std::string_view, 8> kParameterRoles{
+    "embeddings", "positions", "attention", "persistent", "feed_forward", "layer_norm", "spans", "output"};
+
+struct ParameterCount {
+  std::array<std::int64_t, kParameterRoles.size()> by_role{};  ///< indexed by ParameterRole
+  std::int64_t tensors = 0;
+  std::int64_t total = 0;
+
+  std::int64_t of(ParameterRole role) const { return by_role[static_cast<std::size_t>(role)]; }
+};
+
+/// Throws Error for a parameter whose name belongs to no role.
+ParameterCount count_parameters(Module& model);
+
+}  // namespace engram

@@ -1,0 +1,78 @@
+#pragma once
+/// The reader that training takes its blocks from. Tokens are trimmed to B*T, T = floor(total / B), and laid out as B
+/// contiguous rows, which the caches of the model run along; rows are never shuffled. A block is [B, M] inputs at
+/// `position` and the same one token later as targets. When the position reaches T - M the reader wraps: it goes on
+/// from a random position in [0, M), which moves the block borders from pass to pass, with all caches zeroed.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
+
+#include "apps/data/token_view.hpp"
+
+namespace engram::data {
+
+/// What a model sees in one step. Vectors are [rows, length], row by row, and keep their memory between blocks.
+struct Block {
+  int rows = 0;
+  int length = 0;
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> targets;
+  std::vector<std::uint8_t> scored;  ///< 1 where the target counts in the loss, 0 where it is context or padding
+  std::int64_t scored_count = 0;
+  bool zero_caches = false;  ///< the caches must be zero vectors before this block
+  /// Where it is in the split: input m of row b is token first + b * stride + m, its target the next one.
+  std::int64_t first = 0, stride = 0;
+};
+
+/// The largest B for which every row holds a block and one more token: floor(total / (M + 1)), 0 if none does.
+std::int64_t largest_rows(std::int64_t total, std::int64_t block);
+
+/// Everything that next() depends on besides the tokens: with it and the same tokens the blocks that follow are
+/// bit-identical.
+struct ReaderState {
+  std::int64_t total = 0;     ///< tokens before trimming
+  int rows = 0;               ///< B
+  int block = 0;              ///< M
+  std::int64_t position = 0;  ///< of the next block, before a wrap that it may need
+  std::uint64_t wraps = 0;    ///< so far; the counter of the random generator
+  std::uint64_t blocks = 0;   ///< handed out so far
+  std::uint64_t seed = 0;
+  friend bool operator==(const ReaderState&, const ReaderState&) = default;
+};
+void to_json(nlohmann::json& json, const ReaderState& state);
+/// Throws UsageError naming a member that is missing or no integer.
+void from_json(const nlohmann::json& json, ReaderState& state);
+
+class StreamReader {
+ public:
+  /// B rows and blocks of M tokens. The tokens must outlive the reader. Throws UsageError for B or M below 1, and for
+  /// fewer than B*(M+1) tokens.
+  StreamReader(TokenView tokens, int rows, int block, std::uint64_t seed);
+
+  /// Fills the next block, wrapping first if needed. Its zero_caches is set on the very first block and after a wrap.
+  void next(Block& block);
+
+  const ReaderState& state() const { return state_; }
+  /// Whether restore() would take it: a state of a reader with the same B and M over as many tokens.
+  bool accepts(const ReaderState& state) const;
+  /// Continues where the state was saved. Throws UsageError unless accepts(state).
+  void restore(const ReaderState& state);
+
+  std::int64_t row_length() const { return row_length_; }                            ///< T
+  std::int64_t dropped() const { return state_.total - row_length_ * state_.rows; }  ///< tokens that no row holds
+
+ private:
+  TokenView tokens_;
+  std::int64_t row_length_;
+  ReaderState state_;
+};
+
+/// Copies inputs and targets of rows [first + b * stride, ... + length) to the block, all of them scored.
+void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int rows, int length, Block& block);
+
+/// Throws the UsageErrors of StreamReader's constructor, `what` being the name of what is read.
+void check_rows(std::string_view what, std::int64_t total, int rows, int block, std::string_view advice);
+
+}  // namespace engram::data

@@ -1,0 +1,100 @@
+#include "apps/data/data_set.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "apps/data/hash.hpp"
+#include "apps/data/read_file.hpp"
+#include "core/error.hpp"
+
+namespace engram::data {
+namespace {
+
+constexpr std::string_view kAgain = "\n  prepare the data again";
+
+void require_files(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw FileError(text("data: '", folder.string(), "' must be a data folder, got ",
+                         std::filesystem::exists(folder, ignored) ? "a file" : "nothing of this name",
+                         "\n  make one with: engram prepare"));
+  std::string missing;
+  const auto look_for = [&](std::string_view name) {
+    if (!std::filesystem::exists(folder / name, ignored)) missing += text(missing.empty() ? "" : ", ", name);
+  };
+  look_for(kDataFile);
+  look_for(kVocabularyFile);
+  for (const std::string_view split : kSplitNames) look_for(token_file_name(split));
+  if (!missing.empty())
+    throw FileError(text("data: '", folder.string(), "' must be a complete data folder, got one without ", missing,
+                         "\n  prepare the data again"));
+}
+
+std::size_t index_of_split(std::string_view name) {
+  const auto found = std::find(kSplitNames.begin(), kSplitNames.end(), name);
+  if (found == kSplitNames.end())
+    throw UsageError(text("data: a split must be train, valid or test, got '", name, "'"));
+  return static_cast<std::size_t>(found - kSplitNames.begin());
+}
+
+}  // namespace
+
+std::string token_file_name(std::string_view split) { return text(split, ".tokens"); }
+
+DataSet::DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule)
+    : folder_(std::move(folder)),
+      vocabulary_(std::move(vocabulary)),
+      files_(std::move(files)),
+      rule_(std::move(rule)) {}
+
+DataSet DataSet::open(const std::filesystem::path& folder) {
+  require_files(folder);
+  const std::filesystem::path data_path = folder / kDataFile;
+  const nlohmann::json json = read_json(data_path, kDataFormat, kDataVersion);
+  Vocabulary vocabulary = Vocabulary::load(folder / kVocabularyFile);
+  const auto file_of = [&folder](std::size_t i) { return TokenFile(folder / token_file_name(kSplitNames[i])); };
+  std::array<TokenFile, 3> files{file_of(0), file_of(1), file_of(2)};
+
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (files[i].vocabulary_hash() != vocabulary.hash() || files[i].vocabulary_size() != vocabulary.size())
+      throw FileError(text("data: '", (folder / token_file_name(kSplitNames[i])).string(),
+                           "' must be of the vocabulary beside it, ", hash_text(vocabulary.hash()), " with ",
+                           vocabulary.size(), " entries, got ", hash_text(files[i].vocabulary_hash()), " with ",
+                           files[i].vocabulary_size(), kAgain));
+  try {
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const nlohmann::json& stated = json.at("splits").at(std::string(kSplitNames[i])).at("content_hash");
+      if (stated != hash_text(files[i].content_hash()))
+        throw FileError(text("data: '", (folder / token_file_name(kSplitNames[i])).string(),
+                             "' must hold the tokens that data.json states, ", stated.dump(), ", got ",
+                             hash_text(files[i].content_hash()), kAgain));
+    }
+    return DataSet(folder, std::move(vocabulary), std::move(files), json.at("rule"));
+  } catch (const nlohmann::json::exception& error) {
+    throw FileError(text("data: '", data_path.string(),
+                         "' must state the rule and the hash of each split, got this: ", error.what(), kAgain));
+  }
+}
+
+TokenView DataSet::split(std::string_view name) const { return files_[index_of_split(name)].tokens(); }
+
+std::uint64_t DataSet::content_hash(std::string_view split) const {
+  return files_[index_of_split(split)].content_hash();
+}
+
+std::uint64_t DataSet::hash() const {
+  Fnv1a64 all;
+  all.add_number(vocabulary_.hash());
+  for (const TokenFile& file : files_) all.add_number(file.content_hash());
+  return all.value();
+}
+
+void DataSet::require_vocabulary(std::uint64_t hash, std::string_view of) const {
+  if (hash != vocabulary_.hash())
+    throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", ", hash_text(hash),
+                         ", got ", hash_text(vocabulary_.hash()), " with ", vocabulary_.size(), " entries",
+                         "\n  their ids mean different characters; use the data it was trained on"));
+}
+
+}  // namespace engram::data

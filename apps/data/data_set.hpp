@@ -1,0 +1,54 @@
+#pragma once
+/// A folder that `engram prepare` wrote: vocabulary.json, train.tokens, valid.tokens, test.tokens and data.json, which
+/// says what the data was made of and repeats the hashes of the other files, so that a mix of two preparations shows.
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "apps/data/token_file.hpp"
+#include "apps/data/vocabulary.hpp"
+
+namespace engram::data {
+
+inline constexpr std::string_view kDataFormat = "engram data";
+inline constexpr int kDataVersion = 1;
+inline constexpr std::string_view kDataFile = "data.json";
+inline constexpr std::string_view kVocabularyFile = "vocabulary.json";
+/// "train.tokens" for "train".
+std::string token_file_name(std::string_view split);
+
+class DataSet {
+ public:
+  /// Opens and checks all files. Throws FileError for a folder that is no data folder, a missing or damaged file, and
+  /// files that were not made together.
+  static DataSet open(const std::filesystem::path& folder);
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  /// The tokens of "train", "valid" or "test"; throws UsageError for another name.
+  TokenView split(std::string_view name) const;
+  /// Hash of the tokens of a split.
+  std::uint64_t content_hash(std::string_view split) const;
+  /// Identifies vocabulary and all splits together; a checkpoint keeps it to tell whether it goes on with the same
+  /// data.
+  std::uint64_t hash() const;
+  /// The rule that it was prepared by: enwik8, text8 or any.
+  const std::string& rule() const { return rule_; }
+  const std::filesystem::path& folder() const { return folder_; }
+
+  /// Throws FileError naming both hashes unless the vocabulary is the one with this hash; `of` says whose it is, for
+  /// example "the checkpoint 'runs/a'".
+  void require_vocabulary(std::uint64_t hash, std::string_view of) const;
+
+ private:
+  DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule);
+
+  std::filesystem::path folder_;
+  Vocabulary vocabulary_;
+  std::array<TokenFile, 3> files_;
+  std::string rule_;
+};
+
+}  // namespace engram::data

@@ -1,0 +1,52 @@
+#pragma once
+/// `engram prepare`: from text files to a data folder (data_set.hpp). Everything is read and checked before anything is
+/// written, and all files are on the disk under partial names before the first one takes its name: whatever fails
+/// before that, an older data set in the folder stays as it was.
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/data/corpus.hpp"
+#include "apps/data/vocabulary.hpp"
+
+namespace engram::data {
+
+/// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given.
+struct PrepareOptions {
+  std::string kind = "char";      ///< only "char": a token is a byte
+  TextRule rule = TextRule::any;  ///< see corpus.hpp
+  std::filesystem::path text;
+  std::optional<Percentages> split;  ///< of `text` under the rule any; none: 90,5,5
+  std::filesystem::path train, valid, test;
+  std::filesystem::path out;  ///< DATA_DIR, made if it does not exist
+  bool exact_bytes = false;   ///< never append an end token (rules enwik8 and any)
+  VocabularyFrom vocabulary_from = VocabularyFrom::train;
+};
+
+struct SplitSummary {
+  std::string_view name;
+  std::string source;         ///< file it came from
+  std::int64_t bytes = 0;     ///< of text taken
+  std::int64_t stripped = 0;  ///< spaces dropped at both ends (text8)
+  bool end_appended = false;
+  std::int64_t tokens = 0;
+  std::uint64_t content_hash = 0;
+};
+
+struct PrepareSummary {
+  std::array<SplitSummary, 3> splits;  ///< train, valid, test
+  std::int64_t vocabulary_size = 0;    ///< V
+  std::uint64_t vocabulary_hash = 0;
+  std::vector<std::string> notes;  ///< what the user should be told, one sentence each
+};
+
+/// Throws UsageError for options that are wrong or exclude each other, FileError for what is wrong with a text (see
+/// corpus.hpp), a byte that the vocabulary lacks, and a folder that cannot be written or holds other files.
+PrepareSummary prepare(const PrepareOptions& options);
+
+}  // namespace engram::data

@@ -1,0 +1,80 @@
+#include "apps/data/read_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/error.hpp"
+
+namespace engram::data {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+  throw FileError(text("read_file: '", path.string(), "' must be a readable file, got '",
+                       std::generic_category().message(error), "'"));
+}
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) fail(path, errno);
+  }
+  ~OpenFile() { ::close(descriptor_); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
+std::string read_bytes(const std::filesystem::path& path) {
+  const OpenFile file(path);
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0) fail(path, errno);
+  std::string bytes;
+  // The size is only a hint: pipes and the files of /proc report 0. One byte more than it finds the end at once.
+  std::size_t capacity = status.st_size > 0 ? static_cast<std::size_t>(status.st_size) + 1 : 1 << 16;
+  for (std::size_t used = 0;;) {
+    bytes.resize(capacity);
+    const ssize_t count = ::read(file.descriptor(), bytes.data() + used, capacity - used);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, errno);
+    used += static_cast<std::size_t>(count);
+    if (count == 0) {
+      bytes.resize(used);
+      return bytes;
+    }
+    if (used == capacity) capacity *= 2;
+  }
+}
+
+nlohmann::json read_json(const std::filesystem::path& path, std::string_view format, int version) {
+  return parse_json(read_bytes(path), path, format, version);
+}
+
+nlohmann::json parse_json(std::string_view bytes, const std::filesystem::path& path, std::string_view format,
+                          int version) {
+  nlohmann::json json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    throw FileError(text("read_json: '", path.string(), "' must be a JSON object, got something else",
+                         "\n  the file is damaged or of another program; prepare the data again"));
+  const auto found_format = json.find("format");
+  if (found_format == json.end() || *found_format != format)
+    throw FileError(text("read_json: '", path.string(), "' must have \"format\": \"", format, "\", got ",
+                         found_format == json.end() ? "none" : found_format->dump()));
+  const auto found_version = json.find("version");
+  if (found_version == json.end() || *found_version != version)
+    throw FileError(text("read_json: '", path.string(), "' must be of version ", version, ", got ",
+                         found_version == json.end() ? "none" : found_version->dump(),
+                         "\n  prepare the data again with this program"));
+  return json;
+}
+
+}  // namespace engram::data

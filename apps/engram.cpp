@@ -1,0 +1,81 @@
+/// The program `engram`: one subcommand for each thing that can be done with a model. Every command throws; here is
+/// the only place that catches. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted after saving.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "apps/commands/bench.hpp"
+#include "apps/commands/count.hpp"
+#include "apps/commands/evaluate.hpp"
+#include "apps/commands/generate.hpp"
+#include "apps/commands/prepare.hpp"
+#include "apps/commands/spans.hpp"
+#include "apps/commands/train.hpp"
+#include "apps/training/signals.hpp"
+#include "core/error.hpp"
+
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
+
+int fail(int code, const std::string& message) {
+  const std::string line = "engram: error: " + message + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return code;
+}
+
+void add_commands(CLI::App& program) {
+  engram::add_prepare_command(program);
+  engram::add_train_command(program);
+  engram::add_evaluate_command(program);
+  engram::add_generate_command(program);
+  engram::add_count_command(program);
+  engram::add_spans_command(program);
+  engram::add_bench_command(program);
+}
+
+/// CLI11 would call it an unexpected argument.
+void check_command(const CLI::App& program, int argc, char** argv) {
+  std::string names;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (argc > 1 && command->check_name(argv[1])) return;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  if (argc < 2) throw engram::UsageError("which command? They are " + names + "\n  engram --help says what they do");
+  if (argv[1][0] != '-')
+    throw engram::UsageError(engram::text("there is no command '", argv[1], "'; the commands are ", names));
+}
+
+/// How to get help on the command that was being parsed.
+std::string advice(const CLI::App& program) {
+  const auto parsed = program.get_subcommands();
+  return "\n  engram " + (parsed.empty() ? "" : parsed.front()->get_name() + " ") + "--help lists the options";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program("Engram: all-attention language models with persistent memory and adaptive spans", "engram");
+  try {
+    program.require_subcommand(1);
+    add_commands(program);
+    check_command(program, argc, argv);
+    program.parse(argc, argv);
+    return kDone;
+  } catch (const CLI::Success& help) {
+    return program.exit(help) == 0 && std::fflush(stdout) == 0 ? kDone : kFailed;
+  } catch (const CLI::ParseError& error) {
+    return fail(kWrongUsage, error.what() + advice(program));
+  } catch (const engram::UsageError& error) {
+    return fail(kWrongUsage, error.what());
+  } catch (const engram::Interrupted& stopped) {
+    std::fprintf(stderr, "engram: %s\n", stopped.what());
+    return kInterrupted;
+  } catch (const std::bad_alloc&) {
+    return fail(kFailed, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(kFailed, error.what());
+  }
+}

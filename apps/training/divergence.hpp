@@ -1,0 +1,35 @@
+#pragma once
+/// Notices a training that has gone wrong for good: its loss stays above one and a half times the best it has had.
+/// Single steps vary with the text, so the loss is first averaged over about the last hundred of them.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+namespace engram {
+
+class DivergenceWatch {
+ public:
+  static constexpr double kLimit = 1.5;             ///< times the running best
+  static constexpr std::int64_t kPatience = 1000;   ///< steps above the limit in a row
+  static constexpr double kDecay = 0.99;            ///< of the running mean, per step
+
+  /// Takes the loss of a step, in nats per token.
+  void add(double nll);
+  /// Above the limit at present: such weights should not replace good ones.
+  bool suspicious() const { return above_ > 0; }
+  bool diverged() const { return above_ >= kPatience; }
+  double mean() const { return weight_ > 0 ? sum_ / weight_ : 0; }
+  double best() const { return best_; }
+
+  nlohmann::json state() const;
+  /// Throws UsageError for anything but what state() returned.
+  void restore(const nlohmann::json& state);
+
+ private:
+  double sum_ = 0, weight_ = 0;  // exponential moving sums of the losses and of 1
+  double best_ = 0;              // lowest mean; 0: none yet
+  std::int64_t steps_ = 0;
+  std::int64_t above_ = 0;
+};
+
+}  // namespace engram

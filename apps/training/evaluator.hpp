@@ -1,0 +1,32 @@
+#pragma once
+/// Measures a model with frozen weights along an evaluation plan.
+
+#include <cstdint>
+#include <functional>
+
+#include "apps/data/evaluation_plan.hpp"
+#include "apps/training/runtime.hpp"
+#include "nn/models/all_attention.hpp"
+
+namespace engram {
+
+struct Evaluation {
+  double nll_sum = 0;       ///< nats, over the scored targets
+  std::int64_t scored = 0;  ///< targets
+  std::int64_t inputs = 0;  ///< tokens that went through the model
+  double seconds = 0;
+
+  double nll() const { return nll_sum / static_cast<double>(scored); }  ///< nats per token
+  double bits() const;                                                  ///< per token; for characters bpc
+  double tokens_per_second() const { return static_cast<double>(inputs) / seconds; }
+};
+
+/// Called for every scored target: its place in the split, and its loss in nats.
+using TokenLoss = std::function<void(std::int64_t token, double nll)>;
+
+/// One pass of the plan (begin() is called first). `past` has as many streams as the plan has rows and is reset where
+/// the plan says so. Sums go in the order of the tokens of each block, in double.
+Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype,
+                    Runtime& runtime, const TokenLoss& found = {});
+
+}  // namespace engram

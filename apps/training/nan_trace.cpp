@@ -1,0 +1,48 @@
+#include "apps/training/nan_trace.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+/// The first element that is not finite, or the count.
+std::int64_t first_bad(Backend& backend, const Tensor& tensor, double& value) {
+  return dispatch_float(tensor.dtype(), "trace-nan", [&]<class T>() {
+    std::vector<T> host(static_cast<std::size_t>(tensor.count()));
+    backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      if (std::isfinite(host[i]) || host[i] == -std::numeric_limits<T>::infinity()) continue;
+      value = static_cast<double>(host[i]);
+      return static_cast<std::int64_t>(i);
+    }
+    return tensor.count();
+  });
+}
+
+std::string shapes_of(std::span<const TensorArgument> arguments) {
+  std::string shapes;
+  for (const auto& [tensor, written] : arguments) {
+    shapes += shapes.empty() ? "" : ", ";
+    shapes += *tensor ? text(tensor->shape()) : std::string("none");
+  }
+  return shapes;
+}
+
+}  // namespace
+
+void NanTrace::tensors(const char* kernel, std::span<const TensorArgument> arguments) {
+  for (const auto& [tensor, written] : arguments) {
+    if (!written || !*tensor || (tensor->dtype() != DType::f32 && tensor->dtype() != DType::f64)) continue;
+    double value = 0;
+    const std::int64_t element = first_bad(*backend_, *tensor, value);
+    if (element == tensor->count()) continue;
+    throw Error(text(kernel, ": every number written must be finite, got ", value, " at element ", element, " of ",
+                     tensor->shape(), " (", tensor->dtype(), ")\n  its tensors, inputs first: ", shapes_of(arguments)));
+  }
+}
+
+}  // namespace engram

@@ -1,0 +1,61 @@
+#include "apps/training/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numbers>
+
+namespace engram {
+namespace {
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 3.6e8));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+void write(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
+
+}  // namespace
+
+std::string progress_text(const ProgressLine& line) {
+  return fmt::format("step {}/{} loss {:.4f} bpc {:.4f} lr {:.2e} tokens/s {:.0f} span {:.1f} left {}", line.step,
+                     line.steps, line.loss, line.loss / std::numbers::ln2, line.rate, line.tokens_per_second,
+                     line.mean_span, clock_text(line.seconds_left));
+}
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+Progress::~Progress() { clear(); }
+
+bool Progress::wants(bool report) const {
+  if (!terminal_) return report;
+  return std::chrono::steady_clock::now() - shown_ >= std::chrono::milliseconds(200);
+}
+
+void Progress::show(const ProgressLine& line) {
+  std::string shown = progress_text(line);
+  shown_ = std::chrono::steady_clock::now();
+  if (!terminal_) {
+    write(shown + "\n");
+    return;
+  }
+  const std::size_t length = shown.size();
+  // Blanks over what is left of a longer line before.
+  if (length < width_) shown.append(width_ - length, ' ');
+  width_ = length;
+  write("\r" + shown);
+}
+
+void Progress::note(std::string_view message) {
+  clear();
+  write(std::string(message) + "\n");
+}
+
+void Progress::clear() {
+  if (width_ > 0) write("\r" + std::string(width_, ' ') + "\r");
+  width_ = 0;
+}
+
+}  // namespace engram

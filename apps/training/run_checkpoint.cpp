@@ -1,0 +1,183 @@
+#include "apps/training/run_checkpoint.hpp"
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "apps/data/hash.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/error.hpp"
+#include "nn/memory/hidden_cache.hpp"
+
+namespace engram {
+namespace {
+
+using nlohmann::json;
+
+/// The caches of one set of streams, named state/<owner>.<layer>.hidden.
+struct NamedCache {
+  std::string name;
+  HiddenCache* cache;
+};
+
+void add_caches(std::vector<NamedCache>& caches, const std::string& owner, ModelPast& past) {
+  for (std::size_t layer = 0; layer < past.size(); ++layer) {
+    auto* cache = dynamic_cast<HiddenCache*>(past[layer].get());
+    if (cache == nullptr) throw Error("checkpoint: a training session must have hidden caches, got another past");
+    caches.push_back({text("state/", owner, ".", layer, ".hidden"), cache});
+  }
+}
+
+std::vector<NamedCache> caches_of(TrainingSession& session) {
+  std::vector<NamedCache> caches;
+  auto& pasts = session.trainer.pasts();
+  for (std::size_t piece = 0; piece < pasts.size(); ++piece) add_caches(caches, text("train.", piece), pasts[piece]);
+  add_caches(caches, "valid", session.validation_past);
+  return caches;
+}
+
+bool empty(const HiddenCache& cache) { return cache.states().count() == 0; }
+
+std::vector<NamedTensor> optimizer_tensors(const TrainingSession& session) {
+  std::vector<NamedTensor> tensors;
+  session.trainer.optimizer().visit_state([&tensors](const std::string& name, const Tensor& tensor) {
+    tensors.push_back({"optimizer/" + name, tensor});
+  });
+  return tensors;
+}
+
+Metadata model_metadata(const TrainingSession& session) {
+  Metadata metadata;
+  const auto set = [&metadata](std::string_view key, std::string value) {
+    metadata.emplace(std::string(key), std::move(value));
+  };
+  set(metadata_keys::kFormat, std::string(kCheckpointFormat));
+  set(metadata_keys::kConfig, to_toml(session.config));
+  set(metadata_keys::kVocabulary, session.data.vocabulary().json_text());
+  set(metadata_keys::kStep, text(session.trainer.steps()));
+  set(metadata_keys::kSeed, text(session.config.training.seed));
+  set(metadata_keys::kThreads, text(session.runtime.backend().threads()));
+  set(metadata_keys::kData, data::hash_text(session.data.hash()));
+  return metadata;
+}
+
+json run_state(TrainingSession& session) {
+  json state{{"reader", session.reader.state()},
+             {"validation_reader", session.validation.state()},
+             {"divergence", session.divergence.state()},
+             {"interval", {{"nll_sum", session.interval.nll_sum}, {"steps", session.interval.steps}}}};
+  if (session.best) state["best"] = {{"nll", session.best->nll}, {"step", session.best->step}};
+  json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
+  for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
+  return state;
+}
+
+void save(const std::filesystem::path& path, TrainingSession& session, const std::vector<NamedTensor>& tensors,
+          const Metadata& metadata) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error)
+    throw FileError(text("checkpoint: cannot make the folder '", path.parent_path().string(), "': ", error.message()));
+  save_checkpoint(path, session.runtime.backend(), tensors, metadata);
+}
+
+const std::string& required(const CheckpointFile& file, std::string_view key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    throw FileError(text("checkpoint: '", file.path().string(), "' must have '", key, "' in its metadata, got none",
+                         "\n  it holds a model, but no run that could be continued"));
+  return found->second;
+}
+
+/// Readers and caches go on together or start afresh together.
+bool restore_training_reader(const json& state, TrainingSession& session, bool same_data) {
+  const auto reader = state.at("reader").get<data::ReaderState>();
+  if (!same_data || !session.reader.accepts(reader)) return false;
+  session.reader.restore(reader);
+  return true;
+}
+bool restore_validation_reader(const json& state, TrainingSession& session, bool same_data) {
+  const auto reader = state.at("validation_reader").get<data::ReaderState>();
+  if (!same_data || !session.validation.accepts(reader)) return false;
+  session.validation.restore(reader);
+  return true;
+}
+
+/// Makes room for the file's caches and lists them for loading.
+void expect_caches(const CheckpointFile& file, const json& state, const std::vector<NamedCache>& caches,
+                   std::vector<NamedTensor>& wanted) {
+  for (const auto& [name, cache] : caches) {
+    if (!file.has(name)) continue;
+    const Shape& shape = file.at(name).shape;
+    if (shape.rank() != 3)
+      throw FileError(text("checkpoint: '", name, "' must be [streams, positions, width], got ", shape));
+    cache->restore(shape[1], state.at("positions_seen").at(name).get<std::int64_t>());
+    wanted.push_back({name, cache->states()});
+  }
+}
+
+}  // namespace
+
+void save_session(const std::filesystem::path& path, TrainingSession& session) {
+  std::vector<NamedTensor> tensors = parameter_tensors(session.store);
+  for (NamedTensor& tensor : optimizer_tensors(session)) tensors.push_back(std::move(tensor));
+  for (const auto& [name, cache] : caches_of(session))
+    if (!empty(*cache)) tensors.push_back({name, cache->states()});
+  Metadata metadata = model_metadata(session);
+  metadata.emplace(std::string(metadata_keys::kRun), run_state(session).dump());
+  save(path, session, tensors, metadata);
+}
+
+void save_model(const std::filesystem::path& path, TrainingSession& session) {
+  save(path, session, parameter_tensors(session.store), model_metadata(session));
+}
+
+std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session) {
+  std::vector<std::string> notes;
+  const std::string& data_hash = required(file, metadata_keys::kData);
+  const bool same_data = data_hash == data::hash_text(session.data.hash());
+  if (!same_data)
+    notes.push_back(text("the data are others than before (", data_hash, ", now ",
+                         data::hash_text(session.data.hash()), "): reading starts at the beginning"));
+  const std::string& threads = required(file, metadata_keys::kThreads);
+  if (const int now = session.runtime.backend().threads(); threads != text(now))
+    notes.push_back(text("the run had ", threads, " threads, now it has ", now, ": results may differ in the last bits"));
+
+  std::vector<NamedTensor> wanted = parameter_tensors(session.store);
+  for (NamedTensor& tensor : optimizer_tensors(session)) wanted.push_back(std::move(tensor));
+  LoadRules rules;
+  try {
+    const json state = json::parse(required(file, metadata_keys::kRun));
+    std::vector<NamedCache> caches;
+    const TrainingOptions& now = session.config.training;
+    const RunConfig before = read_facts(file).config;
+    if (restore_training_reader(state, session, same_data) && before.training.split == now.split) {
+      auto& pasts = session.trainer.pasts();
+      for (std::size_t piece = 0; piece < pasts.size(); ++piece)
+        add_caches(caches, text("train.", piece), pasts[piece]);
+    } else {
+      rules.may_be_ignored.push_back("state/train.");
+      notes.push_back("the caches of training start empty");
+    }
+    if (restore_validation_reader(state, session, same_data)) {
+      add_caches(caches, "valid", session.validation_past);
+    } else {
+      rules.may_be_ignored.push_back("state/valid.");
+      notes.push_back("the caches of validation start empty");
+    }
+    expect_caches(file, state, caches, wanted);
+    session.divergence.restore(state.at("divergence"));
+    state.at("interval").at("nll_sum").get_to(session.interval.nll_sum);
+    state.at("interval").at("steps").get_to(session.interval.steps);
+    if (same_data && state.contains("best"))
+      session.best = TrainingSession::Best{state.at("best").at("nll"), state.at("best").at("step")};
+  } catch (const json::exception& error) {
+    throw FileError(text("checkpoint: the state of the run in '", file.path().string(), "' must be complete, got this: ",
+                         error.what()));
+  }
+  file.load(session.runtime.backend(), wanted, rules);
+  session.trainer.set_steps(read_facts(file).step);
+  session.model.refresh_spans(session.runtime.backend());
+  return notes;
+}
+
+}  // namespace engram

@@ -1,0 +1,31 @@
+#pragma once
+/// Writing a training session into a checkpoint and reading it back, so that the run goes on as if it had never
+/// stopped: weights, optimiser, random stream, readers, caches of training and validation.
+///
+///   <parameter>                         weights
+///   optimizer/<parameter>.<what>        state of the optimiser
+///   state/train.<piece>.<layer>.hidden  caches of each piece of a batch, [B / split, C, width], absent while empty
+///   state/valid.<layer>.hidden          caches of the short validation
+///   metadata                            trained_model.hpp
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "apps/training/session.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+
+/// Replaces the file as a whole; its folder is made if it is missing. Throws FileError when it cannot be written; the
+/// file is as it was then.
+void save_session(const std::filesystem::path& path, TrainingSession& session);
+/// The same without what only a continuation needs: parameters, configuration, vocabulary.
+void save_model(const std::filesystem::path& path, TrainingSession& session);
+
+/// Sets a fresh session to what the file holds. Returns what is different from an exact continuation (other data,
+/// batch, number of threads), one sentence each. Throws FileError when the file does not fit the session's model and
+/// optimiser.
+std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session);
+
+}  // namespace engram

@@ -1,0 +1,78 @@
+#include "apps/training/session.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+ParameterStore& placed(ParameterStore& store, AllAttentionModel& model, Backend& backend, DType dtype,
+                       std::uint64_t seed) {
+  collect(model, store);
+  store.place(backend, dtype, seed);
+  return store;
+}
+
+}  // namespace
+
+RunConfig resolved_config(RunConfig config, const data::DataSet& data) {
+  const std::int64_t size = data.vocabulary().size();
+  if (config.model.vocabulary == 0) config.model.vocabulary = size;
+  if (config.model.vocabulary != size)
+    throw UsageError(text("training: model.vocabulary must be 0 or that of the data in '", data.folder().string(), "', ",
+                          size, ", got ", config.model.vocabulary,
+                          "\n  --set model.vocabulary=0 takes it from the data"));
+  config.check();
+  return config;
+}
+
+TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_set, Runtime& with, DType dtype)
+    : config(std::move(resolved)),
+      data(data_set),
+      runtime(with),
+      model(config.model),
+      trainer(config, model, placed(store, model, with.backend(), dtype, config.training.seed), with),
+      reader(data.split("train"), static_cast<int>(config.training.batch), static_cast<int>(config.training.block),
+             config.training.seed),
+      validation(make_validation()),
+      validation_past(model.hidden_past(with.backend(), with.memory(), validation.state().rows, dtype)) {
+  if (reader.dropped() > 0)
+    notes_.push_back(text("the last ", reader.dropped(), " tokens of the training split are left out, because ",
+                          config.training.batch, " streams do not divide it"));
+}
+
+data::ShortValidation TrainingSession::make_validation() {
+  // A short text is validated with fewer streams, or a shorter block, rather than not at all.
+  const data::TokenView tokens = data.split("valid");
+  std::int64_t rows = config.training.batch, block = config.training.block;
+  const std::int64_t most = data::largest_rows(tokens.size(), block);
+  if (most < 1) {
+    rows = 1;
+    block = tokens.size() - 1;
+  } else {
+    rows = std::min(rows, most);
+  }
+  if (rows != config.training.batch || block != config.training.block)
+    notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: validation uses ", rows,
+                          " streams and blocks of ", block));
+  constexpr std::int64_t kStepsPerBlock = 10;  // ShortValidation counts in the steps between two passes
+  return data::ShortValidation(tokens, static_cast<int>(block), static_cast<int>(rows),
+                               config.training.validate_blocks * kStepsPerBlock, config.training.seed + 1);
+}
+
+StepLosses TrainingSession::step() {
+  reader.next(block_);
+  const StepLosses losses = trainer.step(block_);
+  divergence.add(losses.nll);
+  interval.nll_sum += losses.nll;
+  ++interval.steps;
+  return losses;
+}
+
+Evaluation TrainingSession::validate() {
+  return evaluate(model, validation, validation_past, store.dtype(), runtime);
+}
+
+}  // namespace engram

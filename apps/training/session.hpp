@@ -1,0 +1,72 @@
+#pragma once
+/// Everything of a training run that changes while it runs and that a checkpoint holds: model, optimiser, readers,
+/// caches, and what the reports are made from.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/config/run_config.hpp"
+#include "apps/data/batches.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/data/evaluation_plan.hpp"
+#include "apps/training/divergence.hpp"
+#include "apps/training/evaluator.hpp"
+#include "apps/training/runtime.hpp"
+#include "apps/training/trainer.hpp"
+#include "nn/models/all_attention.hpp"
+
+namespace engram {
+
+/// The configuration for this data: a vocabulary of 0 becomes the data's. Throws UsageError when it is another number.
+RunConfig resolved_config(RunConfig config, const data::DataSet& data);
+
+class TrainingSession {
+  std::vector<std::string> notes_;  // first: making the other members adds to them
+
+ public:
+  /// Step 0, with weights drawn from the seed. `config` must be resolved. The data and the runtime must outlive it.
+  /// Throws UsageError when the training split is too short for a batch.
+  TrainingSession(RunConfig config, const data::DataSet& data, Runtime& runtime, DType dtype);
+
+  /// Reads the next block and trains on it. Throws Diverged.
+  StepLosses step();
+  /// The next short validation: some blocks of the split `valid`, going on where the last one stopped.
+  Evaluation validate();
+
+  const RunConfig config;
+  const data::DataSet& data;
+  Runtime& runtime;
+  ParameterStore store;  // before the model, whose parameters have their memory here
+  AllAttentionModel model;
+  Trainer trainer;
+  data::StreamReader reader;
+  data::ShortValidation validation;
+  ModelPast validation_past;
+  DivergenceWatch divergence;
+
+  struct Best {
+    double nll = 0;  ///< nats per token
+    std::int64_t step = 0;
+  };
+  std::optional<Best> best;  ///< of the short validations
+
+  /// Of the steps since the last report.
+  struct Interval {
+    double nll_sum = 0;  ///< of the steps' means
+    std::int64_t steps = 0;
+    double mean() const { return steps > 0 ? nll_sum / static_cast<double>(steps) : 0; }
+  };
+  Interval interval;
+
+  /// What was adapted to the data and should be said: fewer rows in the validation, dropped tokens.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  data::ShortValidation make_validation();
+
+  data::Block block_;
+};
+
+}  // namespace engram

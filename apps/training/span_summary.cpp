@@ -1,0 +1,36 @@
+#include "apps/training/span_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/memory/hidden_cache.hpp"
+
+namespace engram {
+
+SpanSummary summarize_spans(const AllAttentionModel& model) {
+  SpanSummary summary;
+  const AllAttentionOptions& options = model.options();
+  const auto longest = static_cast<double>(options.max_span);
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
+    double zeta_sum = 0;
+    for (const double zeta : model.span(layer).zeta()) zeta_sum += zeta;
+    for (const std::int64_t reach : model.span(layer).reach()) {
+      summary.mean += static_cast<double>(reach);
+      summary.longest = std::max(summary.longest, static_cast<double>(reach));
+    }
+    const double mean_span = std::ceil(longest * zeta_sum / static_cast<double>(options.heads));
+    summary.layer_mean += std::clamp(mean_span + static_cast<double>(options.ramp), 0.0, longest);
+  }
+  summary.mean /= static_cast<double>(options.layers * options.heads);
+  summary.layer_mean /= static_cast<double>(options.layers);
+  return summary;
+}
+
+std::int64_t cache_shortfalls(const ModelPast& past) {
+  std::int64_t count = 0;
+  for (const auto& layer : past)
+    if (const auto* cache = dynamic_cast<const HiddenCache*>(layer.get())) count += cache->shortfalls();
+  return count;
+}
+
+}  // namespace engram

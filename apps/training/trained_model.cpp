@@ -1,0 +1,74 @@
+#include "apps/training/trained_model.hpp"
+
+#include <charconv>
+
+#include "core/error.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+const std::string& required(const CheckpointFile& file, std::string_view key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    throw FileError(text("checkpoint: '", file.path().string(), "' must have '", key, "' in its metadata, got none",
+                         "\n  it is no checkpoint of Engram; docs/checkpoints.md says what one holds"));
+  return found->second;
+}
+
+std::int64_t read_step(const CheckpointFile& file) {
+  const auto found = file.metadata().find(metadata_keys::kStep);
+  if (found == file.metadata().end()) return 0;
+  const std::string& written = found->second;
+  std::int64_t step = -1;
+  const auto [rest, error] = std::from_chars(written.data(), written.data() + written.size(), step);
+  if (error != std::errc() || rest != written.data() + written.size() || step < 0)
+    throw FileError(text("checkpoint: '", file.path().string(), "' must state its step as a number from 0 on, got '",
+                         written, "'"));
+  return step;
+}
+
+}  // namespace
+
+CheckpointFacts read_facts(const CheckpointFile& file) {
+  const std::string& format = required(file, metadata_keys::kFormat);
+  if (format != kCheckpointFormat)
+    throw FileError(text("checkpoint: '", file.path().string(), "' must be of format ", kCheckpointFormat, ", got '",
+                         format, "'\n  it is of another version of Engram"));
+  CheckpointFacts facts{
+      .config = parse_run_config(required(file, metadata_keys::kConfig),
+                                 text("the metadata of '", file.path().string(), "'")),
+      .vocabulary = data::Vocabulary::parse(required(file, metadata_keys::kVocabulary), file.path()),
+      .step = read_step(file)};
+  if (facts.config.model.vocabulary == 0) facts.config.model.vocabulary = facts.vocabulary.size();
+  if (facts.config.model.vocabulary != facts.vocabulary.size())
+    throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",
+                         facts.config.model.vocabulary, ", got a vocabulary of ", facts.vocabulary.size()));
+  for (const std::string& name : file.names()) {
+    if (name.starts_with("optimizer/") || name.starts_with("state/")) continue;
+    facts.dtype = file.at(name).dtype;
+    break;
+  }
+  return facts;
+}
+
+std::vector<NamedTensor> parameter_tensors(const ParameterStore& store) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, parameter] : store.parameters()) tensors.push_back({name, parameter->value()});
+  return tensors;
+}
+
+TrainedModel::TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
+                           DType dtype)
+    : TrainedModel(CheckpointFile(find_checkpoint(run_or_checkpoint, kind)), runtime, dtype) {}
+
+TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype)
+    : path_(file.path()), facts_(read_facts(file)), model_(facts_.config.model) {
+  collect(model_, store_);
+  store_.place(runtime.backend(), dtype, facts_.config.training.seed);
+  file.load(runtime.backend(), parameter_tensors(store_),
+            {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/"}, .convert_floats = true});
+  model_.refresh_spans(runtime.backend());
+}
+
+}  // namespace engram

@@ -1,0 +1,68 @@
+#pragma once
+/// A model read from a checkpoint, for everything that uses one without training it. Only the parameters, the
+/// configuration and the vocabulary are needed (docs/checkpoints.md), so checkpoints of other programs work too.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "apps/config/run_config.hpp"
+#include "apps/data/vocabulary.hpp"
+#include "apps/training/runtime.hpp"
+#include "autograd/parameter_store.hpp"
+#include "nn/checkpoint.hpp"
+#include "nn/models/all_attention.hpp"
+
+namespace engram {
+
+/// Keys of a checkpoint's metadata.
+namespace metadata_keys {
+inline constexpr std::string_view kFormat = "engram.format";          ///< "1"
+inline constexpr std::string_view kConfig = "engram.config";          ///< TOML, all keys
+inline constexpr std::string_view kVocabulary = "engram.vocabulary";  ///< the contents of vocabulary.json
+inline constexpr std::string_view kStep = "engram.step";              ///< optimiser steps done
+inline constexpr std::string_view kSeed = "engram.seed";
+inline constexpr std::string_view kThreads = "engram.threads";
+inline constexpr std::string_view kData = "engram.data";  ///< hash of the data set
+inline constexpr std::string_view kRun = "engram.run";    ///< JSON: readers, caches, best validation
+}  // namespace metadata_keys
+inline constexpr std::string_view kCheckpointFormat = "1";
+
+/// What a checkpoint says about its model.
+struct CheckpointFacts {
+  RunConfig config;             ///< with the vocabulary's size
+  data::Vocabulary vocabulary;  ///< the one that it was trained with
+  std::int64_t step = 0;        ///< optimiser steps; 0 when the file does not say
+  DType dtype = DType::f32;     ///< of the parameters
+};
+/// Throws FileError for a file of another format, or one without configuration or vocabulary.
+CheckpointFacts read_facts(const CheckpointFile& file);
+
+/// Every parameter with its name, sharing the store's memory.
+std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
+
+class TrainedModel {
+ public:
+  /// `run_or_checkpoint` as find_checkpoint() takes it. Parameters are converted to `dtype` (f32 or f64). Throws
+  /// FileError when it cannot be read or does not fit its own configuration.
+  TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
+               DType dtype = DType::f32);
+
+  const std::filesystem::path& path() const { return path_; }  ///< the file
+  const RunConfig& config() const { return facts_.config; }
+  const data::Vocabulary& vocabulary() const { return facts_.vocabulary; }
+  std::int64_t step() const { return facts_.step; }
+  DType dtype() const { return store_.dtype(); }
+  AllAttentionModel& model() { return model_; }
+  ParameterStore& store() { return store_; }
+
+ private:
+  TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype);
+
+  std::filesystem::path path_;
+  CheckpointFacts facts_;
+  ParameterStore store_;  // before the model, whose parameters have their memory here
+  AllAttentionModel model_;
+};
+
+}  // namespace engram

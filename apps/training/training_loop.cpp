@@ -1,0 +1,191 @@
+#include "apps/training/training_loop.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "apps/training/metrics_log.hpp"
+#include "apps/training/progress.hpp"
+#include "apps/training/run_checkpoint.hpp"
+#include "apps/training/signals.hpp"
+#include "apps/training/span_summary.hpp"
+#include "core/log.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+namespace {
+
+using nlohmann::json;
+
+class Loop {
+ public:
+  Loop(TrainingSession& session, const std::filesystem::path& run_dir)
+      : session_(session), run_dir_(run_dir), metrics_(run_dir / "metrics.jsonl"), first_(session.trainer.steps()) {}
+
+  void run(bool resumed, const std::function<bool()>& stop);
+
+ private:
+  std::int64_t step() const { return session_.trainer.steps(); }
+  bool due(std::int64_t every) const { return step() % every == 0 || step() == last_; }
+  /// Seconds of a step on average, validation and saving left out.
+  double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
+  std::int64_t tokens_per_step() const {
+    return session_.config.training.batch * session_.config.training.block;
+  }
+
+  void begin(bool resumed);
+  void train_one();
+  void report(double rate);
+  void validate();
+  void save();
+  void end();
+  [[noreturn]] void fail(const Diverged& error);
+
+  TrainingSession& session_;
+  std::filesystem::path run_dir_;
+  MetricsLog metrics_;
+  Progress progress_;
+  const std::int64_t first_;
+  const std::int64_t last_ = session_.config.total_steps();
+  std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
+  bool suspicious_ = false;
+  double seconds_ = 0;
+};
+
+void Loop::begin(bool resumed) {
+  const RunConfig& config = session_.config;
+  metrics_.append({{"event", resumed ? "resume" : "start"},
+                   {"step", step()},
+                   {"steps", last_},
+                   {"parameters", session_.store.count()},
+                   {"threads", session_.runtime.backend().threads()},
+                   {"seed", config.training.seed}});
+  progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last_,
+                             config.training.batch, config.training.block,
+                             resumed ? fmt::format(", from step {}", step()) : std::string()));
+}
+
+void Loop::train_one() {
+  const double rate = session_.trainer.next_rate();
+  const auto start = std::chrono::steady_clock::now();
+  session_.step();
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const bool is_report = due(session_.config.training.report_every);
+  if (progress_.wants(is_report))
+    progress_.show({.step = step(),
+                    .steps = last_,
+                    .loss = session_.interval.mean(),
+                    .rate = rate,
+                    .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
+                    .mean_span = summarize_spans(session_.model).mean,
+                    .seconds_left = static_cast<double>(last_ - step()) * step_seconds()});
+  if (is_report) report(rate);
+}
+
+void Loop::report(double rate) {
+  const SpanSummary spans = summarize_spans(session_.model);
+  double squares = 0, clip = session_.config.optimizer.clip;
+  std::int64_t long_ones = 0, tensors = 0, shortfalls = 0;
+  for (const double norm : session_.trainer.optimizer().gradient_norms(session_.runtime.backend())) {
+    squares += norm * norm;
+    long_ones += clip > 0 && norm > clip ? 1 : 0;
+    ++tensors;
+  }
+  for (const ModelPast& past : session_.trainer.pasts()) shortfalls += cache_shortfalls(past);
+  metrics_.append({{"event", "train"},
+                   {"step", step()},
+                   {"nll", session_.interval.mean()},
+                   {"bpc", session_.interval.mean() / std::numbers::ln2},
+                   {"interval_steps", session_.interval.steps},
+                   {"learning_rate", rate},
+                   {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
+                   {"span_mean", spans.mean},
+                   {"span_longest", spans.longest},
+                   {"span_layer_mean", spans.layer_mean},
+                   {"gradient_norm", std::sqrt(squares)},
+                   {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
+                   {"cache_shortfalls", shortfalls}});
+  session_.interval = {};
+}
+
+void Loop::validate() {
+  const Evaluation result = session_.validate();
+  const bool is_best = std::isfinite(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
+  metrics_.append({{"event", "valid_short"},
+                   {"step", step()},
+                   {"nll", result.nll()},
+                   {"bpc", result.bits()},
+                   {"tokens", result.scored},
+                   {"tokens_per_second", result.tokens_per_second()},
+                   {"best", is_best}});
+  progress_.note(fmt::format("step {} valid_short loss {:.4f} bpc {:.4f} ({} tokens){}", step(), result.nll(),
+                             result.bits(), result.scored, is_best ? ", the best so far" : ""));
+  if (!is_best) return;
+  session_.best = TrainingSession::Best{result.nll(), step()};
+  save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_);
+}
+
+void Loop::save() {
+  if (saved_ == step()) return;
+  save_session(checkpoint_path(run_dir_, CheckpointKind::newest), session_);
+  saved_ = step();
+}
+
+void Loop::fail(const Diverged& error) {
+  metrics_.append({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
+  throw Diverged(text(error.what(), "\n  the last good checkpoint is kept in '", run_dir_.string(),
+                      "'; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
+}
+
+void Loop::end() {
+  metrics_.append({{"event", "end"}, {"step", step()}, {"peak_bytes", session_.runtime.arena().peak_bytes()}});
+  progress_.note(fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
+                             "and as much for their gradients",
+                             step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0,
+                             static_cast<double>(session_.store.count()) *
+                                 static_cast<double>(size_of(session_.store.dtype())) / 1048576.0));
+}
+
+void Loop::run(bool resumed, const std::function<bool()>& stop) {
+  const TrainingOptions& options = session_.config.training;
+  if (step() >= last_) {
+    progress_.note(fmt::format("complete already: {} of {} steps", step(), last_));
+    return;
+  }
+  begin(resumed);
+  while (step() < last_) {
+    try {
+      train_one();
+      if (session_.divergence.diverged())
+        throw Diverged(fmt::format("training: the loss must stay near its best, got {:.4f} after {:.4f}, {} steps long",
+                                   session_.divergence.mean(), session_.divergence.best(), DivergenceWatch::kPatience));
+    } catch (const Diverged& error) {
+      fail(error);
+    }
+    if (due(options.validate_every)) validate();
+    // Weights that may have gone wrong must not replace good ones.
+    if (session_.divergence.suspicious() != suspicious_) {
+      suspicious_ = session_.divergence.suspicious();
+      if (suspicious_) log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
+    }
+    if (due(options.checkpoint_every) && (!suspicious_ || step() == last_)) save();
+    if (stop() && step() < last_) {
+      save();
+      metrics_.append({{"event", "interrupted"}, {"step", step()}});
+      throw Interrupted(text("interrupted at step ", step(), ", saved; --resume goes on from there"));
+    }
+  }
+  end();
+}
+
+}  // namespace
+
+void train_to_the_end(TrainingSession& session, const std::filesystem::path& run_dir, bool resumed,
+                      const std::function<bool()>& stop) {
+  Loop(session, run_dir).run(resumed, stop);
+}
+
+}  // namespace engram

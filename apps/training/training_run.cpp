@@ -1,0 +1,110 @@
+#include "apps/training/training_run.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <system_error>
+
+#include "apps/config/config_review.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/training/nan_trace.hpp"
+#include "apps/training/run_checkpoint.hpp"
+#include "apps/training/signals.hpp"
+#include "apps/training/trained_model.hpp"
+#include "apps/training/training_loop.hpp"
+#include "autograd/tape_listing.hpp"
+#include "core/durable_file.hpp"
+#include "core/log.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options) {
+  const fs::path path = checkpoint_path(options.out, CheckpointKind::newest);
+  std::error_code ignored;
+  const bool exists = fs::exists(path, ignored);
+  if (exists && !options.resume)
+    throw UsageError(text("training: '", options.out.string(), "' must be a new folder, got one with a run in it",
+                          "\n  --resume continues that run; another --out starts a new one"));
+  if (!exists && options.resume)
+    throw UsageError(text("training: --resume needs the checkpoint '", path.string(), "', got none",
+                          "\n  without --resume the run starts at step 0"));
+  if (!exists) return std::nullopt;
+  return CheckpointFile(path);
+}
+
+RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFile>& checkpoint) {
+  if (!options.config.empty()) return load_run_config(options.config, options.overrides);
+  if (!checkpoint) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
+  return parse_run_config(to_toml(read_facts(*checkpoint).config), text("the run in '", options.out.string(), "'"),
+                          options.overrides);
+}
+
+/// Says what differs from the run so far; refuses what would be another model.
+void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype, const data::DataSet& data,
+             const fs::path& out) {
+  data.require_vocabulary(before.vocabulary.hash(), text("the run in '", out.string(), "'"));
+  if (dtype != before.dtype)
+    throw UsageError(text("training: --dtype must be that of the run, ", before.dtype, ", got ", dtype));
+  std::string refused;
+  for (const ConfigDifference& difference : config_differences(before.config, config)) {
+    const std::string change = text(difference.key, ": ", difference.before, " -> ", difference.after);
+    if (difference.refused)
+      refused += "\n  " + change;
+    else
+      log(LogLevel::warning, "resume: changed " + change);
+  }
+  if (!refused.empty())
+    throw UsageError(text("training: a run must be continued with its own model and optimiser, got other values",
+                          refused, "\n  give the run's own config (or none), or start a new run in another --out"));
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw FileError(text("training: cannot make the folder '", folder.string(), "': ", error.message()));
+}
+
+}  // namespace
+
+TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
+  const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
+  const data::DataSet data = data::DataSet::open(options.data);
+  const RunConfig config = resolved_config(read_config(options, checkpoint), data);
+  for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
+  DType dtype = options.dtype.value_or(DType::f32);
+  if (checkpoint) {
+    const CheckpointFacts before = read_facts(*checkpoint);
+    dtype = options.dtype.value_or(before.dtype);
+    compare(before, config, dtype, data, options.out);
+  }
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text("training: --dtype must be f32 or f64, got ", dtype));
+
+  Runtime runtime(options.device, options.threads, config.training.seed);
+  TrainingSession session(config, data, runtime, dtype);
+  for (const std::string& note : session.notes()) log(LogLevel::info, note);
+  if (checkpoint)
+    for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
+
+  make_folder(options.out);
+  write_durably(options.out / "config.toml", to_toml(config));
+  NanTrace trace(runtime.backend());
+  if (options.trace_nan) {
+    session.trainer.keep_scopes();
+    runtime.step().observe(&trace);
+  }
+  if (options.list_tape)
+    session.trainer.view_tape([](const Tape& tape) {
+      const std::string table = tape_table(tape);
+      std::fwrite(table.data(), 1, table.size(), stdout);
+      std::fflush(stdout);
+    });
+  train_to_the_end(session, options.out, checkpoint.has_value(), stop);
+  return {session.trainer.steps(), session.best ? std::optional(session.best->nll) : std::nullopt};
+}
+
+}  // namespace engram

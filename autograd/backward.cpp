@@ -1,0 +1,83 @@
+#include "autograd/backward.hpp"
+
+#include <utility>
+
+#include "autograd/tape.hpp"
+#include "core/error.hpp"
+#include "core/kernels/copy.hpp"
+
+namespace engram {
+
+bool Backward::has_output_grad(int output) const {
+  const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
+  const int slot = recorded.outputs.at(static_cast<std::size_t>(output));
+  return static_cast<bool>(tape_->slots_[static_cast<std::size_t>(slot)].gradient);
+}
+
+const Tensor& Backward::output_grad(int output) const {
+  const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
+  const int slot = recorded.outputs.at(static_cast<std::size_t>(output));
+  const Tensor& gradient = tape_->slots_[static_cast<std::size_t>(slot)].gradient;
+  if (!gradient) throw Error(text(recorded.node->name(), ": no gradient reached output ", output));
+  return gradient;
+}
+
+bool Backward::output_is_root(int output) const {
+  const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
+  return tape_->slots_[static_cast<std::size_t>(recorded.outputs.at(static_cast<std::size_t>(output)))].root;
+}
+
+bool Backward::wants_grad(int input) const {
+  return tape_->nodes_[static_cast<std::size_t>(node_)].inputs.at(static_cast<std::size_t>(input)) >= 0;
+}
+
+GradTarget Backward::input_grad(int input) {
+  const int index = tape_->nodes_[static_cast<std::size_t>(node_)].inputs.at(static_cast<std::size_t>(input));
+  if (index < 0) return {};
+  Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
+  if (slot.parameter != nullptr) return {slot.parameter->gradient(), Write::add};
+  if (!slot.gradient) {
+    slot.gradient = tape_->step().empty(slot.shape, slot.dtype);
+    return {slot.gradient, Write::set};
+  }
+  // A gradient that somebody else holds too (a cotangent of the caller) must not be changed under them.
+  if (slot.gradient.use_count() > 1) {
+    Tensor own = tape_->step().empty(slot.shape, slot.dtype);
+    kernels::accumulate(tape_->step(), slot.gradient, 1.0, own, Write::set);
+    slot.gradient = std::move(own);
+  }
+  return {slot.gradient, Write::add};
+}
+
+void Backward::pass_through(std::initializer_list<int> inputs, int output) {
+  auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
+  Tensor& dy = tape_->slots_[static_cast<std::size_t>(recorded.outputs.at(static_cast<std::size_t>(output)))].gradient;
+  int last = -1;
+  for (const int input : inputs)
+    if (wants_grad(input)) last = input;
+  for (const int input : inputs) {
+    if (!wants_grad(input)) continue;
+    if (input == last) {
+      give(input, std::exchange(dy, {}));
+      return;
+    }
+    const GradTarget target = input_grad(input);
+    Tensor written = target.tensor;
+    kernels::accumulate(tape_->step(), dy, 1.0, written, target.write);
+  }
+}
+
+void Backward::give(int input, Tensor gradient) {
+  if (!wants_grad(input)) return;
+  const int index = tape_->nodes_[static_cast<std::size_t>(node_)].inputs[static_cast<std::size_t>(input)];
+  Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
+  if (slot.parameter == nullptr && !slot.gradient && gradient.use_count() == 1) {
+    slot.gradient = gradient.view(slot.shape);
+    return;
+  }
+  const GradTarget target = input_grad(input);
+  Tensor written = target.tensor;
+  kernels::accumulate(tape_->step(), gradient, 1.0, written, target.write);
+}
+
+}  // namespace engram

@@ -1,0 +1,155 @@
+#include "autograd/functions/attention.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "autograd/tape.hpp"
+#include "core/check.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Attention final : Node {
+  AttentionInputs in;
+  AttentionOptions options;
+  RandomStream random;  // the same stream again: no mask is stored
+  Tensor out;           // [B, M, H D]
+  Tensor lse;           // [B, H, M]; scores and weights are recomputed from it
+
+  std::string_view name() const override { return "attention"; }
+  std::vector<Saved> saved() const override {
+    return {{"content_query", in.content_query},
+            {"position_query", in.position_query},
+            {"past_keys", in.past_keys},
+            {"past_values", in.past_values},
+            {"keys", in.keys},
+            {"values", in.values},
+            {"position_keys", in.position_keys},
+            {"slot_keys", in.slot_keys},
+            {"slot_values", in.slot_values},
+            {"span", in.span},
+            {"out", out},
+            {"lse", lse}};
+  }
+  void backward(Step& step, Backward& pass) override {
+    AttentionGradients gradients;
+    AttentionGradients::Target* const targets[] = {&gradients.content_query, &gradients.position_query,
+                                                   &gradients.past_keys,     &gradients.past_values,
+                                                   &gradients.keys,          &gradients.values,
+                                                   &gradients.position_keys, &gradients.slot_keys,
+                                                   &gradients.slot_values,   &gradients.span};
+    const Tensor* const values[] = {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys,
+                                    &in.values,        &in.position_keys,  &in.slot_keys, &in.slot_values, &in.span};
+    // One variable may serve as several inputs. The kernel fills all gradients at the same time, so every use after
+    // the first gets memory of its own, which is added to the first one's afterwards.
+    std::array<Tensor, 10> repeated;
+    for (int input = 0; input < 10; ++input) {
+      if (!pass.wants_grad(input)) continue;
+      const Tensor& value = *values[input];
+      if (std::any_of(values, values + input,
+                      [&](const Tensor* other) { return *other && other->raw() == value.raw(); })) {
+        repeated[std::size_t(input)] = step.empty(value.shape(), value.dtype());
+        *targets[input] = {repeated[std::size_t(input)], Write::set};
+      } else {
+        const GradTarget target = pass.input_grad(input);
+        *targets[input] = {target.tensor, target.write};
+      }
+    }
+    kernels::attention_backward(step, in, options, random, out, lse, pass.output_grad(), gradients);
+    gradients = {};  // a gradient that is held here could not be added to in place
+    for (int input = 0; input < 10; ++input)
+      if (repeated[std::size_t(input)]) pass.give(input, std::move(repeated[std::size_t(input)]));
+  }
+};
+
+void check_pair(std::string_view what, const Variable& keys, const Variable& values) {
+  if (static_cast<bool>(keys) != static_cast<bool>(values) || (keys && keys.shape() != values.shape()))
+    throw ShapeError(text("attention: ", what, " keys and values must come together with one shape, got ", keys.shape(),
+                          " and ", values.shape()));
+}
+
+void check_inputs(const AttentionVariables& in, const AttentionOptions& options) {
+  const Shape& query = in.content_query.shape();
+  if (query.rank() != 3 || options.heads < 1 || query[2] % options.heads != 0)
+    throw ShapeError(text("attention: the query must be [B, M, H D] with H = ", options.heads, ", got ", query));
+  if (options.min_distance < 0 || options.min_distance > 1 || options.max_distance < 0 || options.ramp < 0)
+    throw ShapeError(text("attention: needs min_distance 0 or 1, max_distance >= 0 and ramp >= 0, got ",
+                          options.min_distance, ", ", options.max_distance, " and ", options.ramp));
+  const std::int64_t heads = options.heads, depth = query[2] / heads;
+  check_pair("block", in.keys, in.values);
+  check_pair("past", in.past_keys, in.past_values);
+  check_pair("slot", in.slot_keys, in.slot_values);
+  if (in.position_query) check_shape("attention", "position query", in.position_query.value(), query);
+  if (in.span) check_shape("attention", "span", in.span.value(), {heads});
+  if (in.slot_keys &&
+      (in.slot_keys.shape().rank() != 3 || in.slot_keys.shape()[0] != heads || in.slot_keys.shape()[2] != depth))
+    throw ShapeError(text("attention: persistent slots must be [H, N, D] = [", heads, ", N, ", depth, "], got ",
+                          in.slot_keys.shape()));
+  if (options.max_distance == 0) {
+    if (!in.slot_keys)
+      throw ShapeError("attention: needs a context (max_distance > 0) or persistent slots, got neither");
+    if (in.keys || in.past_keys || in.position_keys || in.span)
+      throw ShapeError("attention: max_distance 0 takes persistent slots only, got keys, positions or a span as well");
+    return;
+  }
+  if (options.past_count < 0) throw ShapeError(text("attention: needs past_count >= 0, got ", options.past_count));
+  const HeadWindows& windows = options.windows;
+  if (windows.heads() != options.heads || windows.longest > options.max_distance)
+    throw ShapeError(text("attention: needs one window per head, none above max_distance ", options.max_distance,
+                          ", got ", windows.heads(), " windows for ", heads, " heads, the longest ", windows.longest));
+  check_shape("attention", "keys", in.keys.value(), query);
+  if (windows.total > 0 || in.past_keys)
+    check_shape("attention", "past keys", in.past_keys.value(), {query[0] * windows.total, depth});
+  if (in.position_keys) {
+    const Shape& table = in.position_keys.shape();
+    if (table.rank() != 2 || table[0] < windows.longest + 1 - options.min_distance ||
+        (table[1] != depth && table[1] != query[2]))
+      throw ShapeError(text("attention: position keys must be [P, D] or [P, H D] with P >= ",
+                            windows.longest + 1 - options.min_distance, " and D = ", depth, ", got ", table));
+  }
+  if (in.past_valid) {
+    check_shape("attention", "past_valid", in.past_valid, {query[0]});
+    check_dtype("attention", "past_valid", in.past_valid, DType::i32);
+  }
+}
+
+}  // namespace
+
+AttentionResult attention(const AttentionVariables& in, const AttentionOptions& options) {
+  check_inputs(in, options);
+  const Variable inputs[] = {in.content_query, in.position_query, in.past_keys, in.past_values, in.keys,
+                             in.values,        in.position_keys,  in.slot_keys, in.slot_values, in.span};
+  for (const Variable& input : inputs) {
+    if (!input) continue;
+    check_dtype("attention", "every input", input.value(), in.content_query.dtype());
+    check_same_device("attention", in.content_query.value(), input.value());
+  }
+  Tape& tape = in.content_query.tape();
+  Step& step = tape.step();
+  const Shape& query = in.content_query.shape();
+
+  Attention node;
+  node.in = {.content_query = in.content_query.value(),
+             .position_query = in.position_query.value(),
+             .past_keys = in.past_keys.value(),
+             .past_values = in.past_values.value(),
+             .keys = in.keys.value(),
+             .values = in.values.value(),
+             .position_keys = in.position_keys.value(),
+             .slot_keys = in.slot_keys.value(),
+             .slot_values = in.slot_values.value(),
+             .span = in.span.value(),
+             .past_valid = in.past_valid};
+  node.options = options;
+  if (!tape.training()) node.options.dropout = {};
+  if (node.options.dropout.active()) node.random = step.next_random();
+  node.out = step.empty(query, in.content_query.dtype());
+  node.lse = step.empty({query[0], options.heads, query[1]}, in.content_query.dtype());
+  kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse);
+  Tensor out = node.out, lse = node.lse;
+  Variable result = tape.record(std::move(node), inputs, std::move(out));
+  return {std::move(result), std::move(lse)};
+}
+
+}  // namespace engram

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "autograd/variable.hpp"
+#include "core/kernels/attention.hpp"
+
+namespace engram {
+
+/// The inputs of attention as variables; shapes and optional members as in AttentionInputs.
+struct AttentionVariables {
+  Variable content_query;   ///< [B, M, H D]
+  Variable position_query;  ///< [B, M, H D], or absent: the content query
+  Variable past_keys;       ///< [B windows.total, D], or absent
+  Variable past_values;
+  Variable keys;  ///< [B, M, H D]; absent when max_distance is 0
+  Variable values;
+  Variable position_keys;  ///< [P, D] or [P, H D], or absent
+  Variable slot_keys;      ///< [H, N, D], or absent
+  Variable slot_values;
+  Variable span;      ///< [H], or absent
+  Tensor past_valid;  ///< [B] i32, or empty
+};
+
+struct AttentionResult {
+  Variable out;  ///< [B, M, H D]
+  Tensor lse;    ///< [B, H, M]: log of the sum of mask * exp(score), of the same dtype
+};
+
+/// Windowed attention with relative positions, adaptive spans and persistent slots: the definition is in
+/// core/kernels/attention.hpp. Dropout is active on a training tape only. Throws ShapeError or DTypeError naming the
+/// input that does not fit.
+AttentionResult attention(const AttentionVariables& inputs, const AttentionOptions& options);
+
+}  // namespace engram

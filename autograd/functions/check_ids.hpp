@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/step.hpp"
+
+namespace engram {
+
+/// In debug builds: throws Error unless every one of `ids` (i32, any shape) is in [0, below). Release builds do not
+/// look, because reading the ids would stop the device.
+void check_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below);
+
+}  // namespace engram

@@ -1,0 +1,48 @@
+#include "autograd/functions/embedding.hpp"
+
+#include <vector>
+
+#include "autograd/functions/check_ids.hpp"
+#include "autograd/tape.hpp"
+#include "core/check.hpp"
+#include "core/error.hpp"
+#include "core/kernels/gather_rows.hpp"
+
+namespace engram {
+namespace {
+
+struct Embedding final : Node {
+  Tensor index;  // [R]
+  double factor;
+
+  Embedding(Tensor ids, double scale_factor) : index(std::move(ids)), factor(scale_factor) {}
+  std::string_view name() const override { return "embedding"; }
+  std::vector<Saved> saved() const override { return {{"index", index}}; }
+  void backward(Step& step, Backward& pass) override {
+    if (GradTarget dtable = pass.input_grad(0))
+      kernels::scatter_rows(step, pass.output_grad(), index, factor, dtable.tensor, dtable.write);
+  }
+};
+
+}  // namespace
+
+Variable embedding(const Variable& table, const Tensor& index, double factor) {
+  if (table.shape().rank() != 2) throw ShapeError(text("embedding: the table must be [V, n], got ", table.shape()));
+  if (!index || index.shape().rank() >= Shape::kMaxRank)
+    throw ShapeError(
+        text("embedding: the index must have at most ", Shape::kMaxRank - 1, " axes, got ", index.shape()));
+  check_dtype("embedding", "the index", index, DType::i32);
+  check_same_device("embedding", table.value(), index);
+  Step& step = table.tape().step();
+  check_ids("embedding", "the index", step, index, table.shape()[0]);
+
+  std::vector<std::int64_t> dims;
+  for (int axis = 0; axis < index.shape().rank(); ++axis) dims.push_back(index.shape()[axis]);
+  dims.push_back(table.shape()[1]);
+  Tensor y = step.empty(Shape(dims), table.dtype());
+  const Tensor flat = index.view({index.count()});
+  kernels::gather_rows(step, table.value(), flat, factor, y);
+  return table.tape().record(Embedding{flat, factor}, {table}, std::move(y));
+}
+
+}  // namespace engram

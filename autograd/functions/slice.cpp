@@ -1,0 +1,47 @@
+#include "autograd/functions/slice.hpp"
+
+#include "autograd/functions/axis_layout.hpp"
+#include "autograd/tape.hpp"
+#include "core/kernels/copy.hpp"
+#include "core/kernels/fill.hpp"
+
+namespace engram {
+namespace {
+
+struct Slice final : Node {
+  int axis;
+  std::int64_t begin;
+
+  Slice(int cut_axis, std::int64_t first) : axis(cut_axis), begin(first) {}
+  std::string_view name() const override { return "slice"; }
+  void backward(Step& step, Backward& pass) override {
+    GradTarget dx = pass.input_grad(0);
+    if (!dx) return;
+    if (dx.write == Write::set) kernels::fill(step, dx.tensor, 0.0);
+    const Tensor& dy = pass.output_grad();
+    const AxisLayout whole(dx.tensor.shape(), axis);
+    const std::int64_t length = dy.shape()[axis] * whole.inner;
+    kernels::copy_runs(step, dy, {.offset = 0, .stride = length}, dx.tensor,
+                       {.offset = begin * whole.inner, .stride = whole.size * whole.inner}, whole.outer, length,
+                       dx.write);
+  }
+};
+
+}  // namespace
+
+Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end) {
+  axis = axis_from_front("slice", x.shape(), axis);
+  const AxisLayout whole(x.shape(), axis);
+  if (begin < 0 || end < begin || end > whole.size)
+    throw ShapeError(
+        text("slice: begin and end must be within axis ", axis, " of ", x.shape(), ", got ", begin, " and ", end));
+  if (axis == 0) return x.tape().record(Slice{axis, begin}, {x}, x.value().rows(begin, end));
+  Step& step = x.tape().step();
+  Tensor y = step.empty(x.shape().with(axis, end - begin), x.dtype());
+  const std::int64_t length = (end - begin) * whole.inner;
+  kernels::copy_runs(step, x.value(), {.offset = begin * whole.inner, .stride = whole.size * whole.inner}, y,
+                     {.offset = 0, .stride = length}, whole.outer, length, Write::set);
+  return x.tape().record(Slice{axis, begin}, {x}, std::move(y));
+}
+
+}  // namespace engram

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "autograd/variable.hpp"
+
+namespace engram {
+
+/// Softmax over the last axis. x: [..., n], n >= 1. Throws ShapeError for rank 0.
+Variable softmax(const Variable& x);
+
+}  // namespace engram

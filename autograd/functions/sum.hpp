@@ -1,0 +1,10 @@
+#pragma once
+
+#include "autograd/variable.hpp"
+
+namespace engram {
+
+/// factor times the sum of all elements of x (any shape), added up in double; [1]. An empty x gives 0.
+Variable sum(const Variable& x, double factor = 1);
+
+}  // namespace engram

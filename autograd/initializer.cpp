@@ -1,0 +1,45 @@
+#include "autograd/initializer.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/philox.hpp"
+
+namespace engram {
+namespace {
+
+// FNV-1a, 64 bits: a fixed, documented function of the name.
+std::uint64_t hash_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+// In (0, 1): 32 random bits, centred so that neither end is reached.
+double unit(std::uint32_t bits) { return (bits + 0.5) / 4294967296.0; }
+
+}  // namespace
+
+void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name) const {
+  const std::uint64_t stream = hash_of(name);
+  dispatch_float(dtype, "initializer", [&]<class T>() {
+    T* out = static_cast<T*>(data);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (kind == Kind::constant) {
+        out[i] = static_cast<T>(value);
+        continue;
+      }
+      const PhiloxBlock block = philox({{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
+                                         static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
+                                       static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^ 0x1u);
+      const double first = unit(block.word[0]);
+      if (kind == Kind::uniform)
+        out[i] = static_cast<T>(value * (2 * first - 1));
+      else  // Box and Muller, 1958: one of the two normals
+        out[i] = static_cast<T>(value * std::sqrt(-2 * std::log(first)) *
+                                std::cos(2 * std::numbers::pi * unit(block.word[1])));
+    }
+  });
+}
+
+}  // namespace engram

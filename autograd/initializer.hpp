@@ -1,0 +1,21 @@
+#pragma once
+/// How a parameter gets its first values: plain data, so that counting needs no memory.
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/tensor.hpp"
+
+namespace engram {
+
+struct Initializer {
+  enum class Kind : std::uint8_t { constant, uniform, normal };
+  Kind kind = Kind::constant;
+  double value = 0;  ///< the constant; the bound a of U(-a, a); the standard deviation of N(0, s^2)
+
+  /// Fills host memory of `count` elements (f32 or f64). The numbers depend on seed, name and index only, so adding
+  /// a parameter elsewhere changes nothing here. Throws DTypeError for other dtypes.
+  void fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name) const;
+};
+
+}  // namespace engram

@@ -1,0 +1,26 @@
+#include "autograd/parameter.hpp"
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+[[noreturn]] void throw_without_memory(const std::string& name, const Shape& shape) {
+  if (name.empty())
+    throw Error(text("parameter: one of shape ", shape, " was never visited\n  add it to visit() of its module"));
+  throw Error(text("parameter: ", name, " has no memory yet\n  place its ParameterStore before using it"));
+}
+
+}  // namespace
+
+const Tensor& Parameter::value() const {
+  if (!value_) throw_without_memory(name_, shape_);
+  return value_;
+}
+
+const Tensor& Parameter::gradient() const {
+  if (!gradient_) throw_without_memory(name_, shape_);
+  return gradient_;
+}
+
+}  // namespace engram

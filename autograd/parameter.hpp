@@ -1,0 +1,43 @@
+#pragma once
+/// A trained tensor: its value and its gradient live in the flat blocks of a ParameterStore.
+
+#include <string>
+#include <string_view>
+
+#include "autograd/initializer.hpp"
+#include "core/tensor.hpp"
+
+namespace engram {
+
+class Parameter {
+ public:
+  /// No memory yet: a parameter gets it when its store is placed. `group` names the parameters that an optimiser
+  /// treats alike ("weights", "spans", ...).
+  Parameter(Shape shape, Initializer initializer, std::string_view group = "weights")
+      : shape_(shape), initializer_(initializer), group_(group) {}
+  Parameter(const Parameter&) = delete;  // it has one identity: the tape and the store point at it
+  Parameter& operator=(const Parameter&) = delete;
+  Parameter(Parameter&&) = default;
+  Parameter& operator=(Parameter&&) = default;
+
+  const Shape& shape() const { return shape_; }
+  const Initializer& initializer() const { return initializer_; }
+  const std::string& group() const { return group_; }
+  /// The path it was visited under, "" before.
+  const std::string& name() const { return name_; }
+  /// Throws Error when the parameter was never visited and so has no memory.
+  const Tensor& value() const;
+  const Tensor& gradient() const;
+  bool placed() const { return static_cast<bool>(value_); }
+
+ private:
+  friend class ParameterStore;
+  Shape shape_;
+  Initializer initializer_;
+  std::string group_;
+  std::string name_;
+  Tensor value_;
+  Tensor gradient_;
+};
+
+}  // namespace engram

@@ -1,0 +1,75 @@
+#include "autograd/parameter_store.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+
+namespace engram {
+
+void ParameterStore::add(std::string name, Parameter& parameter) {
+  if (placed()) throw Error(text("parameter store: ", name, " was added after the memory was taken"));
+  for (const auto& [other, existing] : parameters_) {
+    if (existing == &parameter) {
+      aliases_.emplace(std::move(name), other);
+      return;
+    }
+  }
+  const auto [entry, added] = parameters_.emplace(name, &parameter);
+  if (!added) throw Error(text("parameter store: two parameters are named ", name));
+  parameter.name_ = std::move(name);
+}
+
+void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
+  if (placed()) throw Error("parameter store: memory can be taken only once");
+  allocator_ = std::make_unique<HeapAllocator>(backend);
+  dtype_ = dtype;
+  for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
+    auto group = std::ranges::find(groups_, parameter->group(), &ParameterGroup::name);
+    if (group == groups_.end()) group = groups_.insert(groups_.end(), ParameterGroup{.name = parameter->group()});
+    group->parameters.push_back(parameter);
+  }
+  std::ranges::sort(groups_, {}, &ParameterGroup::name);
+
+  const auto aligned = static_cast<std::int64_t>(Allocator::kAlignment / size_of(dtype));
+  for (ParameterGroup& group : groups_) {
+    std::int64_t size = 0;
+    for (const Parameter* parameter : group.parameters) {
+      const std::int64_t count = parameter->shape().count();
+      group.segments.push_back({size, count});
+      size += (count + aligned - 1) / aligned * aligned;
+    }
+    group.values = Tensor({size}, dtype, backend.device(), *allocator_);
+    group.gradients = Tensor({size}, dtype, backend.device(), *allocator_);
+    std::vector<std::byte> host(group.values.bytes());
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      Parameter& parameter = *group.parameters[i];
+      const auto [offset, count] = group.segments[i];
+      parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype), dtype, count, seed,
+                                   parameter.name());
+      parameter.value_ = group.values.rows(offset, offset + count).view(parameter.shape());
+      parameter.gradient_ = group.gradients.rows(offset, offset + count).view(parameter.shape());
+    }
+    backend.copy(group.values.raw(), host.data(), host.size(), CopyKind::host_to_device);
+    std::ranges::fill(host, std::byte{0});
+    backend.copy(group.gradients.raw(), host.data(), host.size(), CopyKind::host_to_device);
+  }
+}
+
+Parameter* ParameterStore::find(std::string_view name) const {
+  const auto entry = parameters_.find(name);
+  return entry == parameters_.end() ? nullptr : entry->second;
+}
+
+std::int64_t ParameterStore::count() const {
+  std::int64_t total = 0;
+  for (const auto& [name, parameter] : parameters_) total += parameter->shape().count();
+  return total;
+}
+
+void ParameterStore::zero_gradients(Step& step) {
+  for (ParameterGroup& group : groups_) kernels::fill(step, group.gradients, 0.0);
+}
+
+}  // namespace engram

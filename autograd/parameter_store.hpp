@@ -1,0 +1,61 @@
+#pragma once
+/// The memory of a model's parameters: per group one flat block of values and one of gradients, entries sorted by
+/// name and 256-byte aligned, so that clearing, norms, updates and checkpoints are one call per group.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/parameter.hpp"
+#include "core/backend.hpp"
+#include "core/kernels/optimizer.hpp"
+#include "core/step.hpp"
+
+namespace engram {
+
+/// Parameters that an optimiser treats alike.
+struct ParameterGroup {
+  std::string name;
+  std::vector<Parameter*> parameters;  ///< sorted by name
+  SegmentTable segments;               ///< in the same order
+  Tensor values;                       ///< [n], padding between entries stays zero
+  Tensor gradients;                    ///< [n]
+};
+
+class ParameterStore {
+ public:
+  /// Registers a parameter under its full name; a second name for the same one is recorded as an alias. Throws Error
+  /// when the name belongs to another parameter, or after place().
+  void add(std::string name, Parameter& parameter);
+
+  /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero.
+  void place(Backend& backend, DType dtype, std::uint64_t seed);
+  bool placed() const { return allocator_ != nullptr; }
+
+  std::vector<ParameterGroup>& groups() { return groups_; }
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+  /// By full name (not alias); nullptr when there is none.
+  Parameter* find(std::string_view name) const;
+  /// All, sorted by name.
+  const std::map<std::string, Parameter*, std::less<>>& parameters() const { return parameters_; }
+  /// Second name -> first name of tied parameters.
+  const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
+  /// Number of trained values; every parameter once.
+  std::int64_t count() const;
+  DType dtype() const { return dtype_; }
+  /// Long-lived memory of the same device, for optimiser state and caches.
+  Allocator& allocator() const { return *allocator_; }
+
+  void zero_gradients(Step& step);
+
+ private:
+  std::map<std::string, Parameter*, std::less<>> parameters_;
+  std::map<std::string, std::string, std::less<>> aliases_;
+  std::unique_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
+  std::vector<ParameterGroup> groups_;
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace engram

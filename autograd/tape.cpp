@@ -1,0 +1,102 @@
+#include "autograd/tape.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/scope.hpp"
+
+namespace engram {
+
+int Tape::add_slot(Slot slot) {
+  slots_.push_back(std::move(slot));
+  return static_cast<int>(slots_.size()) - 1;
+}
+
+Variable Tape::parameter(Parameter& parameter) {
+  const Tensor& value = parameter.value();
+  if (!training()) return constant(value);
+  return Variable(value, this,
+                  add_slot({.shape = value.shape(), .dtype = value.dtype(), .parameter = &parameter, .gradient = {}}));
+}
+
+Variable Tape::leaf(Tensor value) {
+  const int slot = add_slot({.shape = value.shape(), .dtype = value.dtype(), .kept = true, .gradient = {}});
+  return Variable(std::move(value), this, slot);
+}
+
+bool Tape::must_record(std::span<const Variable> inputs) const {
+  for (const Variable& input : inputs)
+    if (input && input.tape_ != this) throw Error("tape: all inputs of an operation must be on one tape");
+  return training() && std::ranges::any_of(inputs, &Variable::requires_grad);
+}
+
+int Tape::append(std::unique_ptr<Node> node, std::span<const Variable> inputs, std::span<const Tensor> outputs) {
+  Recorded recorded{.node = std::move(node), .inputs = {}, .outputs = {}, .scope = {}};
+  recorded.inputs.reserve(inputs.size());
+  for (const Variable& input : inputs) recorded.inputs.push_back(input.slot_);
+  for (const Tensor& output : outputs)
+    recorded.outputs.push_back(add_slot({.shape = output.shape(), .dtype = output.dtype(), .gradient = {}}));
+  if (keep_scopes_) recorded.scope = Scope::path();
+  nodes_.push_back(std::move(recorded));
+  return nodes_.back().outputs.front();
+}
+
+void Tape::seed(const Variable& output, Tensor cotangent) {
+  if (!output.requires_grad()) throw Error("backward: the loss does not depend on anything that needs a gradient");
+  if (cotangent.shape() != output.shape())
+    throw ShapeError(text("backward: the cotangent must be ", output.shape(), ", got ", cotangent.shape()));
+  Slot& slot = slots_[static_cast<std::size_t>(output.slot_)];
+  if (slot.gradient) throw Error("backward: a loss was given twice");
+  slot.root = true;
+  slot.gradient = std::move(cotangent);
+}
+
+void Tape::backward(std::initializer_list<Variable> scalar_losses) {
+  for (const Variable& loss : scalar_losses) {
+    if (loss.shape().count() != 1) throw ShapeError(text("backward: a loss must be one number, got ", loss.shape()));
+    Tensor one = step_->empty(loss.shape(), loss.dtype());
+    kernels::fill(*step_, one, 1.0);
+    seed(loss, std::move(one));
+  }
+  run();
+}
+
+void Tape::backward(const Variable& output, const Tensor& cotangent) {
+  seed(output, cotangent);
+  run();
+}
+
+void Tape::run() {
+  for (std::size_t index = nodes_.size(); index-- > 0;) {
+    Recorded& recorded = nodes_[index];
+    const bool reached =
+        std::ranges::any_of(recorded.outputs, [this](int slot) { return bool(slots_[std::size_t(slot)].gradient); });
+    if (reached) {
+      std::optional<Scope> scope;  // of the forward pass, for messages
+      if (!recorded.scope.empty()) scope.emplace(recorded.scope);
+      Backward pass(*this, static_cast<int>(index));
+      recorded.node->backward(*step_, pass);
+    }
+    recorded.node.reset();
+    for (const int slot : recorded.outputs) slots_[static_cast<std::size_t>(slot)].gradient = {};
+  }
+  nodes_.clear();
+}
+
+bool Tape::has_gradient(const Variable& leaf) const {
+  return leaf.requires_grad() && slots_[static_cast<std::size_t>(leaf.slot_)].gradient;
+}
+
+const Tensor& Tape::gradient(const Variable& leaf) const {
+  if (!has_gradient(leaf)) throw Error(text("gradient: none reached this variable of shape ", leaf.shape()));
+  return slots_[static_cast<std::size_t>(leaf.slot_)].gradient;
+}
+
+Tape::Entry Tape::entry(std::size_t index) const {
+  const Recorded& recorded = nodes_.at(index);
+  return {recorded.node.get(), recorded.scope, recorded.inputs, recorded.outputs};
+}
+
+}  // namespace engram

@@ -1,0 +1,33 @@
+#include "core/backend.hpp"
+
+#include <array>
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+// Filled before main by static initialisers, constant afterwards.
+std::array<BackendFactory, kDeviceKinds>& factories() {
+  static std::array<BackendFactory, kDeviceKinds> table{};
+  return table;
+}
+
+}  // namespace
+
+bool register_backend(DeviceKind kind, BackendFactory factory) {
+  factories()[static_cast<int>(kind)] = factory;
+  return true;
+}
+
+std::unique_ptr<Backend> open_backend(Device device) {
+  if (const BackendFactory factory = factories()[static_cast<int>(device.kind)]) return factory(device.index);
+  std::string built;
+  for (int kind = 0; kind < kDeviceKinds; ++kind)
+    if (factories()[kind] != nullptr)
+      built += (built.empty() ? "" : ", ") + std::string(name_of(static_cast<DeviceKind>(kind)));
+  throw NotAvailable(text("device ", device, ": this build has no backend for it; it has: ", built,
+                          "\n  --device cpu works everywhere"));
+}
+
+}  // namespace engram

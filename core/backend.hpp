@@ -1,0 +1,53 @@
+#pragma once
+/// What a device offers beside its kernels: memory, copies and order. Backends register themselves when the
+/// program starts; nothing includes their folders.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/device.hpp"
+
+namespace engram {
+
+enum class CopyKind : unsigned char { host_to_device, device_to_host, device_to_device };
+
+/// A recorded step that can be run again with the same addresses.
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  virtual void run() = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Device device() const = 0;
+  /// `bytes` bytes of device memory (at least one), aligned to Allocator::kAlignment.
+  /// Throws DeviceError saying what was asked for.
+  virtual void* reserve(std::size_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+  /// In order with the kernels of this backend. device_to_host returns when the bytes are there.
+  virtual void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) = 0;
+  /// Waits for all work handed to the device. Never called inside a step.
+  virtual void synchronize() = 0;
+  /// Runs `step` once and returns a way to run it again. On the CPU, replaying is calling it.
+  virtual std::unique_ptr<Replay> capture(std::function<void()> step) = 0;
+
+  /// How many threads of the host the kernels use, from 1 on; 1 where they run on a device of their own. Products may
+  /// differ in the last bits between counts.
+  virtual int threads() const { return 1; }
+  /// Only between steps. Without effect where kernels run on a device of their own.
+  virtual void set_threads(int) {}
+};
+
+/// Makes the backend of device number `index`; throws DeviceError when the machine has no such device.
+using BackendFactory = std::unique_ptr<Backend> (*)(int index);
+
+/// Called by static initialisers of the device folders; returns true.
+bool register_backend(DeviceKind kind, BackendFactory factory);
+/// Opens a device. Throws NotAvailable, with the kinds this build has, when it was built without that one.
+std::unique_ptr<Backend> open_backend(Device device);
+
+}  // namespace engram

@@ -1,0 +1,39 @@
+#include "core/error.hpp"
+
+#include <fmt/format.h>
+
+#include "core/scope.hpp"
+
+namespace engram {
+namespace {
+
+std::string with_scope(const std::string& message) {
+  const std::string path = Scope::path();
+  return path.empty() ? message : "[" + path + "] " + message;
+}
+
+}  // namespace
+
+Error::Error(const std::string& message) : std::runtime_error(with_scope(message)) {}
+
+void append_text(std::string& out, std::string_view part) { out += part; }
+void append_text(std::string& out, std::int64_t part) { fmt::format_to(std::back_inserter(out), "{}", part); }
+void append_text(std::string& out, std::uint64_t part) { fmt::format_to(std::back_inserter(out), "{}", part); }
+void append_text(std::string& out, double part) { fmt::format_to(std::back_inserter(out), "{:.6g}", part); }
+void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
+void append_text(std::string& out, const Shape& part) {
+  out += '[';
+  for (int axis = 0; axis < part.rank(); ++axis) {
+    if (axis > 0) out += ", ";
+    append_text(out, part[axis]);
+  }
+  out += ']';
+}
+void append_text(std::string& out, DType part) { out += name_of(part); }
+void append_text(std::string& out, DeviceKind part) { out += name_of(part); }
+void append_text(std::string& out, Device part) {
+  out += name_of(part.kind);
+  if (part.kind == DeviceKind::cuda) out += ":" + std::to_string(part.index);
+}
+
+}  // namespace engram

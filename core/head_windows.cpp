@@ -1,0 +1,15 @@
+#include "core/kernels/head_windows.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+
+HeadWindows::HeadWindows(std::vector<std::int32_t> windows) : window(std::move(windows)) {
+  for (std::int32_t positions : window) {
+    if (positions < 0) throw ShapeError(text("head windows: must not be negative, got ", positions));
+    first.push_back(total);
+    total += positions;
+    if (positions > longest) longest = positions;
+  }
+}
+
+}  // namespace engram

@@ -1,0 +1,98 @@
+#pragma once
+/// Attention over a sliding window with relative positions, an adaptive span per head and persistent slots, all in
+/// one softmax. Sukhbaatar et al.: "Adaptive Attention Span in Transformers" (2019), eq. 5-8; "Augmenting
+/// Self-attention with Persistent Memory" (2019), eq. 9-13. With min_distance 0, two queries and per-head position
+/// keys it is the relative attention of Dai et al.: "Transformer-XL" (2019), section 3.3.
+
+#include "core/kernel.hpp"
+#include "core/kernels/head_windows.hpp"
+
+namespace engram {
+
+/// Which of the slots where the ramp has a corner pass gradient to the span.
+enum class RampGradient : std::uint8_t {
+  inclusive,  ///< both corners, 0 <= raw <= 1
+  right,      ///< the derivative for a growing span, 0 <= raw < 1
+  open        ///< neither, 0 < raw < 1
+};
+
+struct AttentionOptions {
+  int heads = 1;
+  double score_scale = 1;       ///< multiplies content and position scores; usually 1 / sqrt(depth)
+  double slot_score_scale = 1;  ///< multiplies the scores of persistent slots
+  double slot_value_scale = 1;  ///< multiplies the values of persistent slots; sqrt(N) in the paper
+  int min_distance = 1;         ///< 1: a query does not see its own position; 0: it does
+  int max_distance = 0;         ///< S, positions; 0: no context at all, only persistent slots
+  int ramp = 0;                 ///< R, positions: width of the soft edge of the span; 0: no span mask
+  int mask_offset = 0;          ///< 0: the mask's argument is distance - 1; 1: it is the distance
+  RampGradient ramp_gradient = RampGradient::inclusive;
+  DropoutRule dropout;          ///< on the normalised weights
+  HeadWindows windows;          ///< positions computed per head, at most max_distance; also the layout of the past
+  std::int64_t past_count = 0;  ///< where the ring buffers of the past start: positions appended so far; 0: no ring
+};
+
+/// B streams, M positions in the block, H heads of depth D, N persistent slots.
+struct AttentionInputs {
+  Tensor content_query;   ///< [B, M, H D]
+  Tensor position_query;  ///< [B, M, H D]; empty: the content query
+  Tensor past_keys;       ///< [B windows.total, D], packed (HeadWindows); empty when windows.total is 0
+  Tensor past_values;     ///< the same
+  Tensor keys;            ///< [B, M, H D], of the block
+  Tensor values;          ///< [B, M, H D]
+  Tensor position_keys;   ///< [P, D], shared by the heads, or [P, H D]; row i belongs to distance min_distance + i;
+                          ///< empty: no positions
+  Tensor slot_keys;       ///< [H, N, D]; empty: no persistent slots
+  Tensor slot_values;     ///< [H, N, D]
+  Tensor span;            ///< [H], zeta in [0, 1]; empty: no span mask
+  Tensor past_valid;      ///< [B] i32: how many past positions exist; older ones get weight 0. Empty: all take part
+};
+
+/// The gradients that are wanted; each may be empty. Same shapes as the inputs.
+struct AttentionGradients {
+  struct Target {
+    Tensor tensor;
+    Write write = Write::set;
+    explicit operator bool() const { return static_cast<bool>(tensor); }
+  };
+  Target content_query, position_query, past_keys, past_values, keys, values, position_keys, slot_keys, slot_values,
+      span;
+};
+
+/// For observers of kernels.
+inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionInputs& in) {
+  for (const Tensor* tensor : {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys,
+                               &in.values, &in.position_keys, &in.slot_keys, &in.slot_values, &in.span, &in.past_valid})
+    list.push_back({tensor, false});
+}
+inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionGradients& out) {
+  for (const AttentionGradients::Target* target :
+       {&out.content_query, &out.position_query, &out.past_keys, &out.past_values, &out.keys, &out.values,
+        &out.position_keys, &out.slot_keys, &out.slot_values, &out.span})
+    list.push_back({&target->tensor, true});
+}
+
+namespace kernels {
+
+/// For stream b, head h, query m, with delta = distance and x = delta - 1 + mask_offset:
+///   score(delta) = score_scale (content_query . key + position_query . position_key[delta])
+///   score(n)     = slot_score_scale content_query . slot_key[n]
+///   mask(delta)  = clamp((ramp + S zeta_h - x) / ramp, 0, 1), 1 without span; 0 outside the window; 1 for slots n
+///   weight_i     = mask_i exp(score_i - lse), lse = log sum_i mask_i exp(score_i)
+///   out          = sum_i r_i weight_i value_i, r_i the dropout multiplier, slot values times slot_value_scale
+/// out: [B, M, H D]; lse: [B, H, M]. A query that sees nothing has out = 0 and lse = -infinity.
+/// Dropout: element ((b H + h) M + m) stride + slot, where slot is max_distance - delta for the context (oldest first)
+/// and reach + n for persistent slots; reach = max_distance + 1 - min_distance, rounded up to 8, and stride = reach +
+/// N, rounded up to 8. So the bits do not depend on windows or tiles.
+inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,
+                             Tensor& out, Tensor& lse)>
+    attention_forward{"attention_forward"};
+
+/// With a_i the weights, e_i = exp(score_i - lse), g_i = r_i dout . value_i and D = dout . out:
+///   dscore_i = a_i (g_i - D);  dmask_i = e_i (g_i - D);  dspan_h = S / ramp * sum of dmask_i over slots on the ramp.
+/// In the sum for the span, score_i - lse is capped at 18 (a slot just outside the mask is not part of lse).
+inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,
+                             const Tensor& out, const Tensor& lse, const Tensor& dout, AttentionGradients& gradients)>
+    attention_backward{"attention_backward"};
+
+}  // namespace kernels
+}  // namespace engram

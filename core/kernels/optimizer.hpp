@@ -1,0 +1,62 @@
+#pragma once
+/// Update rules over a whole group of parameters at once. A group is one flat block; its segments are the tensors.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/kernel.hpp"
+
+namespace engram {
+
+/// One parameter tensor inside the flat block of its group.
+struct Segment {
+  std::int64_t offset = 0;  ///< elements from the start of the block
+  std::int64_t count = 0;
+};
+using SegmentTable = std::vector<Segment>;
+
+namespace kernels {
+
+/// squared_norm[s] = sum of the squares of segment s, in double, chunk by chunk in order. squared_norm: [segments] f64.
+inline constinit Kernel<void(const Tensor& gradient, const SegmentTable& segments, Tensor& squared_norm)>
+    segment_squared_norms{"segment_squared_norms"};
+
+struct AdagradOptions {
+  double clip = 0;             ///< largest norm of a tensor's gradient; 0: no clipping
+  bool clip_gradient = false;  ///< false: the step is shrunk and the accumulator sees the raw gradient (default)
+  double epsilon = 1e-10;
+};
+/// For every segment, with n the norm of its gradient g and lr the step scalars' learning rate:
+///   eta = lr (n > clip ? clip / (n + 1e-10) : 1);  G += g g;  p -= eta g / (sqrt(G) + epsilon)
+/// clip_gradient: g is scaled before both uses instead. Duchi, Hazan, Singer, JMLR 12 (2011); the clipping is that of
+/// the adaptive-span models. All: [n], f32 or f64; squared_norm: [segments] f64.
+inline constinit Kernel<void(const Tensor& gradient, const SegmentTable& segments, const Tensor& squared_norm,
+                             const AdagradOptions& options, Tensor& parameter, Tensor& accumulator)>
+    adagrad{"adagrad"};
+
+struct AdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;  ///< decoupled
+};
+/// Kingma, Ba: "Adam" (2015), algorithm 1, bias-corrected with t = scalars.step + 1; gradients are multiplied by
+/// gradient_scale[0] (f64, on the device: the clip factor) first.
+inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, const AdamOptions& options,
+                             Tensor& parameter, Tensor& first_moment, Tensor& second_moment)>
+    adam{"adam"};
+
+/// v = momentum v + scale g;  p -= lr v.
+inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, double momentum, Tensor& parameter,
+                             Tensor& velocity)>
+    sgd{"sgd"};
+
+/// scale[0] = min(1, limit / (sqrt(sum of squared_norm) + 1e-6)), 1 when limit is 0. Both f64, on the device.
+inline constinit Kernel<void(const Tensor& squared_norm, double limit, Tensor& scale)> clip_scale{"clip_scale"};
+
+/// x[i] = clamp(x[i], low, high); a NaN stays a NaN.
+inline constinit Kernel<void(Tensor& x, double low, double high)> clamp{"clamp"};
+
+}  // namespace kernels
+}  // namespace engram

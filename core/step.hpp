@@ -1,0 +1,88 @@
+#pragma once
+/// What a kernel gets beside its tensors: device, memory of the step, randomness, and the scalars of the step.
+/// It is passed along; there is no current device and no current step.
+
+#include <cstdint>
+#include <span>
+
+#include "core/allocator.hpp"
+#include "core/backend.hpp"
+#include "core/random_stream.hpp"
+#include "core/tensor.hpp"
+
+namespace engram {
+
+/// A tensor that a kernel was called with; it may be empty.
+struct TensorArgument {
+  const Tensor* tensor = nullptr;
+  bool written = false;  ///< an output, or both
+};
+
+/// Sees every kernel call of a step: timing, tracing. It may throw.
+class KernelObserver {
+ public:
+  virtual ~KernelObserver() = default;
+  virtual void before(const char* kernel) = 0;
+  virtual void after(const char* kernel) = 0;
+  /// Follows after(), with the tensors of the call in the order of the kernel's arguments.
+  virtual void tensors(const char* /*kernel*/, std::span<const TensorArgument>) {}
+};
+
+/// Uninitialised scratch memory of one kernel call, returned when it goes out of scope.
+class Workspace {
+ public:
+  Workspace(Allocator& allocator, std::size_t bytes)
+      : allocator_(&allocator), bytes_(bytes), data_(allocator.allocate(bytes)) {}
+  ~Workspace() { allocator_->free(data_, bytes_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  Allocator* allocator_;
+  std::size_t bytes_;
+  void* data_;
+};
+
+class Step {
+ public:
+  /// `memory` is usually an Arena. Both must outlive the step and its tensors.
+  Step(Backend& backend, Allocator& memory, std::uint64_t seed = 0);
+  ~Step();
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  Device device() const { return backend_->device(); }
+  Backend& backend() const { return *backend_; }
+  Allocator& memory() const { return *memory_; }
+
+  /// An uninitialised tensor of this step.
+  Tensor empty(Shape shape, DType dtype) { return Tensor(shape, dtype, device(), *memory_); }
+  Workspace workspace(std::size_t bytes) { return Workspace(*memory_, bytes); }
+
+  /// The random stream of the next operation. Ids run from 0 after begin(), in recording order.
+  RandomStream next_random() { return {seed_, next_operation_++, scalars_}; }
+  /// Device memory.
+  const StepScalars* scalars() const { return scalars_; }
+
+  /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids.
+  void begin(const StepScalars& scalars);
+
+  KernelObserver* observer() const { return observer_; }
+  /// Not owned; nullptr: none.
+  void observe(KernelObserver* observer) { observer_ = observer; }
+
+ private:
+  Backend* backend_;
+  Allocator* memory_;
+  std::uint64_t seed_;
+  std::uint32_t next_operation_ = 0;
+  StepScalars* scalars_;
+  KernelObserver* observer_ = nullptr;
+};
+
+}  // namespace engram

@@ -1,0 +1,26 @@
+#include "cpu/attention_plan.hpp"
+
+#include <numeric>
+
+#include "core/error.hpp"
+
+namespace engram::cpu {
+
+AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& options) : sizes(in, options) {
+  for (std::int64_t head = 0; head < sizes.heads; ++head) {
+    double zeta = 0;
+    if (in.span)
+      dispatch_float(in.span.dtype(), "attention",
+                     [&]<class T>() { zeta = static_cast<double>(in.span.data<const T>()[head]); });
+    const std::int64_t window = options.max_distance == 0 ? 0 : options.windows.window[static_cast<std::size_t>(head)];
+    heads.emplace_back(options, sizes.block, window, static_cast<bool>(in.span), zeta);
+    scratch_columns = std::max(scratch_columns, heads.back().columns() + sizes.persistent);
+    scratch_tile = std::max(scratch_tile, heads.back().tile);
+  }
+  longest_first.resize(static_cast<std::size_t>(sizes.heads));
+  std::iota(longest_first.begin(), longest_first.end(), 0);
+  std::ranges::stable_sort(longest_first, std::greater<>(),
+                           [this](int head) { return heads[std::size_t(head)].slots; });
+}
+
+}  // namespace engram::cpu

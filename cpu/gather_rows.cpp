@@ -1,0 +1,53 @@
+#include "core/kernels/gather_rows.hpp"
+
+#include <cassert>
+
+#include "cpu/parallel.hpp"
+#include "cpu/vec.hpp"
+
+namespace engram::cpu {
+namespace {
+
+void gather_rows(Step&, const Tensor& table, const Tensor& index, double factor, Tensor& y) {
+  dispatch_float(table.dtype(), "gather_rows", [&]<class T>() {
+    const std::int64_t n = table.shape()[-1];
+    const T* from = table.data<const T>();
+    const std::int32_t* ids = index.data<const std::int32_t>();
+    T* out = y.data<T>();
+    const T scale = static_cast<T>(factor);
+    parallel_chunks(index.count(), row_chunk(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        assert(ids[r] >= 0 && ids[r] < table.shape()[0]);
+        vec(out + r * n, n) = vec(from + ids[r] * n, n) * scale;
+      }
+    });
+  });
+}
+
+void scatter_rows(Step&, const Tensor& dy, const Tensor& index, double factor, Tensor& dtable, Write write) {
+  dispatch_float(dtable.dtype(), "scatter_rows", [&]<class T>() {
+    const std::int64_t n = dtable.shape()[-1];
+    const std::int64_t rows = index.count();
+    const T* gradient = dy.data<const T>();
+    const std::int32_t* ids = index.data<const std::int32_t>();
+    T* out = dtable.data<T>();
+    const T scale = static_cast<T>(factor);
+    if (write == Write::set)
+      parallel_chunks(dtable.count(), kElementChunk,
+                      [&](std::int64_t begin, std::int64_t end) { vec(out + begin, end - begin) = T(0); });
+    // Several rows may go to one place, so threads divide the columns: the order of additions is that of r.
+    constexpr std::int64_t kColumns = 64;
+    parallel_chunks(n, kColumns, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        assert(ids[r] >= 0 && ids[r] < dtable.shape()[0]);
+        vec(out + ids[r] * n + begin, end - begin) += vec(gradient + r * n + begin, end - begin) * scale;
+      }
+    });
+  });
+}
+
+const bool bound = kernels::gather_rows.bind(DeviceKind::cpu, &gather_rows) &&
+                   kernels::scatter_rows.bind(DeviceKind::cpu, &scatter_rows);
+
+}  // namespace
+}  // namespace engram::cpu

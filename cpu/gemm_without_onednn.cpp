@@ -1,0 +1,9 @@
+#include "cpu/gemm.hpp"
+
+namespace engram::cpu::detail {
+
+const bool kHaveOneDnn = false;
+
+void gemm_onednn(const Gemm<float>& product) { gemm_eigen(product); }
+
+}  // namespace engram::cpu::detail

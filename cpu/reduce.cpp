@@ -1,0 +1,42 @@
+#include "core/kernels/reduce.hpp"
+
+#include "cpu/ordered_sum.hpp"
+
+namespace engram::cpu {
+namespace {
+
+void sum_forward(Step& step, const Tensor& x, double factor, Tensor& y) {
+  dispatch_float(x.dtype(), "sum", [&]<class T>() {
+    const T* in = x.data<const T>();
+    const std::int64_t chunks = (x.count() + kElementChunk - 1) / kElementChunk;
+    const Workspace memory = step.workspace(static_cast<std::size_t>(chunks) * sizeof(double));
+    double* partial = memory.data<double>();
+    parallel_chunks(x.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
+      partial[begin / kElementChunk] =
+          sum_in_lanes(begin, end, [in](std::int64_t i) { return static_cast<double>(in[i]); });
+    });
+    double total = 0;
+    for (std::int64_t c = 0; c < chunks; ++c) total += partial[c];
+    y.data<T>()[0] = static_cast<T>(factor * total);
+  });
+}
+
+void sum_backward(Step&, const Tensor& dy, double factor, Tensor& dx, Write write) {
+  dispatch_float(dx.dtype(), "sum", [&]<class T>() {
+    const T gradient = static_cast<T>(factor * static_cast<double>(dy.data<const T>()[0]));
+    T* out = dx.data<T>();
+    parallel_chunks(dx.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
+      auto part = vec(out + begin, end - begin);
+      if (write == Write::add)
+        part += gradient;
+      else
+        part = gradient;
+    });
+  });
+}
+
+const bool bound = kernels::sum_forward.bind(DeviceKind::cpu, &sum_forward) &&
+                   kernels::sum_backward.bind(DeviceKind::cpu, &sum_backward);
+
+}  // namespace
+}  // namespace engram::cpu

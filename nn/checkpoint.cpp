@@ -1,0 +1,183 @@
+#include "nn/checkpoint.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <system_error>
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+constexpr const char* kFileName = "model.safetensors";
+
+bool begins_with_any(std::string_view name, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](const auto& prefix) { return name.starts_with(prefix); });
+}
+
+bool is_float_pair(DType a, DType b) {
+  return (a == DType::f32 && b == DType::f64) || (a == DType::f64 && b == DType::f32);
+}
+
+void check_tensors(std::string_view op, const Backend& backend, std::span<const NamedTensor> tensors) {
+  std::set<std::string_view> seen;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.empty() || !seen.insert(name).second)
+      throw Error(text(op, ": names must be unique and not empty, got '", name, "' twice or empty"));
+    if (!tensor) throw Error(text(op, ": every tensor must have memory, got none for '", name, "'"));
+    if (tensor.device() != backend.device())
+      throw DeviceError(text(op, ": tensors must be on ", backend.device(), ", got '", name, "' on ", tensor.device()));
+  }
+}
+
+// Stored elements may be unaligned.
+template <class T>
+T element(std::span<const std::byte> bytes, std::size_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// The index of the first finite value beyond f32, or the count when there is none.
+std::size_t first_beyond_f32(std::span<const std::byte> stored) {
+  const std::size_t count = stored.size() / sizeof(double);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = element<double>(stored, i);
+    if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) return i;
+  }
+  return count;
+}
+
+template <class From, class To>
+void copy_converted(Backend& backend, std::span<const std::byte> stored, const Tensor& tensor) {
+  const std::size_t count = stored.size() / sizeof(From);
+  std::vector<To> chunk;
+  for (std::size_t begin = 0; begin < count; begin += chunk.size()) {
+    chunk.resize(std::min(TensorSource::kChunkBytes, count - begin));
+    for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = static_cast<To>(element<From>(stored, begin + i));
+    backend.copy(tensor.data<To>() + begin, chunk.data(), chunk.size() * sizeof(To), CopyKind::host_to_device);
+    // The chunk is filled anew; a device may still be reading it.
+    backend.synchronize();
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
+                     const Metadata& metadata) {
+  check_tensors("save_checkpoint", backend, tensors);
+  std::vector<TensorSource> sources;
+  for (const auto& [name, tensor] : tensors) {
+    const auto read = [&backend, tensor = tensor](std::size_t offset, std::span<std::byte> to) {
+      backend.copy(to.data(), static_cast<const std::byte*>(tensor.raw()) + offset, to.size(),
+                   CopyKind::device_to_host);
+    };
+    sources.push_back({name, tensor.dtype(), tensor.shape(), read});
+  }
+  write_safetensors(path, sources, metadata);
+}
+
+bool CheckpointFile::has_group(std::string_view prefix) const {
+  const auto first = file_.tensors().lower_bound(prefix);
+  return first != file_.tensors().end() && first->first.starts_with(prefix);
+}
+
+std::vector<std::string> CheckpointFile::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, stored] : file_.tensors()) all.push_back(name);
+  return all;
+}
+
+const StoredTensor& CheckpointFile::at(std::string_view name) const {
+  const auto found = file_.tensors().find(name);
+  if (found == file_.tensors().end())
+    throw FileError(text("load_checkpoint: '", path().string(), "' must hold the tensor '", name, "', got none"));
+  return found->second;
+}
+
+std::vector<std::string> CheckpointFile::differences(std::span<const NamedTensor> wanted,
+                                                     const LoadRules& rules) const {
+  std::vector<std::string> found;
+  std::set<std::string_view> wanted_names;
+  // A group that the file has in part must be there as a whole, so its absence excuses nothing.
+  std::vector<std::string> absent_groups;
+  for (const std::string& prefix : rules.may_be_absent)
+    if (!has_group(prefix)) absent_groups.push_back(prefix);
+  for (const auto& [name, tensor] : wanted) {
+    wanted_names.insert(name);
+    const auto stored = file_.tensors().find(name);
+    if (stored == file_.tensors().end()) {
+      if (!begins_with_any(name, absent_groups))
+        found.push_back(text("missing: ", name, " ", tensor.dtype(), " ", tensor.shape()));
+      continue;
+    }
+    const auto& [dtype, shape, begin, end] = stored->second;
+    const bool convertible = rules.convert_floats && is_float_pair(dtype, tensor.dtype());
+    if (shape != tensor.shape() || (dtype != tensor.dtype() && !convertible)) {
+      found.push_back(
+          text("different: ", name, " must be ", tensor.dtype(), " ", tensor.shape(), ", got ", dtype, " ", shape));
+    } else if (dtype == DType::f64 && tensor.dtype() == DType::f32) {
+      const auto bytes = file_.bytes(stored->second);
+      if (const std::size_t index = first_beyond_f32(bytes); index * sizeof(double) < bytes.size())
+        found.push_back(
+            text("different: ", name, " must fit f32, got ", element<double>(bytes, index), " at element ", index));
+    }
+  }
+  for (const auto& [name, stored] : file_.tensors())
+    if (!wanted_names.contains(name) && !begins_with_any(name, rules.may_be_ignored))
+      found.push_back(text("extra: ", name, " ", stored.dtype, " ", stored.shape));
+  return found;
+}
+
+void CheckpointFile::load(Backend& backend, std::span<const NamedTensor> wanted, const LoadRules& rules) const {
+  check_tensors("load_checkpoint", backend, wanted);
+  if (const std::vector<std::string> found = differences(wanted, rules); !found.empty()) {
+    std::string message =
+        text("load_checkpoint: '", path().string(), "' must hold exactly the tensors of the model, got ", found.size(),
+             found.size() == 1 ? " difference" : " differences");
+    for (const std::string& line : found) message += "\n  " + line;
+    throw FileError(message);
+  }
+  for (const auto& [name, tensor] : wanted) {
+    const auto stored = file_.tensors().find(name);
+    if (stored == file_.tensors().end()) continue;
+    const std::span<const std::byte> bytes = file_.bytes(stored->second);
+    if (stored->second.dtype == tensor.dtype())
+      backend.copy(tensor.raw(), bytes.data(), bytes.size(), CopyKind::host_to_device);
+    else if (tensor.dtype() == DType::f32)
+      copy_converted<double, float>(backend, bytes, tensor);
+    else
+      copy_converted<float, double>(backend, bytes, tensor);
+  }
+  // The mapping may be gone the moment this returns.
+  backend.synchronize();
+}
+
+std::filesystem::path checkpoint_path(const std::filesystem::path& run_dir, CheckpointKind kind) {
+  return run_dir / (kind == CheckpointKind::best ? "best" : "checkpoint") / kFileName;
+}
+
+std::filesystem::path find_checkpoint(const std::filesystem::path& run_dir_or_file, CheckpointKind kind) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::file_status status = fs::status(run_dir_or_file, ignored);
+  const std::string shown = run_dir_or_file.string();
+  if (status.type() == fs::file_type::not_found)
+    throw FileError(text("find_checkpoint: '", shown, "' must be a run's folder or a checkpoint, got nothing there"));
+  if (status.type() != fs::file_type::directory) return run_dir_or_file;
+  std::vector<fs::path> places{run_dir_or_file / kFileName, checkpoint_path(run_dir_or_file, CheckpointKind::newest)};
+  if (kind == CheckpointKind::best)
+    places.insert(places.begin() + 1, checkpoint_path(run_dir_or_file, CheckpointKind::best));
+  for (const fs::path& place : places)
+    if (fs::exists(place, ignored)) return place;
+  std::string tried;
+  for (const fs::path& place : places)
+    tried += (tried.empty() ? "" : ", ") + place.lexically_relative(run_dir_or_file).string();
+  throw FileError(text("find_checkpoint: the folder '", shown, "' must hold a checkpoint, got none of ", tried,
+                       "\n  a run saves its first one after some steps; name its folder or the file itself"));
+}
+
+}  // namespace engram

@@ -1,0 +1,24 @@
+#pragma once
+/// Named initialisers of the all-attention family (spec of the family, section 1.9; the released models use them).
+
+#include <cmath>
+#include <cstdint>
+
+#include "autograd/initializer.hpp"
+
+namespace engram::init {
+
+inline Initializer zeros() { return {Initializer::Kind::constant, 0.0}; }
+inline Initializer ones() { return {Initializer::Kind::constant, 1.0}; }
+inline Initializer constant(double value) { return {Initializer::Kind::constant, value}; }
+/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): weights and biases of a linear map with that many inputs. (The paper prints
+/// U(-sqrt d, sqrt d), a misprint.)
+inline Initializer uniform_fan_in(std::int64_t fan_in) {
+  return {Initializer::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
+}
+/// N(0, 1): embeddings and relative positions.
+inline Initializer standard_normal() { return {Initializer::Kind::normal, 1.0}; }
+/// N(0, variance).
+inline Initializer normal_variance(double variance) { return {Initializer::Kind::normal, std::sqrt(variance)}; }
+
+}  // namespace engram::init

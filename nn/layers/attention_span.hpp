@@ -1,0 +1,61 @@
+#pragma once
+/// How far each head of a layer looks back. Sukhbaatar et al.: "Adaptive Attention Span in Transformers" (2019), with
+/// the span as a share zeta of the largest span S: z = S zeta positions.
+
+#include <optional>
+#include <vector>
+
+#include "autograd/variable.hpp"
+#include "core/kernels/attention.hpp"
+#include "nn/module.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+
+struct SpanOptions {
+  bool adaptive = true;       ///< false: every head sees the last max_span positions, no mask
+  std::int64_t max_span = 0;  ///< S, positions
+  int ramp = 32;              ///< R, positions: width of the soft edge
+  double init = 0;            ///< zeta at the start, in [0, 1]
+  int mask_offset = 0;        ///< 1: the paper's mask argument, one position earlier
+  RampGradient ramp_gradient = RampGradient::inclusive;
+};
+
+class AttentionSpan final : public Module {
+ public:
+  AttentionSpan(int heads, const SpanOptions& options);
+
+  const SpanOptions& options() const { return options_; }
+  /// zeta, [H]; absent when spans are fixed.
+  Variable forward(Tape& tape);
+  /// The span loss of this layer: lambda S mean over heads of zeta, a scalar [1]. Absent when spans are fixed.
+  /// `share`: 1 / number of pieces of a split batch.
+  Variable penalty(Tape& tape, double lambda, double share);
+
+  /// Reads zeta from the device into the host's copy below: after loading and after every update. Throws Error naming
+  /// the head when a value is not finite.
+  void refresh(Backend& backend);
+  /// zeta of each head; all 1 when spans are fixed.
+  const std::vector<double>& zeta() const { return zeta_; }
+  /// Positions that each head can see: min(S, ceil(z) + ramp); S when fixed.
+  std::vector<std::int64_t> reach() const;
+  /// Positions to compute for each head: its reach and the corner of the ramp, rounded up to 16, at most S.
+  const HeadWindows& windows() const { return windows_; }
+  /// Hidden states a layer must keep for the next block: min(S, window + 64) with the layer's window a multiple of 64
+  /// below S; spare positions because a span may grow before the next block.
+  std::int64_t cache_length() const { return cache_length_; }
+
+  void visit(Visitor& visit) override;
+
+ private:
+  void follow_zeta();
+
+  int heads_;
+  SpanOptions options_;
+  std::optional<Parameter> span_;  // zeta [H], group "spans"
+  std::vector<double> zeta_;
+  HeadWindows windows_;
+  std::int64_t cache_length_ = 0;
+};
+
+}  // namespace engram

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+
+#include "autograd/variable.hpp"
+#include "nn/module.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+
+/// y = W x + b. Weights and bias start uniform in +-1/sqrt(in).
+class Linear final : public Module {
+ public:
+  Linear(std::int64_t in, std::int64_t out, bool with_bias = true);
+  /// x: [..., in] -> [..., out].
+  Variable forward(const Variable& x);
+  void visit(Visitor& visit) override;
+
+ private:
+  Parameter weight_;               // [out, in]
+  std::optional<Parameter> bias_;  // [out]
+};
+
+}  // namespace engram

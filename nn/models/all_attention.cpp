@@ -1,0 +1,133 @@
+#include "nn/models/all_attention.hpp"
+
+#include "autograd/functions/add.hpp"
+#include "autograd/functions/dropout.hpp"
+#include "autograd/tape.hpp"
+#include "core/check.hpp"
+#include "core/error.hpp"
+#include "core/scope.hpp"
+#include "nn/init.hpp"
+#include "nn/memory/hidden_cache.hpp"
+#include "nn/memory/key_value_ring.hpp"
+
+namespace engram {
+namespace {
+
+const AllAttentionOptions& checked(const AllAttentionOptions& options) {
+  options.check();
+  return options;
+}
+
+SpanOptions span_options(const AllAttentionOptions& options) {
+  return {.adaptive = options.adaptive_span,
+          .max_span = options.max_span,
+          .ramp = static_cast<int>(options.ramp),
+          .init = options.span_init,
+          .mask_offset = static_cast<int>(options.mask_offset),
+          .ramp_gradient = options.ramp_gradient};
+}
+
+}  // namespace
+
+AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options)
+    : attention_(options.width, static_cast<int>(options.heads), options.slots, options.dropout, span_options(options)),
+      attention_norm_(options.width) {
+  if (options.memory_mode != MemoryMode::transformer) return;
+  feed_forward_.emplace(options.width, options.inner, options.dropout);
+  feed_forward_norm_.emplace(options.width);
+}
+
+Variable AllAttentionLayer::forward(const Variable& x, LayerPast& past, const Variable& position_keys) {
+  Variable hidden;
+  {
+    const Scope scope("attention");
+    hidden = attention_norm_.forward(attention_.forward(x, past, position_keys), x);
+  }
+  if (!feed_forward_) return hidden;
+  const Scope scope("feed_forward");
+  return feed_forward_norm_->forward(feed_forward_->forward(hidden), hidden);
+}
+
+void AllAttentionLayer::visit(Visitor& visit) {
+  visit("attention", attention_);
+  visit("attention_norm", attention_norm_);
+  if (!feed_forward_) return;
+  visit("feed_forward", *feed_forward_);
+  visit("feed_forward_norm", *feed_forward_norm_);
+}
+
+AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
+    : options_(checked(options)),
+      embedding_(options.vocabulary, options.width),
+      position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()),
+      output_(options.width, options.vocabulary) {
+  for (std::int64_t layer = 0; layer < options.layers; ++layer)
+    layers_.push_back(std::make_unique<AllAttentionLayer>(options));
+}
+
+ModelPast AllAttentionModel::hidden_past(Backend& backend, Allocator& allocator, std::int64_t streams,
+                                         DType dtype) const {
+  ModelPast past;
+  for (std::int64_t layer = 0; layer < options_.layers; ++layer)
+    past.push_back(std::make_unique<HiddenCache>(backend, allocator, streams, options_.width, dtype, options_.pad));
+  return past;
+}
+
+ModelPast AllAttentionModel::key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams,
+                                            DType dtype) const {
+  ModelPast past;
+  for (std::int64_t layer = 0; layer < options_.layers; ++layer)
+    past.push_back(std::make_unique<KeyValueRing>(backend, allocator, streams, options_.width / options_.heads, dtype,
+                                                  options_.pad, span(layer).windows()));
+  return past;
+}
+
+Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past) {
+  if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
+  check_dtype("model", "tokens", tokens, DType::i32);
+  if (past.size() != layers_.size())
+    throw Error(text("model: needs the past of ", layers_.size(), " layers, got ", past.size()));
+  Variable hidden;
+  {
+    const Scope scope("embedding");
+    hidden = dropout(embedding_.forward(tape, tokens), options_.embedding_dropout);
+  }
+  const Variable position_keys = tape.parameter(position_keys_);
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const std::string name = text("layers.", layer);
+    const Scope scope(name);
+    hidden = layers_[layer]->forward(hidden, *past[layer], position_keys);
+  }
+  const Scope scope("output");
+  return output_.forward(dropout(hidden, options_.embedding_dropout));
+}
+
+Variable AllAttentionModel::span_penalty(Tape& tape, double lambda, double share) {
+  Variable total;
+  if (lambda == 0) return total;
+  for (const auto& layer : layers_) {
+    const Variable penalty = layer->attention().span().penalty(tape, lambda, share);
+    if (penalty) total = total ? add(total, penalty) : penalty;
+  }
+  return total;
+}
+
+void AllAttentionModel::refresh_spans(Backend& backend) {
+  for (const auto& layer : layers_) layer->attention().span().refresh(backend);
+}
+
+AttentionSpan& AllAttentionModel::span(std::int64_t layer) {
+  return layers_.at(static_cast<std::size_t>(layer))->attention().span();
+}
+const AttentionSpan& AllAttentionModel::span(std::int64_t layer) const {
+  return layers_.at(static_cast<std::size_t>(layer))->attention().span();
+}
+
+void AllAttentionModel::visit(Visitor& visit) {
+  visit("embedding", embedding_);
+  visit("position_keys", position_keys_);
+  visit("layers", layers_);
+  visit("output", output_);
+}
+
+}  // namespace engram

@@ -1,0 +1,71 @@
+#pragma once
+/// The all-attention network and the Transformer with adaptive spans it is compared with. Sukhbaatar et al.:
+/// "Augmenting Self-attention with Persistent Memory" (2019), section 3; all details in the family's spec.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nn/layers/embedding.hpp"
+#include "nn/layers/feed_forward.hpp"
+#include "nn/layers/layer_norm.hpp"
+#include "nn/layers/linear.hpp"
+#include "nn/layers/self_attention.hpp"
+#include "nn/models/all_attention_options.hpp"
+
+namespace engram {
+
+/// The pasts of all layers for one set of streams. Training, validation and every piece of a split batch have their
+/// own.
+using ModelPast = std::vector<std::unique_ptr<LayerPast>>;
+
+/// One layer, post-norm: attention and its residual are normalised; a Transformer layer adds a feed-forward sublayer.
+class AllAttentionLayer final : public Module {
+ public:
+  explicit AllAttentionLayer(const AllAttentionOptions& options);
+  /// x: [B, M, width] -> [B, M, width].
+  Variable forward(const Variable& x, LayerPast& past, const Variable& position_keys);
+  SelfAttention& attention() { return attention_; }
+  void visit(Visitor& visit) override;
+
+ private:
+  SelfAttention attention_;
+  LayerNorm attention_norm_;
+  std::optional<FeedForward> feed_forward_;
+  std::optional<LayerNorm> feed_forward_norm_;
+};
+
+class AllAttentionModel final : public Module {
+ public:
+  /// Throws UsageError when the options are not valid. Takes no memory: see ParameterStore::place.
+  explicit AllAttentionModel(const AllAttentionOptions& options);
+
+  const AllAttentionOptions& options() const { return options_; }
+
+  /// Hidden caches for training and for evaluation that projects the past anew. `allocator` must outlive them.
+  ModelPast hidden_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
+  /// Key and value rings for frozen weights, with the present spans.
+  ModelPast key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
+
+  /// tokens: [B, M] i32 in [0, vocabulary) -> logits [B, M, vocabulary] of the next tokens. Updates `past`.
+  Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past);
+  /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training. Absent when
+  /// lambda is 0 or spans are fixed.
+  Variable span_penalty(Tape& tape, double lambda, double share = 1);
+
+  /// After loading, and after every update: brings the host's copy of the spans up to date.
+  void refresh_spans(Backend& backend);
+  AttentionSpan& span(std::int64_t layer);
+  const AttentionSpan& span(std::int64_t layer) const;
+
+  void visit(Visitor& visit) override;
+
+ private:
+  AllAttentionOptions options_;
+  Embedding embedding_;
+  Parameter position_keys_;  // [S, width / heads], shared by all heads and layers; row delta - 1
+  std::vector<std::unique_ptr<AllAttentionLayer>> layers_;
+  Linear output_;
+};
+
+}  // namespace engram

@@ -1,0 +1,22 @@
+#include "nn/optim/adam.hpp"
+
+namespace engram {
+
+Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
+    : Optimizer(store),
+      options_{.beta1 = options.beta1,
+               .beta2 = options.beta2,
+               .epsilon = options.epsilon,
+               .weight_decay = options.weight_decay},
+      first_(&add_state(step, "first_moment")),
+      second_(&add_state(step, "second_moment")) {
+  global_clip_ = options.clip;
+}
+
+void Adam::update_group(Step& step, std::size_t group) {
+  ParameterGroup& parameters = store_->groups()[group];
+  kernels::adam(step, parameters.gradients, scale_, options_, parameters.values, first_->blocks[group],
+                second_->blocks[group]);
+}
+
+}  // namespace engram

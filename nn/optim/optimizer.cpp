@@ -1,0 +1,99 @@
+#include "nn/optim/optimizer.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/optimizer.hpp"
+#include "nn/optim/adagrad.hpp"
+#include "nn/optim/adam.hpp"
+#include "nn/optim/sgd.hpp"
+
+namespace engram {
+
+void OptimizerOptions::check() const {
+  const auto require = [](bool valid, std::string_view option, std::string_view rule, double value) {
+    if (!valid) throw UsageError(text("optimizer: ", option, " must be ", rule, ", got ", value));
+  };
+  require(clip >= 0, "clip", "at least 0 (0: no clipping)", clip);
+  require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
+  require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
+  require(epsilon > 0, "epsilon", "above 0", epsilon);
+  require(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
+  require(weight_decay >= 0, "weight_decay", "at least 0", weight_decay);
+  if (kind == OptimizerKind::adagrad && clip_kind == ClipKind::global)
+    throw UsageError("optimizer: adagrad clips per tensor; clip_kind must be step or gradient, got global");
+  if (kind != OptimizerKind::adagrad && clip_kind != ClipKind::global)
+    throw UsageError("optimizer: adam and sgd clip the global norm; clip_kind must be global");
+}
+
+Optimizer::Optimizer(ParameterStore& store) : store_(&store) {
+  std::int64_t segments = 0;
+  for (const ParameterGroup& group : store.groups()) segments += static_cast<std::int64_t>(group.segments.size());
+  const Device device = store.groups().at(0).values.device();
+  squared_norms_ = Tensor({segments}, DType::f64, device, store.allocator());
+  scale_ = Tensor({1}, DType::f64, device, store.allocator());
+  std::int64_t first = 0;
+  for (const ParameterGroup& group : store.groups()) {
+    const auto count = static_cast<std::int64_t>(group.segments.size());
+    group_norms_.push_back(squared_norms_.rows(first, first + count));
+    first += count;
+  }
+}
+
+Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
+  states_.push_back(std::make_unique<State>(State{std::move(name), {}}));
+  for (const ParameterGroup& group : store_->groups()) {
+    states_.back()->blocks.emplace_back(group.values.shape(), group.values.dtype(), group.values.device(),
+                                        store_->allocator());
+    kernels::fill(step, states_.back()->blocks.back(), 0.0);
+  }
+  return *states_.back();
+}
+
+void Optimizer::update(Step& step) {
+  auto& groups = store_->groups();
+  for (std::size_t group = 0; group < groups.size(); ++group)
+    kernels::segment_squared_norms(step, groups[group].gradients, groups[group].segments, group_norms_[group]);
+  kernels::clip_scale(step, squared_norms_, global_clip_, scale_);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    update_group(step, group);
+    if (groups[group].name == "spans") kernels::clamp(step, groups[group].values, 0.0, 1.0);
+  }
+}
+
+void Optimizer::visit_state(const StateFound& found) const {
+  const auto& groups = store_->groups();
+  for (const auto& state : states_) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (std::size_t i = 0; i < groups[g].parameters.size(); ++i) {
+        const auto [offset, count] = groups[g].segments[i];
+        const Parameter& parameter = *groups[g].parameters[i];
+        found(parameter.name() + "." + state->name,
+              state->blocks[g].rows(offset, offset + count).view(parameter.shape()));
+      }
+    }
+  }
+}
+
+std::vector<double> Optimizer::gradient_norms(Backend& backend) const {
+  std::vector<double> norms(static_cast<std::size_t>(squared_norms_.count()));
+  backend.copy(norms.data(), squared_norms_.raw(), squared_norms_.bytes(), CopyKind::device_to_host);
+  for (double& norm : norms) norm = std::sqrt(norm);
+  return norms;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step) {
+  options.check();
+  switch (options.kind) {
+    case OptimizerKind::adagrad:
+      return std::make_unique<Adagrad>(options, store, step);
+    case OptimizerKind::adam:
+      return std::make_unique<Adam>(options, store, step);
+    case OptimizerKind::sgd:
+      return std::make_unique<Sgd>(options, store, step);
+  }
+  throw UsageError("optimizer: unknown kind");
+}
+
+}  // namespace engram

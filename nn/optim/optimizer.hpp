@@ -1,0 +1,71 @@
+#pragma once
+/// An update rule over all groups of a parameter store, with state that checkpoints can name.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/parameter_store.hpp"
+
+namespace engram {
+
+enum class OptimizerKind : std::uint8_t { adagrad, adam, sgd };
+/// How gradients are kept from growing.
+enum class ClipKind : std::uint8_t {
+  per_tensor_step,  ///< Adagrad: each tensor's step is shrunk, the accumulator sees the raw gradient (default there)
+  per_tensor_gradient,  ///< each tensor's gradient is scaled first
+  global                ///< all gradients together are scaled: the default of Adam and SGD
+};
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::adagrad;
+  double clip = 0;  ///< largest norm; 0: no clipping
+  ClipKind clip_kind = ClipKind::per_tensor_step;
+  double beta1 = 0.9;       ///< Adam
+  double beta2 = 0.999;     ///< Adam
+  double epsilon = 1e-8;    ///< Adam; Adagrad always uses 1e-10
+  double momentum = 0;      ///< SGD
+  double weight_decay = 0;  ///< Adam, decoupled
+
+  /// Throws UsageError naming the option and its value.
+  void check() const;
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(ParameterStore& store);
+  virtual ~Optimizer() = default;
+
+  /// One update of all parameters from their gradients, at the learning rate of the step's scalars; then the spans are
+  /// clamped to [0, 1]. The step number of the scalars counts updates from 0.
+  void update(Step& step);
+
+  /// Every state tensor with its name, `<parameter>.<what>`, shaped like the parameter.
+  using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
+  void visit_state(const StateFound& found) const;
+  /// Norms of every parameter's gradient at the last update, in the order of the groups and their parameters.
+  std::vector<double> gradient_norms(Backend& backend) const;
+
+ protected:
+  /// Zeroed memory in the shape of every group's block.
+  struct State {
+    std::string name;
+    std::vector<Tensor> blocks;
+  };
+  State& add_state(Step& step, std::string name);
+  virtual void update_group(Step& step, std::size_t group) = 0;
+
+  ParameterStore* store_;
+  std::vector<std::unique_ptr<State>> states_;
+  Tensor squared_norms_;             // [all segments] f64
+  std::vector<Tensor> group_norms_;  // slices of it
+  Tensor scale_;                     // [1] f64: the global clip factor
+  double global_clip_ = 0;
+};
+
+/// The store must be placed; `step` clears the state. Throws UsageError when the options are not valid.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step);
+
+}  // namespace engram

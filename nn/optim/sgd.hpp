@@ -1,0 +1,20 @@
+#pragma once
+
+#include "nn/optim/optimizer.hpp"
+
+namespace engram {
+
+/// Stochastic gradient descent with momentum and clipping by the global norm.
+class Sgd final : public Optimizer {
+ public:
+  /// State starts at zero. The store must be placed.
+  Sgd(const OptimizerOptions& options, ParameterStore& store, Step& step);
+
+ private:
+  void update_group(Step& step, std::size_t group) override;
+
+  double momentum_;
+  State* velocity_;
+};
+
+}  // namespace engram

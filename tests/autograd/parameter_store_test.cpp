@@ -1,0 +1,165 @@
+#include "autograd/parameter_store.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "tests/autograd/step_fixture.hpp"
+#include "tests/autograd/teaching_ops.hpp"
+#include "tests/harness/catch.hpp"
+
+namespace engram::harness {
+namespace {
+
+constexpr Initializer kNormal{Initializer::Kind::normal, 1.0};
+
+/// Three parameters in two groups.
+struct Model {
+  Parameter weight{{3, 5}, kNormal};
+  Parameter bias{{5}, {Initializer::Kind::constant, 0.5}};
+  Parameter span{{2}, {Initializer::Kind::uniform, 0.1}, "spans"};
+  ParameterStore store;
+
+  void add_in_order() {
+    store.add("layer.weight", weight);
+    store.add("layer.bias", bias);
+    store.add("layer.span", span);
+  }
+  void add_reversed() {
+    store.add("layer.span", span);
+    store.add("layer.bias", bias);
+    store.add("layer.weight", weight);
+  }
+};
+
+std::vector<double> values(const Tensor& x) { return StepFixture::values(x); }
+
+TEST_CASE("parameter store: one block per group, entries sorted by name and aligned", "[autograd]") {
+  const std::unique_ptr<Backend> backend = open_backend({});
+  Model model;
+  model.add_in_order();
+  model.store.place(*backend, DType::f64, 1);
+  REQUIRE(model.store.groups().size() == 2);
+  const ParameterGroup& spans = model.store.groups()[0];
+  const ParameterGroup& weights = model.store.groups()[1];
+  CHECK(spans.name == "spans");
+  CHECK(weights.name == "weights");
+  CHECK(weights.parameters == std::vector<Parameter*>{&model.bias, &model.weight});
+  CHECK(weights.segments[0].offset == 0);
+  CHECK(weights.segments[0].count == 5);
+  CHECK(weights.segments[1].offset == 32);  // 256 bytes of f64
+  CHECK(weights.segments[1].count == 15);
+  CHECK(weights.values.count() == 64);
+  for (const ParameterGroup& group : model.store.groups())
+    for (const Parameter* parameter : group.parameters) {
+      CHECK(reinterpret_cast<std::uintptr_t>(parameter->value().raw()) % Allocator::kAlignment == 0);
+      CHECK(reinterpret_cast<std::uintptr_t>(parameter->gradient().raw()) % Allocator::kAlignment == 0);
+      for (const double gradient : values(parameter->gradient())) CHECK(gradient == 0);
+    }
+  CHECK(model.weight.value().shape() == Shape{3, 5});
+  CHECK(model.weight.value().raw() == weights.values.rows(32, 64).raw());
+  const std::vector<double> block = values(weights.values);
+  for (const std::size_t padding : {5, 31, 47, 63}) CHECK(block[padding] == 0);
+}
+
+TEST_CASE("parameter store: names, counts, finding", "[autograd]") {
+  Model model;
+  model.add_reversed();
+  CHECK(model.store.count() == 22);
+  CHECK(model.weight.name() == "layer.weight");
+  CHECK(model.store.find("layer.span") == &model.span);
+  CHECK(model.store.find("layer") == nullptr);
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : model.store.parameters()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"layer.bias", "layer.span", "layer.weight"});
+  CHECK_FALSE(model.store.placed());
+  CHECK_FALSE(model.weight.placed());
+}
+
+TEST_CASE("parameter store: tied parameters are one, under the first name", "[autograd]") {
+  const std::unique_ptr<Backend> backend = open_backend({});
+  Parameter shared({4}, kNormal);
+  ParameterStore store;
+  store.add("in.table", shared);
+  store.add("out.weight", shared);
+  CHECK(store.count() == 4);
+  CHECK(shared.name() == "in.table");
+  REQUIRE(store.aliases().size() == 1);
+  CHECK(store.aliases().at("out.weight") == "in.table");
+  CHECK(store.find("out.weight") == nullptr);
+  store.place(*backend, DType::f32, 1);
+  CHECK(store.groups()[0].parameters.size() == 1);
+}
+
+TEST_CASE("parameter store: first values depend on seed and name, not on order or neighbours", "[autograd]") {
+  const std::unique_ptr<Backend> backend = open_backend({});
+  Model first, second, third, alone;
+  first.add_in_order();
+  second.add_reversed();
+  third.add_in_order();
+  alone.store.add("layer.weight", alone.weight);
+  first.store.place(*backend, DType::f64, 7);
+  second.store.place(*backend, DType::f64, 7);
+  third.store.place(*backend, DType::f64, 8);
+  alone.store.place(*backend, DType::f64, 7);
+  CHECK(values(first.weight.value()) == values(second.weight.value()));
+  CHECK(values(first.span.value()) == values(second.span.value()));
+  CHECK(values(first.weight.value()) == values(alone.weight.value()));
+  CHECK(values(first.weight.value()) != values(third.weight.value()));
+  CHECK(values(first.bias.value()) == std::vector<double>(5, 0.5));
+  for (const double zeta : values(first.span.value())) CHECK(std::abs(zeta) < 0.1);
+}
+
+TEST_CASE("initializer: mean and deviation", "[autograd]") {
+  constexpr std::int64_t kCount = 100000;
+  std::vector<double> numbers(kCount);
+  const auto moments = [&numbers] {
+    double sum = 0, squares = 0;
+    for (const double x : numbers) sum += x, squares += x * x;
+    return std::pair(sum / kCount, std::sqrt(squares / kCount));
+  };
+  Initializer{Initializer::Kind::normal, 2.0}.fill(numbers.data(), DType::f64, kCount, 3, "x");
+  CHECK(std::abs(moments().first) < 5 * 2.0 / std::sqrt(1e5));
+  CHECK(moments().second == Approx(2.0).epsilon(0.02));
+  Initializer{Initializer::Kind::uniform, 2.0}.fill(numbers.data(), DType::f64, kCount, 3, "x");
+  CHECK(moments().second == Approx(2.0 / std::sqrt(3.0)).epsilon(0.02));
+  CHECK(std::ranges::max(numbers) < 2.0);
+  CHECK(std::ranges::min(numbers) > -2.0);
+  CHECK(std::ranges::max(numbers) > 1.99);
+  std::int32_t integer = 0;
+  CHECK_THROWS_AS(kNormal.fill(&integer, DType::i32, 1, 3, "x"), DTypeError);
+}
+
+TEST_CASE("parameters: gradients of several passes add up until they are cleared", "[autograd]") {
+  StepFixture f;
+  Model model;
+  model.add_in_order();
+  model.store.place(*f.backend, DType::f64, 1);
+  for (int pass = 1; pass <= 3; ++pass) {
+    Tape tape(f.step);
+    const Variable bias = tape.parameter(model.bias);
+    tape.backward({total(combine({2, 1}, {bias, tape.parameter(model.bias)}))});
+    CHECK(values(model.bias.gradient()) == std::vector<double>(5, 3.0 * pass));
+    CHECK(values(model.span.gradient()) == std::vector<double>(2, 0.0));
+  }
+  model.store.zero_gradients(f.step);
+  CHECK(values(model.bias.gradient()) == std::vector<double>(5, 0.0));
+}
+
+TEST_CASE("parameters: mistakes are errors", "[autograd]") {
+  StepFixture f;
+  Model model;
+  Tape tape(f.step);
+  CHECK_THROWS_WITH(tape.parameter(model.weight),
+                    "parameter: one of shape [3, 5] was never visited\n  add it to visit() of its module");
+  model.add_in_order();
+  CHECK_THROWS_WITH(tape.parameter(model.weight),
+                    "parameter: layer.weight has no memory yet\n  place its ParameterStore before using it");
+  Parameter other({1}, kNormal);
+  CHECK_THROWS_WITH(model.store.add("layer.bias", other), "parameter store: two parameters are named layer.bias");
+  model.store.place(*f.backend, DType::f32, 1);
+  CHECK_THROWS_WITH(model.store.add("late", other), "parameter store: late was added after the memory was taken");
+  CHECK_THROWS_AS(model.store.place(*f.backend, DType::f32, 1), Error);
+}
+
+}  // namespace
+}  // namespace engram::harness

@@ -1,0 +1,202 @@
+#include "core/durable_file.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "core/error.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
+
+using namespace engram;
+using namespace engram::harness;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string write_error(const std::filesystem::path& path, std::string_view contents = "bytes") {
+  return message_of<FileError>([&] { write_durably(path, contents); });
+}
+
+// Root may write anywhere; as nobody it meets the rules that others meet.
+class WithoutRootRights {
+ public:
+  WithoutRootRights() : dropped_(::geteuid() == 0 && ::seteuid(65534) == 0) {}
+  ~WithoutRootRights() {
+    if (dropped_ && ::seteuid(0) != 0) std::abort();
+  }
+  bool holds() const { return ::geteuid() != 0; }
+
+ private:
+  bool dropped_;
+};
+
+// Longer files fail with "File too large" in the middle of a write, as on a disk that fills up.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit changed = before_;
+    changed.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &changed);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("durable file: the new contents appear only at commit", "[durable_file]") {
+  TemporaryFolder folder;
+  const auto path = put_file(folder / "x.txt", "old");
+  DurableFile file(path);
+  file.append("HEADnew");
+  file.overwrite(0, "head");
+  file.append(" contents");
+  file.flush();
+  CHECK(get_file(path) == "old");
+  CHECK(get_file(folder / "x.txt.partial") == "headnew contents");
+  file.commit();
+  CHECK(get_file(path) == "headnew contents");
+  CHECK_FALSE(std::filesystem::exists(folder / "x.txt.partial"));
+}
+
+TEST_CASE("durable file: an existing file is replaced by shorter contents, and by none", "[durable_file]") {
+  TemporaryFolder folder;
+  const auto path = put_file(folder / "x", "long old contents");
+  write_durably(path, "short");
+  CHECK(get_file(path) == "short");
+  write_durably(path, "");
+  CHECK(std::filesystem::file_size(path) == 0);
+}
+
+TEST_CASE("durable file: pieces of all lengths pass the buffer in order", "[durable_file]") {
+  TemporaryFolder folder;
+  std::string expected;
+  write_durably(folder / "x", [&](DurableFile& file) {
+    for (const std::size_t length : {7u, 200'000u, 100'000u, 1u, 600'000u, 0u, 262'144u, 3u}) {
+      const std::string piece(length, static_cast<char>('a' + length % 26));
+      file.append(piece);
+      expected += piece;
+    }
+    file.overwrite(250'000, "replaced");
+    expected.replace(250'000, 8, "replaced");
+  });
+  CHECK(get_file(folder / "x") == expected);
+}
+
+TEST_CASE("durable file: an exception while writing leaves the old contents and no partial file", "[durable_file]") {
+  TemporaryFolder folder;
+  const auto path = put_file(folder / "x", "old");
+  const auto write = [](DurableFile& file) {
+    file.append("half");
+    file.flush();
+    throw std::runtime_error("stop");
+  };
+  CHECK_THROWS_AS(write_durably(path, write), std::runtime_error);
+  CHECK(get_file(path) == "old");
+  CHECK_FALSE(std::filesystem::exists(folder / "x.partial"));
+}
+
+TEST_CASE("durable file: what a killed writer left is taken over", "[durable_file]") {
+  TemporaryFolder folder;
+  put_file(folder / "x.partial", "a long rest of an earlier attempt");
+  write_durably(folder / "x", "new");
+  CHECK(get_file(folder / "x") == "new");
+}
+
+TEST_CASE("durable file: of two writers the second is refused and the first undisturbed", "[durable_file]") {
+  TemporaryFolder folder;
+  DurableFile first(folder / "x");
+  first.append("first");
+  CHECK_THAT(write_error(folder / "x"), Contains("one writer at a time") && Contains((folder / "x").string()));
+  DurableFile moved = std::move(first);
+  CHECK_THAT(write_error(folder / "x"), Contains("one writer at a time"));
+  moved.commit();
+  CHECK(get_file(folder / "x") == "first");
+  write_durably(folder / "x", "second");
+  CHECK(get_file(folder / "x") == "second");
+}
+
+TEST_CASE("durable file: errors name the path, the reason and what to do", "[durable_file]") {
+  TemporaryFolder folder;
+  SECTION("missing folder") {
+    const std::string message = write_error(folder / "no/x.txt");
+    CHECK_THAT(message, Contains((folder / "no/x.txt").string()) && Contains("No such file or directory"));
+    CHECK_THAT(message, Contains("the folder '" + (folder / "no").string() + "' does not exist"));
+  }
+  SECTION("a file where a folder should be") {
+    put_file(folder / "file", "");
+    CHECK_THAT(write_error(folder / "file/x.txt"), Contains("Not a directory"));
+  }
+  SECTION("the path is a folder") {
+    std::filesystem::create_directory(folder / "sub");
+    CHECK_THAT(write_error(folder / "sub"), Contains("Is a directory") && Contains("name a file"));
+    CHECK_FALSE(std::filesystem::exists(folder / "sub.partial"));
+  }
+  SECTION("the path is a pipe, which stays one") {
+    REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+    CHECK_THAT(write_error(folder / "pipe"), Contains("must be a regular file"));
+    CHECK(std::filesystem::is_fifo(folder / "pipe"));
+  }
+  SECTION("the name is too long") {
+    CHECK_THAT(write_error(folder / std::string(300, 'x')), Contains("File name too long"));
+  }
+}
+
+TEST_CASE("durable file: no permission leaves the old contents", "[durable_file]") {
+  TemporaryFolder folder;
+  const auto path = put_file(folder / "x", "old");
+  ::chmod(folder.path().c_str(), 0555);
+  {
+    const WithoutRootRights rights;
+    if (rights.holds())
+      CHECK_THAT(write_error(path), Contains("Permission denied") && Contains("no permission to write in the folder"));
+  }
+  ::chmod(folder.path().c_str(), 0755);
+  CHECK(get_file(path) == "old");
+}
+
+TEST_CASE("durable file: a device that is always full is reported", "[durable_file]") {
+  const int descriptor = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return;  // not every container has it
+  const auto write = [&](std::size_t bytes) {
+    BufferedOutput output(descriptor, "/runs/a/model");
+    output.append(std::string(bytes, 'x'));
+    output.flush();
+  };
+  for (const std::size_t bytes : {1u, 1'000'000u}) {
+    const std::string message = message_of<FileError>([&] { write(bytes); });
+    CHECK_THAT(message, Contains("/runs/a/model") && Contains("No space left on device") && Contains("from write") &&
+                            Contains("the disk is full"));
+  }
+  ::close(descriptor);
+}
+
+TEST_CASE("durable file: a write that fails in the middle leaves the old contents and no partial file",
+          "[durable_file]") {
+  TemporaryFolder folder;
+  const auto path = put_file(folder / "x", "old");
+  const std::string contents(1'000'000, 'n');
+  std::string message;
+  {
+    const FileSizeLimit limit(600'000);
+    message = write_error(path, contents);
+  }
+  CHECK_THAT(message, Contains("File too large") && Contains(path.string()));
+  CHECK(get_file(path) == "old");
+  CHECK_FALSE(std::filesystem::exists(folder / "x.partial"));
+  write_durably(path, contents);
+  CHECK(get_file(path) == contents);
+}

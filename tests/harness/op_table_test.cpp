@@ -1,0 +1,102 @@
+/// All checks of every entry of the op table: one test case per check, one section per entry.
+
+#include <cstdlib>
+
+#include "core/error.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/op_checks.hpp"
+
+namespace engram::harness {
+namespace {
+
+Backend& cpu() { return *available_backends().front(); }
+
+void report(const OpCase& op, std::size_t set, const Faults& faults) {
+  for (const std::string& fault : faults) FAIL_CHECK(op.name << ", inputs " << set << ": " << fault);
+  CHECK(faults.empty());
+}
+
+/// Runs check(op, set) for every set of every entry.
+template <class Check>
+void for_every_entry(Check check) {
+  for (const OpCase& op : all_op_cases()) {
+    DYNAMIC_SECTION(op.name) {
+      for (std::size_t set = 0; set < op.inputs.size(); ++set) {
+        INFO("inputs " << set);
+        report(op, set, check(op, set));
+      }
+    }
+  }
+}
+
+/// Runs check(backend, op, set) for every device.
+template <class Check>
+void for_every_device(Check check) {
+  for_every_entry([&](const OpCase& op, std::size_t set) {
+    Faults faults;
+    for (const auto& backend : available_backends())
+      for (const std::string& fault : check(*backend, op, set)) faults.push_back(text(backend->device(), ": ", fault));
+    return faults;
+  });
+}
+
+TEST_CASE("op table: entries are complete", "[ops]") {
+  const std::vector<OpCase>& entries = all_op_cases();
+  CHECK_FALSE(entries.empty());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    INFO(entries[i].name);
+    CHECK_FALSE(entries[i].name.empty());
+    CHECK_FALSE(entries[i].inputs.empty());
+    if (i > 0) CHECK(entries[i].name != entries[i - 1].name);
+  }
+}
+
+TEST_CASE("op table: forward in f64 against the reference", "[ops]") {
+  for_every_entry([](const OpCase& op, std::size_t set) { return check_reference(cpu(), op, set); });
+}
+
+TEST_CASE("op table: gradients in f64 against central differences", "[ops]") {
+  for_every_entry([](const OpCase& op, std::size_t set) { return check_gradient(cpu(), op, set); });
+}
+
+TEST_CASE("op table: f32 and bf16 of every device against f64", "[ops]") {
+  for_every_device(
+      [](Backend& backend, const OpCase& op, std::size_t set) { return check_precision(backend, cpu(), op, set); });
+}
+
+TEST_CASE("op table: gradients of a second use are added", "[ops]") {
+  for_every_entry([](const OpCase& op, std::size_t set) { return check_add_mode(cpu(), op, set, DType::f64); });
+}
+
+TEST_CASE("op table: gradients of a second use are added, f32 on every device", "[ops]") {
+  for_every_device(
+      [](Backend& backend, const OpCase& op, std::size_t set) { return check_add_mode(backend, op, set, DType::f32); });
+}
+
+TEST_CASE("op table: gradients that are not wanted", "[ops]") {
+  for_every_entry([](const OpCase& op, std::size_t set) { return check_unwanted(cpu(), op, set); });
+}
+
+TEST_CASE("op table: every element written, nothing else", "[ops]") {
+  for_every_device(
+      [](Backend& backend, const OpCase& op, std::size_t set) { return check_memory(backend, op, set, DType::f32); });
+}
+
+TEST_CASE("op table: every element written, nothing else, in f64", "[ops]") {
+  for_every_entry([](const OpCase& op, std::size_t set) { return check_memory(cpu(), op, set, DType::f64); });
+}
+
+TEST_CASE("op table: same bits in every run and with every number of threads", "[ops]") {
+  for_every_device([](Backend& backend, const OpCase& op, std::size_t set) {
+    return check_determinism(backend, op, set, DType::f32);
+  });
+}
+
+TEST_CASE("op table: texts of errors", "[ops]") {
+  for (const OpCase& op : all_op_cases()) DYNAMIC_SECTION(op.name) {
+      report(op, 0, check_errors(cpu(), op));
+    }
+}
+
+}  // namespace
+}  // namespace engram::harness

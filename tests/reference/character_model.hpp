@@ -1,0 +1,49 @@
+#pragma once
+/// The whole character model, forward, from the equations (all-attention spec 1.1, 1.3, 1.7): token table, layers that
+/// carry a cache from block to block, one relative-position table for all heads and layers, output map, mean negative
+/// log-likelihood. Surprising: no scaling of the embedding, no layer norm at the end, tables not tied.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tests/reference/all_attention_layer.hpp"
+#include "tests/reference/array64.hpp"
+
+namespace engram::reference {
+
+struct ModelLayer {
+  AttentionWeights attention;
+  std::optional<FeedForwardWeights> feed_forward;  // the baseline Transformer has one
+};
+
+struct CharacterModel {
+  Array64 embedding;      // [V, d]
+  Array64 position_keys;  // u [S, e]; row i is distance i + 1
+  std::vector<ModelLayer> layers;
+  Array64 out_weight, out_bias;  // [V, d], [V]
+  std::int64_t heads = 1;
+  std::int64_t ramp = 32;  // used by layers that have spans
+  std::int64_t mask_offset = 0;
+  Pad pad = Pad::attend_zero;
+  bool trimmed = false;  // compute and cache only the window of spec 1.7, in layers that have spans
+};
+
+/// What one block leaves for the next; a default-made one is the start of the streams.
+struct ModelState {
+  std::vector<Array64> caches;           // per layer [B, C, d], oldest first
+  std::vector<std::int64_t> valid_past;  // positions seen so far, per stream
+};
+
+struct ModelResult {
+  std::vector<LayerResult> layers;
+  Array64 logits;    // [B, M, V]
+  Array64 row_loss;  // [B*M], nats
+  double loss;       // mean of row_loss
+};
+
+/// One block of B streams. tokens and targets: B*M ids, stream after stream. The state is replaced by the next one.
+ModelResult character_model(const CharacterModel& model, const std::vector<std::int64_t>& tokens,
+                            const std::vector<std::int64_t>& targets, std::int64_t streams, ModelState& state);
+
+}  // namespace engram::reference
