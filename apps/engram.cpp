@@ -13,6 +13,7 @@
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/spans.hpp"
 #include "apps/commands/train.hpp"
+#include "apps/config/config_keys.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
 
@@ -38,14 +39,19 @@ void add_commands(CLI::App& program) {
 
 /// CLI11 would call it an unexpected argument.
 void check_command(const CLI::App& program, int argc, char** argv) {
-  std::string names;
+  const std::string given = argc > 1 ? argv[1] : "";
+  std::string names, nearest;
   for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    if (argc > 1 && command->check_name(argv[1])) return;
-    names += (names.empty() ? "" : ", ") + command->get_name();
+    const std::string& name = command->get_name();
+    if (name == given) return;
+    names += (names.empty() ? "" : ", ") + name;
+    if (nearest.empty() || engram::edit_distance(given, name) < engram::edit_distance(given, nearest)) nearest = name;
   }
-  if (argc < 2) throw engram::UsageError("which command? They are " + names + "\n  engram --help says what they do");
-  if (argv[1][0] != '-')
-    throw engram::UsageError(engram::text("there is no command '", argv[1], "'; the commands are ", names));
+  if (given.empty())
+    throw engram::UsageError("which command? They are " + names + "\n  engram --help says what they do");
+  if (given[0] != '-')
+    throw engram::UsageError(
+        engram::text("there is no command '", given, "'; the nearest is ", nearest, "\n  the commands are ", names));
 }
 
 /// How to get help on the command that was being parsed.

@@ -50,6 +50,7 @@ class Check {
   }
 
   GradcheckReport run() {
+    if (std::ranges::find(wanted_, true) == wanted_.end()) return {};
     const std::vector<Numbers> analytic = gradients();
     GradcheckReport report;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
@@ -76,13 +77,14 @@ class Check {
 
   void draw_cotangents(const std::vector<Variable>& outputs) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      Numbers cotangent(outputs[i].requires_grad() ? static_cast<std::size_t>(outputs[i].shape().count()) : 0, 1.0);
-      if (options_.root && i > 0) cotangent.clear();
+      takes_part_.push_back(outputs[i].requires_grad() && (i == 0 || !options_.root));
+      Numbers& cotangent = cotangents_.emplace_back();
+      if (!takes_part_.back()) continue;
+      cotangent.assign(static_cast<std::size_t>(outputs[i].shape().count()), 1.0);
       if (!options_.root)
         Initializer{Initializer::Kind::normal, 1.0}.fill(cotangent.data(), DType::f64,
                                                          static_cast<std::int64_t>(cotangent.size()), options_.seed,
                                                          text("cotangent ", i));
-      cotangents_.push_back(std::move(cotangent));
     }
   }
 
@@ -98,7 +100,7 @@ class Check {
     } else {
       std::vector<Tensor> cotangents;
       for (std::size_t i = 0; i < outputs.size(); ++i)
-        cotangents.push_back(cotangents_[i].empty() ? Tensor{} : to_device(step_, outputs[i].shape(), cotangents_[i]));
+        cotangents.push_back(takes_part_[i] ? to_device(step_, outputs[i].shape(), cotangents_[i]) : Tensor{});
       backward_from(outputs, std::move(cotangents));
     }
     std::vector<Numbers> gradients;
@@ -117,7 +119,7 @@ class Check {
     values_[input][element] = here;
     std::vector<Numbers> host;
     for (std::size_t i = 0; i < cotangents_.size(); ++i)
-      host.push_back(cotangents_[i].empty() ? Numbers{} : to_host(step_, outputs[i].value()));
+      host.push_back(takes_part_[i] ? to_host(step_, outputs[i].value()) : Numbers{});
     return host;
   }
 
@@ -178,7 +180,8 @@ class Check {
   const GradcheckOptions& options_;
   std::vector<bool> wanted_;
   std::vector<Numbers> values_;
-  std::vector<Numbers> cotangents_;  // of every output; empty: it takes no part
+  std::vector<bool> takes_part_;     // of every output
+  std::vector<Numbers> cotangents_;  // the same
 };
 
 }  // namespace

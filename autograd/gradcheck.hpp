@@ -42,7 +42,8 @@ struct GradcheckReport {
 
 /// `inputs`: f64 tensors are differentiated, others and empty ones (absent variables) are handed on. They are not
 /// changed. A wrong derivative does not throw, it is reported; what `function` throws passes through. About
-/// 2 elements + 1 calls per input; step.begin() is called before each, and step's memory is used.
+/// 2 elements + 1 calls per input; step.begin() is called before each, and step's memory is used. Throws Error when no
+/// output depends on an input that is differentiated.
 GradcheckReport gradcheck(Step& step, const CheckedFunction& function, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
 

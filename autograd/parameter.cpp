@@ -1,5 +1,6 @@
 #include "autograd/parameter.hpp"
 
+#include "autograd/parameter_store.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -12,6 +13,10 @@ namespace {
 }
 
 }  // namespace
+
+Parameter::~Parameter() {
+  if (store_ != nullptr) store_->forget(*this);
+}
 
 const Tensor& Parameter::value() const {
   if (!value_) throw_without_memory(name_, shape_);

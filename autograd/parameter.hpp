@@ -1,6 +1,7 @@
 #pragma once
 /// A trained tensor: its value and its gradient live in the flat blocks of a ParameterStore.
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@
 #include "core/tensor.hpp"
 
 namespace engram {
+
+class ParameterStore;
 
 class Parameter {
  public:
@@ -17,8 +20,10 @@ class Parameter {
       : shape_(shape), initializer_(initializer), group_(group) {}
   Parameter(const Parameter&) = delete;  // it has one identity: the tape and the store point at it
   Parameter& operator=(const Parameter&) = delete;
+  /// Only before it is registered in a store.
   Parameter(Parameter&&) = default;
   Parameter& operator=(Parameter&&) = default;
+  ~Parameter();
 
   const Shape& shape() const { return shape_; }
   const Initializer& initializer() const { return initializer_; }
@@ -36,8 +41,10 @@ class Parameter {
   Initializer initializer_;
   std::string group_;
   std::string name_;
+  std::shared_ptr<Allocator> memory_;  // before the tensors: a parameter may outlive its store
   Tensor value_;
   Tensor gradient_;
+  ParameterStore* store_ = nullptr;  // owns the memory; whichever goes first tells the other
 };
 
 }  // namespace engram

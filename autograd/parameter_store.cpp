@@ -8,6 +8,24 @@
 
 namespace engram {
 
+ParameterStore::~ParameterStore() {
+  for (const auto& [name, parameter] : parameters_) {
+    parameter->value_ = {};
+    parameter->gradient_ = {};
+    parameter->store_ = nullptr;
+  }
+}
+
+void ParameterStore::forget(Parameter& parameter) {
+  std::erase_if(parameters_, [&](const auto& entry) { return entry.second == &parameter; });
+  for (ParameterGroup& group : groups_) {
+    const auto place = std::ranges::find(group.parameters, &parameter);
+    if (place == group.parameters.end()) continue;
+    group.segments.erase(group.segments.begin() + (place - group.parameters.begin()));
+    group.parameters.erase(place);
+  }
+}
+
 void ParameterStore::add(std::string name, Parameter& parameter) {
   if (placed()) throw Error(text("parameter store: ", name, " was added after the memory was taken"));
   for (const auto& [other, existing] : parameters_) {
@@ -19,11 +37,12 @@ void ParameterStore::add(std::string name, Parameter& parameter) {
   const auto [entry, added] = parameters_.emplace(name, &parameter);
   if (!added) throw Error(text("parameter store: two parameters are named ", name));
   parameter.name_ = std::move(name);
+  parameter.store_ = this;
 }
 
 void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
   if (placed()) throw Error("parameter store: memory can be taken only once");
-  allocator_ = std::make_unique<HeapAllocator>(backend);
+  allocator_ = std::make_shared<HeapAllocator>(backend);
   dtype_ = dtype;
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
     auto group = std::ranges::find(groups_, parameter->group(), &ParameterGroup::name);
@@ -48,6 +67,7 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
       const auto [offset, count] = group.segments[i];
       parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype), dtype, count, seed,
                                    parameter.name());
+      parameter.memory_ = allocator_;
       parameter.value_ = group.values.rows(offset, offset + count).view(parameter.shape());
       parameter.gradient_ = group.gradients.rows(offset, offset + count).view(parameter.shape());
     }

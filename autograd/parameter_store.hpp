@@ -26,11 +26,18 @@ struct ParameterGroup {
 
 class ParameterStore {
  public:
+  ParameterStore() = default;
+  ParameterStore(const ParameterStore&) = delete;
+  ParameterStore& operator=(const ParameterStore&) = delete;
+  /// Its parameters lose their memory.
+  ~ParameterStore();
+
   /// Registers a parameter under its full name; a second name for the same one is recorded as an alias. Throws Error
   /// when the name belongs to another parameter, or after place().
   void add(std::string name, Parameter& parameter);
 
-  /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero.
+  /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
+  /// outlive the store.
   void place(Backend& backend, DType dtype, std::uint64_t seed);
   bool placed() const { return allocator_ != nullptr; }
 
@@ -51,9 +58,12 @@ class ParameterStore {
   void zero_gradients(Step& step);
 
  private:
+  friend class Parameter;
+  void forget(Parameter& parameter);  // it is being destroyed
+
   std::map<std::string, Parameter*, std::less<>> parameters_;
   std::map<std::string, std::string, std::less<>> aliases_;
-  std::unique_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
+  std::shared_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
   std::vector<ParameterGroup> groups_;
   DType dtype_ = DType::f32;
 };

@@ -105,21 +105,23 @@ std::string tape_table(const Tape& tape) {
   std::vector<Row> rows{{"#", "op", "scope", "inputs", "outputs", "keeps", "parameters"}};
   for (std::size_t index = 0; index < tape.size(); ++index) rows.push_back(row_of(tape, index));
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
-  for (const Row& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
+  for (std::size_t column = 0; column < widths.size(); ++column) {
+    for (std::size_t r = 1; r < rows.size(); ++r) widths[column] = std::max(widths[column], rows[r][column].size());
+    // A column of nothing (no scopes were kept, no parameters used) is left out together with its head.
+    if (widths[column] > 0) widths[column] = std::max(widths[column], rows[0][column].size());
+  }
 
   std::string table;
   for (const Row& row : rows) {
     std::string line;
     for (std::size_t column = 0; column < row.size(); ++column) {
-      if (widths[column] == 0) continue;  // no scopes were kept, or there are no parameters
+      if (widths[column] == 0) continue;
       const bool number = column == 0 || column == 5;
       line += number ? fmt::format("{:>{}}  ", row[column], widths[column])
                      : fmt::format("{:<{}}  ", row[column], widths[column]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    table += line + '\n';
+    if (!line.empty()) table += line + '\n';
   }
   return table + fmt::format("{} operations keep {} (shared memory once, parameters not counted)\n", tape.size(),
                              bytes_text(bytes_kept(tape)));

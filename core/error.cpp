@@ -33,7 +33,9 @@ void append_text(std::string& out, DType part) { out += name_of(part); }
 void append_text(std::string& out, DeviceKind part) { out += name_of(part); }
 void append_text(std::string& out, Device part) {
   out += name_of(part.kind);
-  if (part.kind == DeviceKind::cuda) out += ":" + std::to_string(part.index);
+  if (part.kind != DeviceKind::cuda) return;
+  out += ':';
+  append_text(out, std::int64_t{part.index});
 }
 
 }  // namespace engram

@@ -13,9 +13,9 @@ constexpr double kGiga = 1e9, kMebi = 1 << 20;
 
 struct KernelRow {
   std::string name;
-  std::int64_t calls;          // per step
-  double seconds;              // per step
-  double flops_per_second;     // 0: no formula
+  std::int64_t calls;       // per step
+  double seconds;           // per step
+  double flops_per_second;  // 0: no formula
 };
 
 /// Per step, longest first; what the kernels do not account for comes last.
@@ -84,10 +84,10 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
                       result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second);
   text += fmt::format("  {:.2f} times the floor of {:.1f} ms that this machine's limits set\n",
                       median / result.least_seconds, result.least_seconds * 1e3);
-  text += fmt::format("  memory: {:.1f} MiB parameters with gradients and state, {:.1f} MiB step, {:.1f} MiB process\n",
-                      static_cast<double>(result.parameter_bytes) / kMebi,
-                      static_cast<double>(result.arena_bytes) / kMebi,
-                      static_cast<double>(result.resident_bytes) / kMebi);
+  text +=
+      fmt::format("  memory: {:.1f} MiB parameters with gradients and state, {:.1f} MiB step, {:.1f} MiB process\n",
+                  static_cast<double>(result.parameter_bytes) / kMebi, static_cast<double>(result.arena_bytes) / kMebi,
+                  static_cast<double>(result.resident_bytes) / kMebi);
   text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9}\n", "kernel", "calls", "ms/step", "share", "GFLOP/s");
   const double mean = mean_seconds(result);
   for (const KernelRow& row : kernel_rows(result)) {

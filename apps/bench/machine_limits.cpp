@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/allocator.hpp"
+#include "core/error.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/matmul.hpp"
@@ -31,30 +32,30 @@ double median_seconds(Backend& backend, int runs, const std::function<void()>& a
 
 }  // namespace
 
-MachineLimits measure_limits(Backend& backend) {
+MachineLimits measure_limits(Backend& backend, std::int64_t side) {
+  if (side < 16) throw UsageError(text("bench: --product-size must be at least 16, got ", side));
   HeapAllocator heap(backend);
   Step step(backend, heap);
   step.begin({});
   MachineLimits limits;
-  for (const auto& [rows, columns, inner] : {std::array<std::int64_t, 3>{4096, 4096, 4096}, {4096, 512, 512}}) {
+  for (const auto& [rows, columns, inner] : {std::array{side, side, side}, std::array{side, side / 8, side / 8}}) {
     Tensor a = step.empty({rows, inner}, DType::f32), b = step.empty({inner, columns}, DType::f32);
     Tensor c = step.empty({rows, columns}, DType::f32);
     kernels::fill(step, a, 0.5);
     kernels::fill(step, b, 0.25);
     using kernels::Transpose;
-    const double seconds = median_seconds(backend, inner > 1024 ? 5 : 25, [&] {
-      kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1, 1.0,
-                      Write::set);
+    const double seconds = median_seconds(backend, inner == side ? 5 : 25, [&] {
+      kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1,
+                      1.0, Write::set);
     });
     const double flops = 2.0 * static_cast<double>(rows * columns * inner);
     limits.products.push_back({rows, columns, inner, flops / seconds});
     limits.flops_per_second = std::max(limits.flops_per_second, flops / seconds);
   }
   {
-    Tensor from = step.empty({1 << 26}, DType::f32), to = step.empty({1 << 26}, DType::f32);
+    Tensor from = step.empty({4 * side * side}, DType::f32), to = step.empty({4 * side * side}, DType::f32);
     kernels::fill(step, from, 1.0);
-    const double seconds =
-        median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, to, Write::set); });
+    const double seconds = median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, to, Write::set); });
     limits.bytes_per_second = 2.0 * static_cast<double>(from.bytes()) / seconds;
   }
   Tensor x = step.empty({256, 1024}, DType::f32), y = step.empty({256, 1024}, DType::f32);

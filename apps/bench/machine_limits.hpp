@@ -14,13 +14,14 @@ struct MachineLimits {
     std::int64_t rows, columns, inner;
     double flops_per_second;  ///< median of several calls
   };
-  std::vector<Product> products;     ///< f32, of different shapes
-  double flops_per_second = 0;       ///< of the fastest product
-  double bytes_per_second = 0;       ///< of a copy larger than the caches: read and written bytes together
+  std::vector<Product> products;       ///< f32, of different shapes
+  double flops_per_second = 0;         ///< of the fastest product
+  double bytes_per_second = 0;         ///< of a copy larger than the caches: read and written bytes together
   double exponentials_per_second = 0;  ///< of softmax over rows that the caches hold
 };
 
-/// Takes a few seconds and half a gigabyte, which is given back.
-MachineLimits measure_limits(Backend& backend);
+/// `side`: rows, columns and inner size of the largest product; the copy has as many elements as four of its matrices.
+/// With 4096 it takes a few seconds and half a gigabyte, which is given back. Throws UsageError for a side below 16.
+MachineLimits measure_limits(Backend& backend, std::int64_t side = 4096);
 
 }  // namespace engram

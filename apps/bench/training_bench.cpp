@@ -4,11 +4,9 @@
 #include <chrono>
 
 #include "apps/bench/resident_memory.hpp"
-#include "autograd/functions/cross_entropy.hpp"
+#include "apps/training/trainer.hpp"
 #include "autograd/tape.hpp"
-#include "core/arena.hpp"
 #include "core/error.hpp"
-#include "core/kernels/fill.hpp"
 #include "core/philox.hpp"
 #include "nn/models/all_attention.hpp"
 #include "nn/visitor.hpp"
@@ -27,63 +25,44 @@ double zeta_of(std::int64_t positions, const AllAttentionOptions& model) {
   return static_cast<double>(positions - model.ramp) / static_cast<double>(model.max_span);
 }
 
-/// Everything that a training step needs, with random tokens in the place of data.
+/// The trainer at work, with random tokens in the place of data.
 class Rehearsal {
  public:
-  Rehearsal(const BenchCase& bench, Backend& backend)
-      : config_(bench.config),
-        backend_(backend),
-        heap_(backend),
-        arena_(heap_),
-        step_(backend, arena_, config_.training.seed),
-        model_(config_.model) {
+  Rehearsal(const BenchCase& bench, Runtime& runtime)
+      : config_(bench.config), runtime_(runtime), model_(config_.model) {
+    config_.schedule.rate = 0;
     collect(model_, store_);
-    store_.place(backend, DType::f32, config_.training.seed);
-    step_.begin({});
-    optimizer_ = make_optimizer(config_.optimizer, store_, step_);
+    store_.place(runtime.backend(), DType::f32, config_.training.seed);
     set_spans(bench.spans);
-    const std::int64_t streams = config_.training.batch / config_.training.split;
-    for (std::int64_t piece = 0; piece < config_.training.split; ++piece)
-      pasts_.push_back(model_.hidden_past(backend, heap_, streams, DType::f32));
-    tokens_ = Tensor({streams, config_.training.block}, DType::i32, backend.device(), heap_);
-    targets_ = Tensor({streams * config_.training.block}, DType::i32, backend.device(), heap_);
-    weights_ = Tensor({targets_.count()}, DType::f32, backend.device(), heap_);
-    kernels::fill(step_, weights_, 1.0 / static_cast<double>(targets_.count() * config_.training.split));
-    draw(tokens_, 0);
-    draw(targets_, 1);
+    trainer_ = std::make_unique<Trainer>(config_, model_, store_, runtime);
+    block_.rows = static_cast<int>(config_.training.batch);
+    block_.length = static_cast<int>(config_.training.block);
+    block_.scored_count = config_.training.batch * config_.training.block;
+    block_.scored.assign(static_cast<std::size_t>(block_.scored_count), 1);
+    block_.inputs = random_tokens(0);
+    block_.targets = random_tokens(1);
   }
 
   void fill_caches() {
+    Step& step = runtime_.step();
+    const std::int64_t streams = config_.training.batch / config_.training.split;
     for (std::int64_t seen = 0; seen < config_.model.max_span; seen += config_.training.block) {
-      for (ModelPast& past : pasts_) {
-        step_.begin({});
-        Tape tape(step_, Tape::Mode::inference);
-        model_.forward(tape, tokens_, past);
+      for (ModelPast& past : trainer_->pasts()) {
+        step.begin({});
+        Tape tape(step, Tape::Mode::inference);
+        const Tensor tokens = step.empty({streams, config_.training.block}, DType::i32);
+        runtime_.backend().copy(tokens.raw(), block_.inputs.data(), tokens.bytes(), CopyKind::host_to_device);
+        model_.forward(tape, tokens, past);
       }
-      arena_.end_step();
+      runtime_.arena().end_step();
     }
   }
 
   void train(KernelObserver* observer) {
-    step_.observe(observer);
-    store_.zero_gradients(step_);
-    const double share = 1.0 / static_cast<double>(config_.training.split);
-    for (std::size_t piece = 0; piece < pasts_.size(); ++piece) {
-      step_.begin({.step = steps_, .piece = static_cast<std::uint32_t>(piece), .learning_rate = 0});
-      Tape tape(step_);
-      CrossEntropy result = cross_entropy(model_.forward(tape, tokens_, pasts_[piece]), targets_, weights_);
-      const Variable penalty = model_.span_penalty(tape, config_.training.span_loss, share);
-      if (penalty)
-        tape.backward({result.loss, penalty});
-      else
-        tape.backward({result.loss});
-    }
-    optimizer_->update(step_);
-    model_.refresh_spans(backend_);
-    backend_.synchronize();
-    arena_.end_step();
-    step_.observe(nullptr);
-    ++steps_;
+    runtime_.step().observe(observer);
+    trainer_->step(block_);
+    runtime_.backend().synchronize();
+    runtime_.step().observe(nullptr);
   }
 
   double mean_window() const {
@@ -93,12 +72,11 @@ class Rehearsal {
     return sum / static_cast<double>(config_.model.layers * config_.model.heads);
   }
   std::int64_t parameters() const { return store_.count(); }
-  std::size_t arena_bytes() const { return arena_.peak_bytes(); }
+  std::size_t arena_bytes() const { return runtime_.arena().peak_bytes(); }
   std::size_t parameter_bytes() const {
     std::size_t bytes = 0;
     for (const ParameterGroup& group : store_.groups())
-      bytes += group.values.bytes() *
-               static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
+      bytes += group.values.bytes() * static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
     return bytes;
   }
 
@@ -119,30 +97,25 @@ class Rehearsal {
     }
     for (std::int64_t layer = 0; layer < options.layers; ++layer) {
       const Parameter* span = store_.find(text("layers.", layer, ".attention.span"));
-      backend_.copy(span->value().raw(), zeta.data(), span->value().bytes(), CopyKind::host_to_device);
+      runtime_.backend().copy(span->value().raw(), zeta.data(), span->value().bytes(), CopyKind::host_to_device);
     }
-    model_.refresh_spans(backend_);
+    model_.refresh_spans(runtime_.backend());
   }
 
-  void draw(const Tensor& ids, std::uint32_t which) {
-    std::vector<std::int32_t> host(static_cast<std::size_t>(ids.count()));
-    for (std::size_t i = 0; i < host.size(); ++i)
-      host[i] = static_cast<std::int32_t>(philox({{static_cast<std::uint32_t>(i), which, 0, 0}}, 1, 0).word[0] %
-                                          static_cast<std::uint64_t>(config_.model.vocabulary));
-    backend_.copy(ids.raw(), host.data(), ids.bytes(), CopyKind::host_to_device);
+  std::vector<std::int32_t> random_tokens(std::uint32_t which) const {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(block_.scored_count));
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<std::int32_t>(philox({{static_cast<std::uint32_t>(i), which, 0, 0}}, 1, 0).word[0] %
+                                         static_cast<std::uint64_t>(config_.model.vocabulary));
+    return ids;
   }
 
   RunConfig config_;
-  Backend& backend_;
-  HeapAllocator heap_;
-  Arena arena_;
-  Step step_;
+  Runtime& runtime_;
   AllAttentionModel model_;
   ParameterStore store_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::vector<ModelPast> pasts_;
-  Tensor tokens_, targets_, weights_;
-  std::uint64_t steps_ = 0;
+  std::unique_ptr<Trainer> trainer_;
+  data::Block block_;
 };
 
 }  // namespace
@@ -164,11 +137,11 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
   return per_token * static_cast<double>(tokens);
 }
 
-BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Backend& backend, std::int64_t steps) {
+BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
   if (bench.config.model.vocabulary < 1)
     throw UsageError(text("bench: '", bench.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
   reset_peak_resident_bytes();
-  Rehearsal rehearsal(bench, backend);
+  Rehearsal rehearsal(bench, runtime);
   rehearsal.fill_caches();
   for (std::int64_t step = 0; step < kWarmUpSteps; ++step) rehearsal.train(nullptr);
   BenchResult result;

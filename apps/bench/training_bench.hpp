@@ -1,6 +1,6 @@
 #pragma once
-/// Whole training steps of a config's model on random tokens, timed. The arithmetic is that of training with the spans
-/// given; the learning rate is 0, so that spans and cost stay what they are.
+/// Whole training steps of a config's model on random tokens, timed: the trainer's own steps, with the spans that are
+/// asked for and a learning rate of 0, so that spans and cost stay what they are.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "apps/bench/machine_limits.hpp"
 #include "apps/config/run_config.hpp"
 #include "apps/cost/model_cost.hpp"
-#include "core/backend.hpp"
+#include "apps/training/runtime.hpp"
 
 namespace engram {
 
@@ -23,11 +23,11 @@ struct BenchCase {
 };
 
 struct BenchResult {
-  double mean_window = 0;        ///< positions, over all layers and heads
-  std::int64_t tokens = 0;       ///< of a step
-  std::vector<double> seconds;   ///< of every timed step, ascending
-  TrainingFlops flops;           ///< per token
-  double least_seconds = 0;      ///< of a step, by the machine's limits
+  double mean_window = 0;       ///< positions, over all layers and heads
+  std::int64_t tokens = 0;      ///< of a step
+  std::vector<double> seconds;  ///< of every timed step, ascending
+  TrainingFlops flops;          ///< per token
+  double least_seconds = 0;     ///< of a step, by the machine's limits
   std::int64_t parameters = 0;
   std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
   std::size_t arena_bytes = 0;      ///< most that a step had in use at once
@@ -43,8 +43,9 @@ struct BenchResult {
   double kernel_flops(std::string_view kernel) const;
 };
 
-/// Fills the caches, runs two steps of warm-up, then times `steps` steps. Throws UsageError for spans that the model
+/// Fills the caches, runs two steps of warm-up, then times `steps` steps. The runtime must be fresh: the memory of its
+/// largest step is reported. Throws UsageError for spans that the model
 /// cannot have.
-BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Backend& backend, std::int64_t steps);
+BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps);
 
 }  // namespace engram

@@ -25,6 +25,8 @@ struct Arguments {
   std::int64_t vocabulary = 0;
   std::vector<std::int64_t> spans;  ///< positions
   std::string device = "cpu";
+  int threads = 0;
+  std::int64_t product_size = 4096;
   bool compare_spans = false;
   bool json = false;
 };
@@ -65,14 +67,15 @@ BenchCase context_only(BenchCase bench) {
 
 void run(const Arguments& arguments) {
   const std::vector<BenchCase> cases = cases_of(arguments);
-  const std::unique_ptr<Backend> backend = open_backend(parse_device(arguments.device));
-  const MachineLimits limits = measure_limits(*backend);
-  nlohmann::json object{{"machine", limits_json(limits)}, {"device", text(backend->device())}};
+  const Device device = parse_device(arguments.device);
+  const MachineLimits limits = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
+  nlohmann::json object{{"machine", limits_json(limits)}, {"device", text(device)}};
   if (!arguments.json) print(limits_text(limits));
 
   const auto measure = [&](const BenchCase& bench) {
     if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
-    BenchResult result = bench_training(bench, limits, *backend, arguments.steps);
+    Runtime runtime(device, arguments.threads, bench.config.training.seed);
+    BenchResult result = bench_training(bench, limits, runtime, arguments.steps);
     object["configs"].push_back(result_json(bench, result, limits));
     if (!arguments.json) print(result_text(bench, result, limits));
     return result;
@@ -114,6 +117,9 @@ CLI::App* add_bench_command(CLI::App& program) {
                    "positions that the heads see, one number or one per head: 2048,32,32,32 [the longest]")
       ->delimiter(',');
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
+  command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")
+      ->capture_default_str();
   command->add_flag("--compare-spans", arguments->compare_spans,
                     "every head at the longest span against spans that differ [of bench-b]");
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -44,8 +44,8 @@ std::vector<CostAtSpan> costs_of(const RunConfig& config) {
   std::vector<CostAtSpan> costs;
   for (const std::int64_t window : windows) {
     const CostSetting setting{static_cast<double>(window), config.training.block, config.training.batch};
-    costs.push_back({window, evaluation_flops(config.model, setting.window),
-                     training_flops(config.model, setting).total()});
+    costs.push_back(
+        {window, evaluation_flops(config.model, setting.window), training_flops(config.model, setting).total()});
   }
   return costs;
 }
@@ -71,9 +71,8 @@ void run(const Arguments& arguments) {
     for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
       object["groups"][std::string(kParameterRoles[role])] = count.by_role[role];
     for (const CostAtSpan& cost : costs)
-      object["flops_per_token"].push_back({{"mean_span_positions", cost.window},
-                                           {"evaluation", cost.evaluation},
-                                           {"training", cost.training}});
+      object["flops_per_token"].push_back(
+          {{"mean_span_positions", cost.window}, {"evaluation", cost.evaluation}, {"training", cost.training}});
     print_json(object);
     return;
   }
@@ -82,8 +81,9 @@ void run(const Arguments& arguments) {
   for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
     lines += fmt::format("{:<14} {:>14}\n", kParameterRoles[role], count.by_role[role]);
   lines += fmt::format("{:<14} {:>14}  in {} tensors\n\n", "total", count.total, count.tensors);
-  lines += fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter\n\n",
-                       bytes, 4 * values);
+  lines +=
+      fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter\n\n",
+                  bytes, 4 * values);
   lines += fmt::format("{:<28} {:>14} {:>14}\n", "mean span, positions", "evaluation", "training");
   for (const CostAtSpan& cost : costs)
     lines += fmt::format("{:<28} {:>14.2f} {:>14.2f}  MFLOP a token\n", cost.window, cost.evaluation / 1e6,

@@ -36,12 +36,9 @@ std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash
 nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& out) {
   nlohmann::json splits = nlohmann::json::object();
   for (const data::SplitSummary& split : summary.splits)
-    splits[std::string(split.name)] = {{"source", split.source},
-                                       {"bytes", split.bytes},
-                                       {"stripped", split.stripped},
-                                       {"end_appended", split.end_appended},
-                                       {"tokens", split.tokens},
-                                       {"hash", hexadecimal(split.content_hash)}};
+    splits[std::string(split.name)] = {{"source", split.source},     {"bytes", split.bytes},
+                                       {"stripped", split.stripped}, {"end_appended", split.end_appended},
+                                       {"tokens", split.tokens},     {"hash", hexadecimal(split.content_hash)}};
   return {{"out", out},
           {"vocabulary", summary.vocabulary_size},
           {"vocabulary_hash", hexadecimal(summary.vocabulary_hash)},
@@ -84,8 +81,7 @@ CLI::App* add_prepare_command(CLI::App& program) {
   command->add_option("--valid", arguments->valid, "file of the validation text");
   command->add_option("--test", arguments->test, "file of the test text");
   command
-      ->add_option("--rule", arguments->rule,
-                   "any; enwik8 or text8: how the papers cut and tokenise these data sets")
+      ->add_option("--rule", arguments->rule, "any; enwik8 or text8: how the papers cut and tokenise these data sets")
       ->capture_default_str();
   command->add_option("--out", arguments->out, "folder to write; made if it does not exist")->required();
   command->add_flag("--exact-bytes", arguments->exact_bytes, "never append an end token to a split");

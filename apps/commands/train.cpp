@@ -40,8 +40,7 @@ CLI::App* add_train_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "train a model on prepared data");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
-  command->add_option("--set", arguments->run.overrides, "override a key of the config: section.key=value")
-      ;
+  command->add_option("--set", arguments->run.overrides, "override a key of the config: section.key=value");
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--out", arguments->out, "folder of the run: config, metrics, checkpoints")->required();
   command->add_option("--steps", arguments->steps, "override schedule.steps");

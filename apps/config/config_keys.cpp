@@ -14,14 +14,14 @@ namespace {
 template <class Part, class T>
 ConfigKey key(std::string_view section, Part RunConfig::*part, T Part::*member, std::string_view name,
               ConfigKey::OnResume on_resume, std::string_view meaning) {
-  return {.section = section,
-          .name = name,
-          .meaning = meaning,
-          .on_resume = on_resume,
-          .rule = value_rule<T>(),
-          .read = [=](RunConfig& config,
-                      std::string_view written) { return read_value(written, config.*part.*member); },
-          .write = [=](const RunConfig& config) { return toml_value(config.*part.*member); }};
+  return {
+      .section = section,
+      .name = name,
+      .meaning = meaning,
+      .on_resume = on_resume,
+      .rule = value_rule<T>(),
+      .read = [=](RunConfig& config, std::string_view written) { return read_value(written, config.*part.*member); },
+      .write = [=](const RunConfig& config) { return toml_value(config.*part.*member); }};
 }
 
 std::vector<ConfigKey> make_keys() {
@@ -54,8 +54,9 @@ std::vector<ConfigKey> make_keys() {
   };
   optimizer(&OptimizerOptions::kind, "kind", kKeep, "update rule");
   optimizer(&OptimizerOptions::clip, "clip", kChange, "largest norm of a gradient; 0: not clipped");
-  optimizer(&OptimizerOptions::clip_kind, "clip_kind", kChange,
-            "shrink a tensor's step or its gradient (adagrad), or all gradients together (adam, sgd); default: by kind");
+  optimizer(
+      &OptimizerOptions::clip_kind, "clip_kind", kChange,
+      "shrink a tensor's step or its gradient (adagrad), or all gradients together (adam, sgd); default: by kind");
   optimizer(&OptimizerOptions::beta1, "beta1", kChange, "adam: decay of the first moment per step");
   optimizer(&OptimizerOptions::beta2, "beta2", kChange, "adam: decay of the second moment per step");
   optimizer(&OptimizerOptions::epsilon, "epsilon", kChange, "adam: added to the root of the second moment");

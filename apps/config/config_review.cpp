@@ -26,8 +26,8 @@ std::vector<ConfigDifference> config_differences(const RunConfig& before, const 
   for (const ConfigKey& key : config_keys()) {
     std::string old_value = key.write(before), new_value = key.write(after);
     if (old_value != new_value)
-      differences.push_back({key.full_name(), std::move(old_value), std::move(new_value),
-                             key.on_resume == ConfigKey::OnResume::keep});
+      differences.push_back(
+          {key.full_name(), std::move(old_value), std::move(new_value), key.on_resume == ConfigKey::OnResume::keep});
   }
   return differences;
 }

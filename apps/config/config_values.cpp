@@ -8,8 +8,7 @@ namespace {
 template <class T>
 T parse_choice(std::string_view option, std::string_view name) {
   T value{};
-  if (!read_value(name, value))
-    throw UsageError(text(option, " must be ", value_rule<T>(), ", got '", name, "'"));
+  if (!read_value(name, value)) throw UsageError(text(option, " must be ", value_rule<T>(), ", got '", name, "'"));
   return value;
 }
 
@@ -24,7 +23,9 @@ std::string_view name_of(ClipKind kind) {
 std::string_view name_of(Schedule::Decay decay) {
   return decay == Schedule::Decay::none ? "none" : decay == Schedule::Decay::linear ? "linear" : "cosine";
 }
-OptimizerKind parse_optimizer_kind(std::string_view name) { return parse_choice<OptimizerKind>("optimizer kind", name); }
+OptimizerKind parse_optimizer_kind(std::string_view name) {
+  return parse_choice<OptimizerKind>("optimizer kind", name);
+}
 ClipKind parse_clip_kind(std::string_view name) { return parse_choice<ClipKind>("clip kind", name); }
 Schedule::Decay parse_decay(std::string_view name) { return parse_choice<Schedule::Decay>("decay", name); }
 

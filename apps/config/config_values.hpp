@@ -66,7 +66,8 @@ std::string value_rule() {
     return "a number";
   } else {
     std::string names;
-    for (const T value : Choices<T>::values) names += text(names.empty() ? "" : ", ", '"' + std::string(name_of(value)) + '"');
+    for (const T value : Choices<T>::values)
+      names += text(names.empty() ? "" : ", ", '"' + std::string(name_of(value)) + '"');
     return "one of " + names;
   }
 }

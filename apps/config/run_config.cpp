@@ -51,10 +51,10 @@ void check_lines(const std::string& toml, const std::string& source) {
 void check_section(const std::string& section, const std::string& source) {
   const auto keys = config_keys();
   if (std::ranges::any_of(keys, [&](const ConfigKey& key) { return key.section == section; })) return;
-  const auto nearest = std::ranges::min_element(
-      keys, {}, [&](const ConfigKey& key) { return edit_distance(section, key.section); });
-  throw UsageError(text("config: [", section, "] is no section, the nearest one is [", nearest->section, "]",
-                        place(source)));
+  const auto nearest =
+      std::ranges::min_element(keys, {}, [&](const ConfigKey& key) { return edit_distance(section, key.section); });
+  throw UsageError(
+      text("config: [", section, "] is no section, the nearest one is [", nearest->section, "]", place(source)));
 }
 
 std::vector<Assignment> read_assignments(const std::string& toml, const std::string& source) {
@@ -93,7 +93,8 @@ void assign(RunConfig& config, const Assignment& assignment, const std::string& 
   const ConfigKey* key = find_config_key(section, name);
   if (key == nullptr) throw_unknown(section, name, source);
   if (!key->read(config, value))
-    throw UsageError(text("config: ", section, ".", name, " must be ", key->rule, ", got '", value, "'", place(source)));
+    throw UsageError(
+        text("config: ", section, ".", name, " must be ", key->rule, ", got '", value, "'", place(source)));
 }
 
 }  // namespace

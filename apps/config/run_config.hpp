@@ -15,23 +15,23 @@ namespace engram {
 
 /// Section [training].
 struct TrainingOptions {
-  std::int64_t batch = 64;             ///< B, streams read side by side
-  std::int64_t block = 512;            ///< M, tokens of each stream per step
-  std::int64_t split = 1;              ///< pieces that a batch is computed in, one after the other
-  double span_loss = 0;                ///< lambda, the weight of the mean span in the loss, per position
-  std::int64_t finetune_steps = 0;     ///< steps after schedule.steps, at rate * schedule.finetune_share
-  std::int64_t report_every = 100;     ///< steps between lines of metrics
-  std::int64_t validate_every = 1000;  ///< steps between short validations
-  std::int64_t validate_blocks = 100;  ///< blocks of one short validation
+  std::int64_t batch = 64;               ///< B, streams read side by side
+  std::int64_t block = 512;              ///< M, tokens of each stream per step
+  std::int64_t split = 1;                ///< pieces that a batch is computed in, one after the other
+  double span_loss = 0;                  ///< lambda, the weight of the mean span in the loss, per position
+  std::int64_t finetune_steps = 0;       ///< steps after schedule.steps, at rate * schedule.finetune_share
+  std::int64_t report_every = 100;       ///< steps between lines of metrics
+  std::int64_t validate_every = 1000;    ///< steps between short validations
+  std::int64_t validate_blocks = 100;    ///< blocks of one short validation
   std::int64_t checkpoint_every = 1000;  ///< steps between checkpoints
   std::uint64_t seed = 1;
 };
 
 struct RunConfig {
-  AllAttentionOptions model;    ///< section [model]; vocabulary 0: taken from the data
-  OptimizerOptions optimizer;   ///< section [optimizer]
-  Schedule schedule;            ///< section [schedule]
-  TrainingOptions training;     ///< section [training]
+  AllAttentionOptions model;   ///< section [model]; vocabulary 0: taken from the data
+  OptimizerOptions optimizer;  ///< section [optimizer]
+  Schedule schedule;           ///< section [schedule]
+  TrainingOptions training;    ///< section [training]
 
   /// Steps of the whole run.
   std::int64_t total_steps() const { return schedule.steps + training.finetune_steps; }

@@ -12,8 +12,8 @@ TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting
   const auto slots = static_cast<double>(model.slots), inner = static_cast<double>(model.inner);
   const double past = 4 * width * width * setting.window / static_cast<double>(setting.block);
   TrainingFlops flops;
-  flops.products = layers * 3 * (8 * width * width + 4 * width * inner) +
-                   6 * width * static_cast<double>(model.vocabulary);
+  flops.products =
+      layers * 3 * (8 * width * width + 4 * width * inner) + 6 * width * static_cast<double>(model.vocabulary);
   flops.attention_forward = layers * (6 * width * setting.window + 4 * width * slots);
   flops.attention_backward = 2 * flops.attention_forward;
   // Cached states are constants: the backward pass needs the weights' gradients only.

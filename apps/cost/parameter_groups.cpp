@@ -13,14 +13,10 @@ struct Rule {
   ParameterRole role;
 };
 // The first rule that matches counts: the norms' names hold the names of what they normalise.
-constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},
-                           {"persistent_", ParameterRole::persistent},
-                           {"attention.span", ParameterRole::spans},
-                           {"attention.", ParameterRole::attention},
-                           {"feed_forward.", ParameterRole::feed_forward},
-                           {"embedding.", ParameterRole::embeddings},
-                           {"position_keys", ParameterRole::positions},
-                           {"output.", ParameterRole::output}};
+constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},          {"persistent_", ParameterRole::persistent},
+                           {"attention.span", ParameterRole::spans},       {"attention.", ParameterRole::attention},
+                           {"feed_forward.", ParameterRole::feed_forward}, {"embedding.", ParameterRole::embeddings},
+                           {"position_keys", ParameterRole::positions},    {"output.", ParameterRole::output}};
 
 ParameterRole role_of(const std::string& name) {
   for (const Rule& rule : kRules)

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/data/atomic_file.hpp"
+#include "core/durable_file.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
@@ -137,7 +137,7 @@ PrepareSummary prepare(const PrepareOptions& options) {
   summary.vocabulary_hash = vocabulary.hash();
   summary.notes = corpus.notes;
 
-  AtomicFile vocabulary_file(options.out / kVocabularyFile);
+  DurableFile vocabulary_file(options.out / kVocabularyFile);
   vocabulary_file.append(vocabulary.json_text());
   vocabulary_file.flush();
   std::vector<TokenFileWriter> token_files;
@@ -152,7 +152,7 @@ PrepareSummary prepare(const PrepareOptions& options) {
                          token_files[i].count(),
                          token_files[i].content_hash()};
   }
-  AtomicFile data_file(options.out / kDataFile);
+  DurableFile data_file(options.out / kDataFile);
   data_file.append(data_json(options, corpus, summary));
   data_file.flush();
 

@@ -18,7 +18,7 @@
 #include <span>
 #include <string_view>
 
-#include "apps/data/atomic_file.hpp"
+#include "core/durable_file.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/token_view.hpp"
 
@@ -45,7 +45,7 @@ class TokenFileWriter {
   std::uint64_t content_hash() const { return content_.value(); }
 
  private:
-  AtomicFile file_;
+  DurableFile file_;
   std::int64_t vocabulary_size_;
   std::uint64_t vocabulary_hash_;
   std::int64_t count_ = 0;

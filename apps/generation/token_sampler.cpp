@@ -42,9 +42,8 @@ std::int32_t TokenSampler::pick(std::span<const double> logits, std::uint64_t po
   order_.resize(logits.size());
   std::iota(order_.begin(), order_.end(), 0);
   const auto logit = [&](std::int32_t id) { return logits[static_cast<std::size_t>(id)]; };
-  std::ranges::sort(order_, [&](std::int32_t a, std::int32_t b) {
-    return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
-  });
+  std::ranges::sort(order_,
+                    [&](std::int32_t a, std::int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
   if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order_.size())
     order_.resize(static_cast<std::size_t>(options_.top_k));
   weights_.clear();

@@ -9,9 +9,9 @@
 namespace engram {
 
 struct SamplingOptions {
-  double temperature = 1;   ///< divides the logits; 0: always the likeliest token, of equal ones the lowest id
-  std::int64_t top_k = 0;   ///< only the k likeliest tokens; 0: all
-  double top_p = 1;         ///< of these, only the likeliest whose probabilities together reach p, in (0, 1]
+  double temperature = 1;  ///< divides the logits; 0: always the likeliest token, of equal ones the lowest id
+  std::int64_t top_k = 0;  ///< only the k likeliest tokens; 0: all
+  double top_p = 1;        ///< of these, only the likeliest whose probabilities together reach p, in (0, 1]
   std::uint64_t seed = 1;
 
   /// Throws UsageError naming the option and its value.

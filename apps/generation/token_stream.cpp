@@ -8,13 +8,8 @@
 
 namespace engram {
 
-TokenStream::TokenStream(AllAttentionModel& model, Backend& backend, DType dtype)
-    : model_(&model),
-      backend_(&backend),
-      heap_(backend),
-      arena_(heap_),
-      step_(backend, arena_),
-      past_(model.key_value_past(backend, heap_, 1, dtype)) {}
+TokenStream::TokenStream(AllAttentionModel& model, Runtime& runtime, DType dtype)
+    : model_(&model), runtime_(&runtime), past_(model.key_value_past(runtime.backend(), runtime.memory(), 1, dtype)) {}
 
 std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens) {
   if (tokens.empty()) throw Error("token stream: needs at least one token");
@@ -27,22 +22,24 @@ std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens
 }
 
 void TokenStream::append_block(std::span<const std::int32_t> tokens) {
-  step_.begin({});
+  Step& step = runtime_->step();
+  Backend& backend = runtime_->backend();
+  step.begin({});
   {
-    Tape tape(step_, Tape::Mode::inference);
+    Tape tape(step, Tape::Mode::inference);
     const auto length = static_cast<std::int64_t>(tokens.size());
-    const Tensor input = step_.empty({1, length}, DType::i32);
-    backend_->copy(input.raw(), tokens.data(), input.bytes(), CopyKind::host_to_device);
+    const Tensor input = step.empty({1, length}, DType::i32);
+    backend.copy(input.raw(), tokens.data(), input.bytes(), CopyKind::host_to_device);
     const Tensor logits = model_->forward(tape, input, past_).value();
     const std::int64_t symbols = logits.shape()[-1];
     const Tensor last = logits.view({length, symbols}).rows(length - 1, length);
     dispatch_float(last.dtype(), "token stream", [&]<class T>() {
       std::vector<T> host(static_cast<std::size_t>(symbols));
-      backend_->copy(host.data(), last.raw(), last.bytes(), CopyKind::device_to_host);
+      backend.copy(host.data(), last.raw(), last.bytes(), CopyKind::device_to_host);
       logits_.assign(host.begin(), host.end());
     });
   }
-  arena_.end_step();
+  runtime_->arena().end_step();
 }
 
 }  // namespace engram

@@ -4,22 +4,19 @@
 /// text in blocks.
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "core/allocator.hpp"
-#include "core/arena.hpp"
-#include "core/step.hpp"
+#include "apps/training/runtime.hpp"
 #include "nn/models/all_attention.hpp"
 
 namespace engram {
 
 class TokenStream {
  public:
-  /// At the start of a stream. The model's parameters must have memory on the backend, of this dtype, and must not
-  /// change while the stream is in use; its spans must have been refreshed. Both must outlive the stream.
-  TokenStream(AllAttentionModel& model, Backend& backend, DType dtype);
+  /// At the start of a stream. The model's parameters must have memory on the runtime's device, of this dtype, and must
+  /// not change while the stream is in use; its spans must have been refreshed. Both must outlive the stream.
+  TokenStream(AllAttentionModel& model, Runtime& runtime, DType dtype);
 
   /// Appends tokens, in [0, V), at least one; long runs are cut into blocks. Returns the logits [V] of the token that
   /// follows, valid until the next call.
@@ -31,10 +28,7 @@ class TokenStream {
   static constexpr std::size_t kLongestBlock = 256;
 
   AllAttentionModel* model_;
-  Backend* backend_;
-  HeapAllocator heap_;
-  Arena arena_;
-  Step step_;
+  Runtime* runtime_;
   ModelPast past_;
   std::vector<double> logits_;
 };

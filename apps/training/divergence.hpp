@@ -9,9 +9,9 @@ namespace engram {
 
 class DivergenceWatch {
  public:
-  static constexpr double kLimit = 1.5;             ///< times the running best
-  static constexpr std::int64_t kPatience = 1000;   ///< steps above the limit in a row
-  static constexpr double kDecay = 0.99;            ///< of the running mean, per step
+  static constexpr double kLimit = 1.5;            ///< times the running best
+  static constexpr std::int64_t kPatience = 1000;  ///< steps above the limit in a row
+  static constexpr double kDecay = 0.99;           ///< of the running mean, per step
 
   /// Takes the loss of a step, in nats per token.
   void add(double nll);

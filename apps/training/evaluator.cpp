@@ -51,7 +51,8 @@ Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelP
       if (block.scored[i] == 0) continue;
       result.nll_sum += losses[i];
       if (!found) continue;
-      const auto row = static_cast<std::int64_t>(i) / block.length, column = static_cast<std::int64_t>(i) % block.length;
+      const auto row = static_cast<std::int64_t>(i) / block.length,
+                 column = static_cast<std::int64_t>(i) % block.length;
       found(block.first + row * block.stride + column + 1, losses[i]);
     }
     result.scored += block.scored_count;

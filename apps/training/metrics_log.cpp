@@ -48,7 +48,8 @@ void MetricsLog::append(const nlohmann::json& object) {
 }
 
 void MetricsLog::fail(const char* action, int error) const {
-  throw FileError(text("metrics: cannot ", action, " '", path_.string(), "': ", std::generic_category().message(error)));
+  throw FileError(
+      text("metrics: cannot ", action, " '", path_.string(), "': ", std::generic_category().message(error)));
 }
 
 }  // namespace engram

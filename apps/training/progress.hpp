@@ -14,7 +14,7 @@ struct ProgressLine {
   double loss = 0;  ///< nats per token
   double rate = 0;
   double tokens_per_second = 0;
-  double mean_span = 0;     ///< positions
+  double mean_span = 0;  ///< positions
   double seconds_left = 0;
 };
 /// `step 1200/60000 loss 1.0921 bpc 1.5756 lr 6.25e-04 tokens/s 81234 span 97.3 left 1:02:03`

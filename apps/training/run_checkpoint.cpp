@@ -136,11 +136,12 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   const std::string& data_hash = required(file, metadata_keys::kData);
   const bool same_data = data_hash == data::hash_text(session.data.hash());
   if (!same_data)
-    notes.push_back(text("the data are others than before (", data_hash, ", now ",
-                         data::hash_text(session.data.hash()), "): reading starts at the beginning"));
+    notes.push_back(text("the data are others than before (", data_hash, ", now ", data::hash_text(session.data.hash()),
+                         "): reading starts at the beginning"));
   const std::string& threads = required(file, metadata_keys::kThreads);
   if (const int now = session.runtime.backend().threads(); threads != text(now))
-    notes.push_back(text("the run had ", threads, " threads, now it has ", now, ": results may differ in the last bits"));
+    notes.push_back(
+        text("the run had ", threads, " threads, now it has ", now, ": results may differ in the last bits"));
 
   std::vector<NamedTensor> wanted = parameter_tensors(session.store);
   for (NamedTensor& tensor : optimizer_tensors(session)) wanted.push_back(std::move(tensor));
@@ -171,8 +172,8 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     if (same_data && state.contains("best"))
       session.best = TrainingSession::Best{state.at("best").at("nll"), state.at("best").at("step")};
   } catch (const json::exception& error) {
-    throw FileError(text("checkpoint: the state of the run in '", file.path().string(), "' must be complete, got this: ",
-                         error.what()));
+    throw FileError(text("checkpoint: the state of the run in '", file.path().string(),
+                         "' must be complete, got this: ", error.what()));
   }
   file.load(session.runtime.backend(), wanted, rules);
   session.trainer.set_steps(read_facts(file).step);

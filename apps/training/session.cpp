@@ -21,8 +21,8 @@ RunConfig resolved_config(RunConfig config, const data::DataSet& data) {
   const std::int64_t size = data.vocabulary().size();
   if (config.model.vocabulary == 0) config.model.vocabulary = size;
   if (config.model.vocabulary != size)
-    throw UsageError(text("training: model.vocabulary must be 0 or that of the data in '", data.folder().string(), "', ",
-                          size, ", got ", config.model.vocabulary,
+    throw UsageError(text("training: model.vocabulary must be 0 or that of the data in '", data.folder().string(),
+                          "', ", size, ", got ", config.model.vocabulary,
                           "\n  --set model.vocabulary=0 takes it from the data"));
   config.check();
   return config;
@@ -71,8 +71,6 @@ StepLosses TrainingSession::step() {
   return losses;
 }
 
-Evaluation TrainingSession::validate() {
-  return evaluate(model, validation, validation_past, store.dtype(), runtime);
-}
+Evaluation TrainingSession::validate() { return evaluate(model, validation, validation_past, store.dtype(), runtime); }
 
 }  // namespace engram

@@ -35,11 +35,10 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
   if (format != kCheckpointFormat)
     throw FileError(text("checkpoint: '", file.path().string(), "' must be of format ", kCheckpointFormat, ", got '",
                          format, "'\n  it is of another version of Engram"));
-  CheckpointFacts facts{
-      .config = parse_run_config(required(file, metadata_keys::kConfig),
-                                 text("the metadata of '", file.path().string(), "'")),
-      .vocabulary = data::Vocabulary::parse(required(file, metadata_keys::kVocabulary), file.path()),
-      .step = read_step(file)};
+  CheckpointFacts facts{.config = parse_run_config(required(file, metadata_keys::kConfig),
+                                                   text("the metadata of '", file.path().string(), "'")),
+                        .vocabulary = data::Vocabulary::parse(required(file, metadata_keys::kVocabulary), file.path()),
+                        .step = read_step(file)};
   if (facts.config.model.vocabulary == 0) facts.config.model.vocabulary = facts.vocabulary.size();
   if (facts.config.model.vocabulary != facts.vocabulary.size())
     throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",

@@ -32,9 +32,7 @@ class Loop {
   bool due(std::int64_t every) const { return step() % every == 0 || step() == last_; }
   /// Seconds of a step on average, validation and saving left out.
   double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
-  std::int64_t tokens_per_step() const {
-    return session_.config.training.batch * session_.config.training.block;
-  }
+  std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
 
   void begin(bool resumed);
   void train_one();
@@ -142,11 +140,11 @@ void Loop::fail(const Diverged& error) {
 
 void Loop::end() {
   metrics_.append({{"event", "end"}, {"step", step()}, {"peak_bytes", session_.runtime.arena().peak_bytes()}});
-  progress_.note(fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
-                             "and as much for their gradients",
-                             step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0,
-                             static_cast<double>(session_.store.count()) *
-                                 static_cast<double>(size_of(session_.store.dtype())) / 1048576.0));
+  progress_.note(fmt::format(
+      "done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
+      "and as much for their gradients",
+      step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0,
+      static_cast<double>(session_.store.count()) * static_cast<double>(size_of(session_.store.dtype())) / 1048576.0));
 }
 
 void Loop::run(bool resumed, const std::function<bool()>& stop) {
@@ -169,7 +167,8 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
     // Weights that may have gone wrong must not replace good ones.
     if (session_.divergence.suspicious() != suspicious_) {
       suspicious_ = session_.divergence.suspicious();
-      if (suspicious_) log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
+      if (suspicious_)
+        log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
     }
     if (due(options.checkpoint_every) && (!suspicious_ || step() == last_)) save();
     if (stop() && step() < last_) {

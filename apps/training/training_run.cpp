@@ -38,7 +38,8 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
 
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFile>& checkpoint) {
   if (!options.config.empty()) return load_run_config(options.config, options.overrides);
-  if (!checkpoint) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
+  if (!checkpoint)
+    throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
   return parse_run_config(to_toml(read_facts(*checkpoint).config), text("the run in '", options.out.string(), "'"),
                           options.overrides);
 }

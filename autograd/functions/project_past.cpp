@@ -27,8 +27,8 @@ Variable project_past(const Tensor& cache, const Variable& weight, const HeadWin
     throw ShapeError(text("project_past: cache must be [B, C, n] and weight [heads D, n], got ", cache.shape(), " and ",
                           weight.shape()));
   if (windows.heads() == 0 || weight.shape()[0] % windows.heads() != 0)
-    throw ShapeError(text("project_past: the rows of weight ", weight.shape(), " must divide evenly among ",
-                          windows.heads(), " heads"));
+    throw ShapeError(text("project_past: the rows of the weight must divide evenly among the heads, got ",
+                          weight.shape(), " and ", windows.heads(), " heads"));
   check_dtype("project_past", "cache", cache, weight.dtype());
   check_same_device("project_past", cache, weight.value());
   Step& step = weight.tape().step();

@@ -1,10 +1,11 @@
 #include "apps/data/corpus.hpp"
 #include "core/error.hpp"
-#include "tests/apps/data_folder.hpp"
+#include "tests/harness/temporary_folder.hpp"
 #include "tests/harness/catch.hpp"
 
 using namespace engram;
 using namespace engram::data;
+using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 namespace {

@@ -5,11 +5,12 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/prepare.hpp"
 #include "core/error.hpp"
-#include "tests/apps/data_folder.hpp"
+#include "tests/harness/temporary_folder.hpp"
 #include "tests/harness/catch.hpp"
 
 using namespace engram;
 using namespace engram::data;
+using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 namespace {
@@ -212,11 +213,12 @@ TEST_CASE("prepare: a failure leaves the older data set as it was", "[data]") {
     options = options_for(folder, repeated(99) + "Q");
     CHECK_THROWS_AS(prepare(options), FileError);
   }
-  SECTION("a full disk, at whichever file") {
-    if (!std::filesystem::exists("/dev/full")) return;
+  SECTION("no room for a new file, at whichever name") {
     for (const char* name : {"vocabulary.json", "train.tokens", "valid.tokens", "test.tokens", "data.json"}) {
-      std::filesystem::create_symlink("/dev/full", options.out / (std::string(name) + ".partial"));
-      CHECK_THAT(prepare_error<FileError>(options), Contains("No space left on device") && Contains(name));
+      const auto obstacle = options.out / (std::string(name) + ".partial");
+      std::filesystem::create_directory(obstacle);
+      CHECK_THAT(prepare_error<FileError>(options), Contains(name));
+      std::filesystem::remove(obstacle);
       CHECK(contents(options.out) == before);
     }
   }

@@ -111,6 +111,21 @@ TEST_CASE("gradcheck: a gradient that is not finite is the worst of all", "[auto
   CHECK(std::isinf(report.worst_relative));
 }
 
+TEST_CASE("gradcheck: tensors without elements, nothing to differentiate, a function that forgot to record",
+          "[autograd]") {
+  StepFixture f;
+  const std::vector<Tensor> inputs{f.tensor({0, 3}, {}), f.tensor({1}, {2})};
+  const auto both = [](std::span<Variable> x) { return std::vector{multiply(x[0], x[0]), multiply(x[1], x[1])}; };
+  CHECK(gradcheck(f.step, both, inputs).checked == 1);
+  CHECK(gradcheck(
+            f.step, [](std::span<Variable> x) { return std::vector{multiply(x[0], x[0])}; },
+            std::vector<Tensor>{f.tensor({0}, {})})
+            .checked == 0);
+  CHECK(gradcheck(f.step, both, inputs, {.constants = {0, 1}}).checked == 0);
+  const auto forgot = [](std::span<Variable> x) { return std::vector{x[0].tape().constant(x[0].value())}; };
+  CHECK_THROWS_AS(gradcheck(f.step, forgot, inputs), Error);
+}
+
 TEST_CASE("gradcheck: memory of the step is given back", "[autograd]") {
   StepFixture f;
   const std::vector<Tensor> inputs{f.tensor({4}, {1, 2, 3, 4})};

@@ -41,11 +41,11 @@ TEST_CASE("tape listing: a table with scopes, shapes, bytes and parameters", "[a
         "3 operations keep 96 B (shared memory once, parameters not counted)\n");
 }
 
-TEST_CASE("tape listing: columns with nothing in them keep their heads only", "[autograd]") {
+TEST_CASE("tape listing: a column of nothing is left out", "[autograd]") {
   Recorded recorded(false);
-  const std::string table = tape_table(recorded.tape);
-  CHECK(table.find("layer/inner") == std::string::npos);
-  CHECK(table.find("0  multiply") != std::string::npos);
+  CHECK(tape_table(recorded.tape)
+            .starts_with("#  op        inputs         outputs  keeps  parameters\n"
+                         "0  multiply  [2, 3] -       [2, 3]    48 B  layer.weight\n"));
 }
 
 TEST_CASE("tape listing: shared memory is counted once, also when it overlaps in part", "[autograd]") {
@@ -80,7 +80,7 @@ TEST_CASE("tape listing: a graph that draws every parameter once", "[autograd]")
 TEST_CASE("tape listing: an empty tape", "[autograd]") {
   StepFixture f;
   Tape tape(f.step);
-  CHECK(tape_table(tape).find("0 operations keep 0 B") != std::string::npos);
+  CHECK(tape_table(tape) == "0 operations keep 0 B (shared memory once, parameters not counted)\n");
   CHECK(tape_graph(tape) == "digraph tape {\n}\n");
 }
 

@@ -48,6 +48,7 @@ OpCase refused() {
       with(kSpan, uniform({3}, 0, 1), {"span", "[2]", "[3]"}),
       with(kPastValid, integers({3}, {0, 0, 0}), {"past_valid", "[2]", "[3]"}),
       with(kPastValid, uniform({2}, 0, 1), {"past_valid", "i32", "f32"}),
+      with(kSpan, integers({2}, {0, 1}), {"every input", "f32", "i32"}),
       with_options([](AttentionOptions& o) { o.heads = 0; }, {"H = 0"}),
       with_options([](AttentionOptions& o) { o.min_distance = 2; }, {"min_distance 0 or 1", "2"}),
       with_options([](AttentionOptions& o) { o.max_distance = -1; }, {"max_distance >= 0", "-1"}),

@@ -1,0 +1,17 @@
+/// The program `autograd_tour [step]`: runs the listings of docs/autograd-tour.md, all of them or one step.
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "apps/tour/tour.hpp"
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    return engram::tour::run_tour(arguments, std::cout, std::cerr);
+  } catch (const std::exception& error) {
+    std::cerr << "autograd_tour: error: " << error.what() << '\n';
+    return 1;
+  }
+}

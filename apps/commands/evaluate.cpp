@@ -1,0 +1,122 @@
+#include "apps/commands/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/data/evaluation_plan.hpp"
+#include "apps/training/evaluator.hpp"
+#include "apps/training/npy.hpp"
+#include "apps/training/runtime.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string source, data, per_token;
+  std::string split = "valid";
+  std::string device = "cpu", dtype = "f32";
+  int batch = 0, block = 0, threads = 0;
+  bool exact = false, best = false, json = false;
+};
+
+/// With several rows, each starts so many tokens before the ones it scores that its caches are as in one long run.
+std::int64_t reach_of(const AllAttentionModel& model) {
+  std::int64_t reach = 0;
+  for (std::int64_t layer = 0; layer < model.options().layers; ++layer)
+    reach += std::ranges::max(model.span(layer).reach());
+  return reach;
+}
+
+std::unique_ptr<data::EvaluationPlan> make_plan(const Arguments& arguments, TrainedModel& trained,
+                                                data::TokenView tokens, int& rows) {
+  const int block = arguments.block > 0 ? arguments.block : static_cast<int>(trained.config().training.block);
+  const int usual = arguments.exact ? 1 : data::FullEvaluation::kUsualRows;
+  rows = arguments.batch > 0 ? arguments.batch : usual;
+  if (arguments.exact) return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach_of(trained.model()));
+  return std::make_unique<data::FullEvaluation>(tokens, block, rows);
+}
+
+void run(const Arguments& arguments) {
+  Runtime runtime(parse_device(arguments.device), arguments.threads);
+  const DType dtype = parse_dtype(arguments.dtype);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text("evaluate: --dtype must be f32 or f64, got ", dtype));
+  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
+                       dtype);
+  const data::DataSet data = data::DataSet::open(arguments.data);
+  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  const data::TokenView tokens = data.split(arguments.split);
+
+  int rows = 0;
+  const auto plan = make_plan(arguments, trained, tokens, rows);
+  ModelPast past = trained.model().key_value_past(runtime.backend(), runtime.memory(), rows, dtype);
+  std::vector<float> losses;
+  TokenLoss found;
+  if (!arguments.per_token.empty()) {
+    losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
+    found = [&losses](std::int64_t token, double nll) { losses[static_cast<std::size_t>(token)] = float(nll); };
+  }
+  const Evaluation result = evaluate(trained.model(), *plan, past, dtype, runtime, found);
+  if (!losses.empty()) write_npy(arguments.per_token, losses);
+
+  const char* way = arguments.exact ? "exact" : "paper";
+  if (arguments.json) {
+    print_json({{"checkpoint", trained.path().string()},
+                {"step", trained.step()},
+                {"split", arguments.split},
+                {"way", way},
+                {"batch", rows},
+                {"nll", result.nll()},
+                {"bpc", result.bits()},
+                {"tokens", result.scored},
+                {"tokens_in_split", tokens.size()},
+                {"tokens_per_second", result.tokens_per_second()}});
+    return;
+  }
+  print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
+                    arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
+  print(fmt::format("nll {:.6f} nats  bpc {:.6f}  scored {} of {} tokens  {:.0f} tokens/s\n", result.nll(),
+                    result.bits(), result.scored, tokens.size(), result.tokens_per_second()));
+}
+
+}  // namespace
+
+CLI::App* add_evaluate_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("evaluate", "measure a model on a split of prepared data");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
+  command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
+  command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
+  command->add_flag("--exact", arguments->exact,
+                    "score every token but the first; otherwise whole blocks of 8 streams, as the papers do");
+  command->add_option("--batch", arguments->batch, "streams side by side [8; with --exact 1]")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--block", arguments->block,
+                   "tokens of a stream per step; does not change exact results [the run's]")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_option("--per-token", arguments->per_token,
+                      "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32)");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,89 @@
+#include "apps/commands/generate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <string>
+
+#include "apps/commands/output.hpp"
+#include "apps/generation/token_sampler.hpp"
+#include "apps/generation/token_stream.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::string prompt;
+  std::int64_t length = 400;  ///< characters
+  SamplingOptions sampling;
+  bool best = false;
+  std::string device = "cpu";
+  int threads = 0;
+};
+
+std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const data::Vocabulary& vocabulary) {
+  if (!prompt.empty()) {
+    const std::size_t unknown = vocabulary.find_unknown(prompt);
+    if (unknown < prompt.size())
+      throw UsageError(text("generate: the prompt must have only characters that the model knows, got ",
+                            data::byte_text(prompt[unknown]), " at position ", unknown,
+                            "\n  the model was trained on a text without it"));
+    return vocabulary.encode(prompt);
+  }
+  if (vocabulary.end_token() < 0)
+    throw UsageError(
+        "generate: without a prompt the text begins after a newline, and the model knows none\n  --prompt TEXT gives a "
+        "beginning");
+  return {vocabulary.end_token()};
+}
+
+void run(const Arguments& arguments) {
+  arguments.sampling.check();
+  Runtime runtime(parse_device(arguments.device), arguments.threads);
+  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime);
+  const data::Vocabulary& vocabulary = trained.vocabulary();
+  const std::vector<std::int32_t> prompt = prompt_tokens(arguments.prompt, vocabulary);
+
+  TokenStream stream(trained.model(), runtime, trained.dtype());
+  TokenSampler sampler(arguments.sampling);
+  print(arguments.prompt);
+  std::span<const double> logits = stream.append(prompt);
+  for (std::int64_t position = 0; position < arguments.length; ++position) {
+    const std::array<std::int32_t, 1> token{sampler.pick(logits, static_cast<std::uint64_t>(position))};
+    print(vocabulary.decode(token));
+    if (position + 1 < arguments.length) logits = stream.append(token);
+  }
+}
+
+}  // namespace
+
+CLI::App* add_generate_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("generate", "let a trained model write on");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
+  command->add_option("--prompt", arguments->prompt, "the beginning, printed too [none: the start of a line]");
+  command->add_option("--length", arguments->length, "characters to write")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--temperature", arguments->sampling.temperature,
+                   "below 1: likelier characters more often; 0: always the likeliest")
+      ->capture_default_str();
+  command->add_option("--top-k", arguments->sampling.top_k, "only the k likeliest characters; 0: all")
+      ->capture_default_str();
+  command
+      ->add_option("--top-p", arguments->sampling.top_p,
+                   "only the likeliest characters whose probabilities together reach p")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->sampling.seed, "the same seed writes the same text")->capture_default_str();
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

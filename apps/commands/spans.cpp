@@ -1,0 +1,159 @@
+#include "apps/commands/spans.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/commands/output.hpp"
+#include "apps/spans/span_history.hpp"
+#include "apps/spans/span_report.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::string csv;
+  bool history = false;
+  bool best = false;
+  bool json = false;
+};
+
+struct Report {
+  CheckpointFacts facts;
+  std::filesystem::path path;
+  std::vector<LayerSpans> layers;
+  SpanStatistics statistics;
+  std::vector<SpanMoment> history;
+};
+
+std::string table(const Report& report) {
+  const AllAttentionOptions& model = report.facts.config.model;
+  std::string lines = fmt::format("{} at step {}\n", report.path.string(), report.facts.step);
+  lines += model.adaptive_span
+               ? fmt::format(
+                     "zeta is the share of the longest span, {} positions; a head sees zeta * {} + {} positions, "
+                     "at most {}\n\n",
+                     model.max_span, model.max_span, model.ramp, model.max_span)
+               : fmt::format("spans are fixed: every head sees {} positions\n\n", model.max_span);
+  lines += fmt::format("{:>5} {:>5} {:>8} {:>10}\n", "layer", "head", "zeta", "positions");
+  for (std::size_t layer = 0; layer < report.layers.size(); ++layer)
+    for (std::size_t head = 0; head < report.layers[layer].size(); ++head)
+      lines += fmt::format("{:>5} {:>5} {:>8.5f} {:>10}\n", layer, head, report.layers[layer][head].zeta,
+                           report.layers[layer][head].positions);
+  lines += fmt::format("\n{:>5} {:>10} {:>10} {:>10}  positions\n", "layer", "least", "mean", "most");
+  for (std::size_t layer = 0; layer < report.layers.size(); ++layer) {
+    const LayerRange range = range_of(report.layers[layer]);
+    lines += fmt::format("{:>5} {:>10} {:>10.1f} {:>10}\n", layer, range.least, range.mean, range.most);
+  }
+  const SpanStatistics& all = report.statistics;
+  lines += fmt::format("\nmean over all heads {:.1f} positions, {:.1f}% of the longest span\n", all.mean_positions,
+                       100 * all.mean_positions / static_cast<double>(model.max_span));
+  lines += fmt::format("average as the released code has it {:.1f} positions, largest of a layer {:.1f}\n",
+                       all.released_mean, all.released_most);
+  return lines +
+         fmt::format(
+             "attention to the context costs {:.3f} MFLOP a token in training, {:.1f}% of {:.3f} at the longest "
+             "span\n({:.3f} if all heads of a layer computed its longest window)\n",
+             all.flops_ragged / 1e6, 100 * all.flops_ragged / all.flops_full, all.flops_full / 1e6,
+             all.flops_layer / 1e6);
+}
+
+std::string history_table(const std::vector<SpanMoment>& history) {
+  constexpr std::size_t kLines = 30;
+  std::string lines = fmt::format("\n{:>9} {:>10} {:>10} {:>14}  positions\n", "step", "mean", "most", "released mean");
+  const std::size_t stride = std::max<std::size_t>(1, (history.size() + kLines - 1) / kLines);
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    // Counted from the end, so that the last report is always there.
+    if ((history.size() - 1 - i) % stride != 0) continue;
+    const SpanMoment& moment = history[i];
+    lines += fmt::format("{:>9} {:>10.1f} {:>10.1f} {:>14.1f}\n", moment.step, moment.mean, moment.longest,
+                         moment.released_mean);
+  }
+  return lines;
+}
+
+std::string csv(const std::vector<LayerSpans>& layers) {
+  std::string lines = "layer,head,zeta,span_positions,visible_positions\n";
+  for (std::size_t layer = 0; layer < layers.size(); ++layer)
+    for (std::size_t head = 0; head < layers[layer].size(); ++head)
+      lines += fmt::format("{},{},{},{},{}\n", layer, head, layers[layer][head].zeta, layers[layer][head].span,
+                           layers[layer][head].positions);
+  return lines;
+}
+
+nlohmann::json as_json(const Report& report, bool history) {
+  const AllAttentionOptions& model = report.facts.config.model;
+  const SpanStatistics& all = report.statistics;
+  nlohmann::json layers = nlohmann::json::array();
+  for (const LayerSpans& heads : report.layers) {
+    const LayerRange range = range_of(heads);
+    nlohmann::json layer{{"least_positions", range.least},
+                         {"mean_positions", range.mean},
+                         {"most_positions", range.most},
+                         {"heads", nlohmann::json::array()}};
+    for (const HeadSpan& head : heads)
+      layer["heads"].push_back(
+          {{"zeta", head.zeta}, {"span_positions", head.span}, {"visible_positions", head.positions}});
+    layers.push_back(std::move(layer));
+  }
+  nlohmann::json object{
+      {"checkpoint", report.path.string()},
+      {"step", report.facts.step},
+      {"adaptive", model.adaptive_span},
+      {"longest_span_positions", model.max_span},
+      {"ramp_positions", model.ramp},
+      {"layers", layers},
+      {"mean_positions", all.mean_positions},
+      {"most_positions", all.most_positions},
+      {"released_mean_positions", all.released_mean},
+      {"released_most_positions", all.released_most},
+      {"context_flops_per_token",
+       {{"ragged", all.flops_ragged}, {"longest_of_layer", all.flops_layer}, {"full", all.flops_full}}},
+      {"share_of_full_attention", all.flops_ragged / all.flops_full}};
+  if (!history) return object;
+  object["history"] = nlohmann::json::array();
+  for (const SpanMoment& moment : report.history)
+    object["history"].push_back({{"step", moment.step},
+                                 {"mean_positions", moment.mean},
+                                 {"most_positions", moment.longest},
+                                 {"released_mean_positions", moment.released_mean}});
+  return object;
+}
+
+void run(const Arguments& arguments) {
+  const std::filesystem::path run_dir = arguments.run;
+  const CheckpointFile file(find_checkpoint(run_dir, arguments.best ? CheckpointKind::best : CheckpointKind::newest));
+  Report report{.facts = read_facts(file), .path = file.path(), .layers = {}, .statistics = {}, .history = {}};
+  const RunConfig& config = report.facts.config;
+  report.layers = read_spans(file, config.model);
+  report.statistics = span_statistics(config.model, report.layers, config.training.block);
+  if (arguments.history) report.history = read_span_history(run_dir / "metrics.jsonl");
+  if (!arguments.csv.empty()) write_durably(arguments.csv, csv(report.layers));
+  if (arguments.json) return print_json(as_json(report, arguments.history));
+  print(table(report) + (arguments.history ? history_table(report.history) : ""));
+}
+
+}  // namespace
+
+CLI::App* add_spans_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("spans", "show how far each head of a trained model looks back");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
+  command->add_option("--csv", arguments->csv, "write layer, head, zeta and positions to this file");
+  command->add_flag("--history", arguments->history, "how they changed, from the run's metrics.jsonl");
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,22 @@
+#pragma once
+/// How the spans changed while a run was trained: the reports of its metrics.jsonl.
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace engram {
+
+/// Positions, at one report.
+struct SpanMoment {
+  std::int64_t step = 0;
+  double mean = 0;           ///< that a head sees, over layers and heads
+  double longest = 0;        ///< of any head
+  double released_mean = 0;  ///< the average of the released models (span_report.hpp)
+};
+
+/// In the order of steps; what a resumed run repeated is there once. A torn last line is left out. Throws FileError
+/// when the file cannot be read, or another line is no report of this program.
+std::vector<SpanMoment> read_span_history(const std::filesystem::path& metrics_file);
+
+}  // namespace engram

@@ -1,0 +1,40 @@
+#pragma once
+/// The steps of docs/autograd-tour.md, one function each. A step prints what the page shows under its heading; a test
+/// compares the two, so numbers are printed with few digits and nothing depends on the machine.
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace engram::tour {
+
+struct TourStep {
+  std::string_view title;
+  void (*run)(std::ostream& out);
+};
+
+/// In the order of the page; step number i + 1 is element i.
+std::span<const TourStep> tour_steps();
+
+/// The program without its streams: no argument prints all steps, a number prints one. Returns the exit code: 0, or 2
+/// for an argument that is no step.
+int run_tour(std::span<const std::string> arguments, std::ostream& out, std::ostream& errors);
+
+void scalar_tape(std::ostream& out);
+void tensor_tape(std::ostream& out);
+void node_tape(std::ostream& out);
+void gradient_targets(std::ostream& out);
+void step_memory(std::ostream& out);
+void step_object(std::ostream& out);
+void kernel_slots(std::ostream& out);
+void real_tape(std::ostream& out);
+void trained_values(std::ostream& out);
+void dropped_elements(std::ostream& out);
+void consumed_logits(std::ostream& out);
+void random_cotangent(std::ostream& out);
+void listed_tape(std::ostream& out);
+void added_op(std::ostream& out);
+void learned_circle(std::ostream& out);
+
+}  // namespace engram::tour

@@ -1,0 +1,30 @@
+#pragma once
+/// The attention kernels called directly, with plain arrays in and out: for tests that hand one pass the results of
+/// another, or look at single numbers.
+
+#include <vector>
+
+#include "tests/harness/op_run.hpp"
+#include "tests/ops/attention_truth.hpp"
+
+namespace engram::harness {
+
+/// How a call is made; the random stream is that of random_stream(0), with another step if asked.
+struct AttentionCall {
+  DType dtype = DType::f64;
+  std::uint64_t step = run_scalars().step;
+};
+
+/// `x` in the order of AttentionArgument. On the CPU.
+AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions& options, AttentionCall call = {});
+/// Gradients of all given inputs, in their order. `forward` need not come from the same inputs: a joint softmax of
+/// several passes hands each the common out and lse.
+std::vector<Array64> run_attention_backward(std::span<const Array64> x, const AttentionOptions& options,
+                                            const AttentionTruth& forward, const Array64& dout,
+                                            AttentionCall call = {});
+
+/// Random numbers for attention_inputs, f32-representable.
+std::vector<Array64> attention_numbers(const std::string& name, const AttentionOptions& options,
+                                       const AttentionInputSizes& sizes);
+
+}  // namespace engram::harness

@@ -1,0 +1,72 @@
+/// Kernels that move and fill memory: those that no differentiable function reaches in every form.
+
+#include "core/kernels/copy.hpp"
+
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/op_run.hpp"
+
+namespace engram::harness {
+namespace {
+
+struct Fixture {
+  Backend& backend = *available_backends().front();
+  GuardedAllocator memory{backend};
+  Step step{backend, memory};
+
+  Tensor tensor(const std::vector<double>& numbers, DType dtype) {
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    return to_device(backend, memory, Array64{{count}, numbers}, values({count}, numbers), dtype);
+  }
+  std::vector<double> host(const Tensor& x) { return to_host(backend, x).data; }
+};
+
+TEST_CASE_METHOD(Fixture, "convert: every pair of float types", "[ops]") {
+  // 1 + 2^-8 is a tie of bf16, 1 + 2^-30 exists in f64 only.
+  std::vector<double> numbers{0, -2.5, 1.00390625, 1 + 0x1p-30, 1e20};
+  numbers.resize(16411, 3);
+  const auto rounded = [&](DType dtype) { return host(tensor(numbers, dtype)); };
+  for (const DType from : {DType::f32, DType::f64, DType::bf16})
+    for (const DType to : {DType::f32, DType::f64, DType::bf16}) {
+      INFO(name_of(from) << " to " << name_of(to));
+      Tensor y = step.empty({16411}, to);
+      kernels::convert(step, tensor(numbers, from), y);
+      const bool narrower = size_of(to) < size_of(from);
+      CHECK(host(y) == rounded(narrower ? to : from));
+    }
+  Tensor y = step.empty({5}, DType::i32);
+  CHECK_THROWS_WITH(kernels::convert(step, tensor(numbers, DType::f32), y), Catch::Contains("convert"));
+}
+
+TEST_CASE_METHOD(Fixture, "fill: every element type", "[ops]") {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32})
+    for (const std::int64_t count : {0, 1, 16411}) {
+      Tensor y = step.empty({count}, dtype);
+      kernels::fill(step, y, -3);
+      CHECK(host(y) == std::vector<double>(static_cast<std::size_t>(count), -3));
+    }
+}
+
+TEST_CASE_METHOD(Fixture, "accumulate: set and add with a factor", "[ops]") {
+  const Tensor x = tensor({1, 2, 3}, DType::f64);
+  Tensor y = step.empty({3}, DType::f64);
+  kernels::accumulate(step, x, 2, y, Write::set);
+  CHECK(host(y) == std::vector<double>{2, 4, 6});
+  kernels::accumulate(step, x, -0.5, y, Write::add);
+  CHECK(host(y) == std::vector<double>{1.5, 3, 4.5});
+}
+
+TEST_CASE_METHOD(Fixture, "copy_runs: nothing outside of the runs is touched", "[ops]") {
+  const Tensor x = tensor({0, 1, 2, 3, 4, 5, 6, 7}, DType::f32);
+  Tensor y = tensor(std::vector<double>(9, 100), DType::f32);
+  kernels::copy_runs(step, x, {.offset = 1, .stride = 3}, y, {.offset = 2, .stride = 4}, 2, 2, Write::set);
+  CHECK(host(y) == std::vector<double>{100, 100, 1, 2, 100, 100, 4, 5, 100});
+  kernels::copy_runs(step, x, {.offset = 0, .stride = 0}, y, {.offset = 0, .stride = 8}, 2, 1, Write::add);
+  CHECK(host(y) == std::vector<double>{100, 100, 1, 2, 100, 100, 4, 5, 100});
+  kernels::copy_runs(step, x, {.offset = 7, .stride = 0}, y, {.offset = 0, .stride = 8}, 2, 1, Write::add);
+  CHECK(host(y) == std::vector<double>{107, 100, 1, 2, 100, 100, 4, 5, 107});
+}
+
+}  // namespace
+}  // namespace engram::harness

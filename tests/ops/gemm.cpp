@@ -1,0 +1,180 @@
+/// The products that all CPU kernels stand on: Eigen, the default library and the threaded form against a plain loop.
+
+#include "cpu/gemm.hpp"
+
+#include <omp.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/error.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/reference/central_differences.hpp"
+
+namespace engram::cpu {
+namespace {
+
+/// Sizes, how the operands are stored, and how many unused elements follow each stored row.
+struct Case {
+  std::int64_t m, n, k;
+  Transpose transpose_a, transpose_b;
+  std::int64_t gap_a, gap_b, gap_c;
+  Write write;
+  double factor;
+};
+
+template <class T>
+class Product {
+ public:
+  explicit Product(const Case& sizes) : case_(sizes) {
+    const bool ta = sizes.transpose_a == Transpose::yes, tb = sizes.transpose_b == Transpose::yes;
+    stride_a_ = (ta ? sizes.m : sizes.k) + sizes.gap_a;
+    stride_b_ = (tb ? sizes.k : sizes.n) + sizes.gap_b;
+    stride_c_ = sizes.n + sizes.gap_c;
+    reference::RandomArrays random(17);
+    const auto fill = [&random](std::vector<T>& x, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) x.push_back(static_cast<T>(random.number()));
+    };
+    fill(a_, (ta ? sizes.k : sizes.m) * stride_a_);
+    fill(b_, (tb ? sizes.n : sizes.k) * stride_b_);
+    fill(c_, sizes.m * stride_c_);
+    wanted_.assign(c_.begin(), c_.end());
+    for (std::int64_t i = 0; i < sizes.m; ++i)
+      for (std::int64_t j = 0; j < sizes.n; ++j) {
+        double& element = wanted_[static_cast<std::size_t>(i * stride_c_ + j)];
+        double sum = 0;
+        for (std::int64_t l = 0; l < sizes.k; ++l) sum += a(i, l) * b(l, j);
+        element = sizes.factor * sum + (sizes.write == Write::add ? element : 0);
+      }
+  }
+
+  template <class Function>
+  std::vector<T> by(Function function) const {
+    std::vector<T> c = c_;
+    function(Gemm<T>{.transpose_a = case_.transpose_a,
+                     .transpose_b = case_.transpose_b,
+                     .m = case_.m,
+                     .n = case_.n,
+                     .k = case_.k,
+                     .factor = static_cast<T>(case_.factor),
+                     .a = a_.data(),
+                     .a_stride = stride_a_,
+                     .b = b_.data(),
+                     .b_stride = stride_b_,
+                     .write = case_.write,
+                     .c = c.data(),
+                     .c_stride = stride_c_});
+    return c;
+  }
+
+  /// The worst error in units of (|factor| k + 1) times the rounding of T; infinite if an unused element changed.
+  double error(const std::vector<T>& got) const {
+    double worst = 0;
+    for (std::size_t place = 0; place < got.size(); ++place) {
+      const bool unused = static_cast<std::int64_t>(place) % stride_c_ >= case_.n;
+      if (unused && got[place] != c_[place]) return std::numeric_limits<double>::infinity();
+      const double difference = unused ? 0 : std::abs(static_cast<double>(got[place]) - wanted_[place]);
+      worst = difference <= worst ? worst : std::isnan(difference) ? INFINITY : difference;
+    }
+    return worst / ((std::abs(case_.factor) * static_cast<double>(case_.k) + 1) *
+                    static_cast<double>(std::numeric_limits<T>::epsilon()));
+  }
+
+ private:
+  double a(std::int64_t i, std::int64_t l) const {
+    const bool t = case_.transpose_a == Transpose::yes;
+    return a_[static_cast<std::size_t>(t ? l * stride_a_ + i : i * stride_a_ + l)];
+  }
+  double b(std::int64_t l, std::int64_t j) const {
+    const bool t = case_.transpose_b == Transpose::yes;
+    return b_[static_cast<std::size_t>(t ? j * stride_b_ + l : l * stride_b_ + j)];
+  }
+
+  Case case_;
+  std::int64_t stride_a_, stride_b_, stride_c_;
+  std::vector<T> a_, b_, c_;
+  std::vector<double> wanted_;  // of c, computed by the plain loop
+};
+
+/// All transposes, with and without gaps, set and add.
+std::vector<Case> all_forms(std::int64_t m, std::int64_t n, std::int64_t k) {
+  std::vector<Case> forms;
+  for (const Transpose ta : {Transpose::no, Transpose::yes})
+    for (const Transpose tb : {Transpose::no, Transpose::yes})
+      for (const Write write : {Write::set, Write::add})
+        for (const bool gaps : {false, true})
+          forms.push_back({m, n, k, ta, tb, gaps ? 3 : 0, gaps ? 1 : 0, gaps ? 5 : 0, write, gaps ? -0.75 : 1.0});
+  return forms;
+}
+
+template <class T>
+void check_all(const Case& c) {
+  CAPTURE(c.m, c.n, c.k, c.transpose_a == Transpose::yes, c.transpose_b == Transpose::yes, c.gap_c,
+          c.write == Write::add);
+  const Product<T> product(c);
+  CHECK(product.error(product.by([](const Gemm<T>& g) { gemm_eigen(g); })) < 2);
+  CHECK(product.error(product.by([](const Gemm<T>& g) { gemm(g); })) < 2);
+  CHECK(product.error(product.by([](const Gemm<T>& g) { parallel_gemm(g); })) < 2);
+}
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+TEST_CASE("gemm: every form of small products", "[gemm]") {
+  const Sizes sizes = GENERATE(Sizes{1, 1, 1}, Sizes{1, 7, 5}, Sizes{7, 1, 5}, Sizes{7, 5, 1}, Sizes{3, 4, 0},
+                               Sizes{0, 4, 3}, Sizes{4, 0, 3}, Sizes{13, 17, 19});
+  for (const Case& form : all_forms(sizes.m, sizes.n, sizes.k)) {
+    check_all<float>(form);
+    check_all<double>(form);
+  }
+}
+
+// Above the size where f32 goes to the library, and above the one where work is cut into pieces.
+TEST_CASE("gemm: every form of large products", "[gemm]") {
+  const Sizes sizes = GENERATE(Sizes{67, 61, 59}, Sizes{1, 1031, 257}, Sizes{1031, 1, 257}, Sizes{257, 1031, 1},
+                               Sizes{64, 575, 64}, Sizes{1031, 67, 33}, Sizes{33, 1031, 71}, Sizes{17, 2, 9001});
+  for (const Case& form : all_forms(sizes.m, sizes.n, sizes.k)) {
+    check_all<float>(form);
+    check_all<double>(form);
+  }
+}
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~Threads() { omp_set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+template <class T>
+void check_threads(const Case& c) {
+  CAPTURE(c.m, c.n, c.k, c.transpose_a == Transpose::yes, c.transpose_b == Transpose::yes);
+  const Product<T> product(c);
+  const auto with = [&](int count) {
+    const Threads threads(count);
+    return product.by([](const Gemm<T>& g) { parallel_gemm(g); });
+  };
+  const std::vector<T> one = with(1);
+  for (const int count : {2, 3}) {
+    const std::vector<T> several = with(count);
+    CHECK(std::memcmp(one.data(), several.data(), one.size() * sizeof(T)) == 0);
+  }
+}
+
+TEST_CASE("parallel_gemm: the same bits with any number of threads", "[gemm]") {
+  const Sizes sizes = GENERATE(Sizes{5, 7, 3}, Sizes{1031, 67, 33}, Sizes{67, 1031, 71}, Sizes{300, 300, 300},
+                               Sizes{1, 4099, 129}, Sizes{4099, 1, 129}, Sizes{16, 16, 4099}, Sizes{512, 515, 96});
+  for (const Case& form : all_forms(sizes.m, sizes.n, sizes.k)) {
+    check_threads<float>(form);
+    check_threads<double>(form);
+  }
+}
+
+}  // namespace
+}  // namespace engram::cpu

@@ -1,0 +1,74 @@
+#include "autograd/functions/layer_norm.hpp"
+
+#include "tests/harness/op_table.hpp"
+#include "tests/reference/basic_ops.hpp"
+
+namespace engram::harness {
+namespace {
+
+constexpr double kEpsilon = 1e-3;
+
+Variable normalise(std::span<const Variable> x) { return layer_norm(x[0], x[1], x[2], kEpsilon); }
+Array64 normalised(std::span<const Array64> x) {
+  return reference::layer_norm(x[0], {}, x[1], x[2], kEpsilon).normalised;
+}
+
+const OpCases cases{
+    OpCase{
+        .name = "layer_norm",
+        .inputs = {{normal({3, 7}), normal({7}), normal({7})},
+                   {normal({5}), normal({5}), normal({5})},
+                   {normal({2, 3, 131}), positive({131}), normal({131})},
+                   {normal({211, 3}), normal({3}), normal({3})},  // several chunks of rows
+                   {normal({0, 3}), normal({3}), normal({3})}},
+        .function = [](std::span<const Variable> x) { return layer_norm(x[0], x[1], x[2], kEpsilon); },
+        .reference =
+            [](std::span<const Array64> x) { return reference::layer_norm(x[0], {}, x[1], x[2], kEpsilon).normalised; },
+        .tolerance = {.f32 = 2e-5},  // the row around 1000 has lost three digits before it gets here
+        .errors = {{.inputs = {normal({3, 7}), normal({6}), normal({7})}, .contains = {"gain", "[7]", "[6]"}},
+                   {.inputs = {normal({3, 7}), normal({7}), normal({7, 1})}, .contains = {"bias", "[7]", "[7, 1]"}},
+                   {.inputs = {normal({3, 7}), normal({7}), index({7}, 2)}, .contains = {"bias", "i32"}},
+                   {.inputs = {normal({3, 0}), normal({0}), normal({0})}, .contains = {"[3, 0]"}},
+                   {.inputs = {normal({}), normal({1}), normal({1})}, .contains = {"at least one axis", "[]"}}}},
+    // The gradient of x is zero, up to rounding.
+    OpCase{.name = "layer_norm, one column",
+           .inputs = {{normal({2, 1}), normal({1}), normal({1})}},
+           .function = normalise,
+           .reference = normalised,
+           .tolerance = {.negligible = 1}},
+    // A mean far from zero: three digits of f32 are lost in the mean itself.
+    OpCase{.name = "layer_norm, far from zero",
+           .inputs = {{values({2, 3}, {1000.5, 1001, 1002, -0.25, 0.5, 3}), normal({3}), normal({3})}},
+           .function = normalise,
+           .reference = normalised,
+           .tolerance = {.f32 = 1e-3}},
+    OpCase{.name = "layer_norm_residual",
+           .inputs = {{normal({3, 7}), normal({3, 7}), normal({7}), normal({7})},
+                      {normal({1, 1}), normal({1, 1}), normal({1}), normal({1})},
+                      {normal({2, 3, 131}), normal({2, 3, 131}), normal({131}), normal({131})},
+                      {normal({211, 3}), normal({211, 3}), normal({3}), normal({3})}},
+           .function =
+               [](std::span<const Variable> x) {
+                 ResidualNorm y = layer_norm_residual(x[0], x[1], x[2], x[3], kEpsilon);
+                 return std::array{std::move(y.sum), std::move(y.normalised)};
+               },
+           .reference =
+               [](std::span<const Array64> x) {
+                 reference::LayerNorm y = reference::layer_norm(x[0], x[1], x[2], x[3], kEpsilon);
+                 return std::vector<Array64>{y.sum, y.normalised};
+               },
+           .errors = {{.inputs = {normal({3, 7}), normal({7}), normal({7}), normal({7})},
+                       .contains = {"residual", "[3, 7]", "[7]"}},
+                      {.inputs = {normal({3, 7}), normal({3, 7}), normal({3}), normal({7})},
+                       .contains = {"gain", "[7]", "[3]"}}}},
+    // x and residual are one value: both shares reach it.
+    OpCase{
+        .name = "layer_norm_residual of x + x",
+        .inputs = {{normal({4, 5}), normal({5}), normal({5})}},
+        .function = [](std::span<const Variable> x) { return layer_norm_residual(x[0], x[0], x[1], x[2]).normalised; },
+        .reference =
+            [](std::span<const Array64> x) { return reference::layer_norm(x[0], x[0], x[1], x[2]).normalised; }},
+};
+
+}  // namespace
+}  // namespace engram::harness
