@@ -1,5 +1,6 @@
 /// The program `autograd_tour [step]`: runs the listings of docs/autograd-tour.md, all of them or one step.
 
+#include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -9,7 +10,8 @@
 int main(int argc, char** argv) {
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
-    return engram::tour::run_tour(arguments, std::cout, std::cerr);
+    const int code = engram::tour::run_tour(arguments, std::cout, std::cerr);
+    return std::cout.flush() ? code : 1;
   } catch (const std::exception& error) {
     std::cerr << "autograd_tour: error: " << error.what() << '\n';
     return 1;

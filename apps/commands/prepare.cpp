@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/commands/output.hpp"
+#include "apps/data/hash.hpp"
 #include "apps/data/prepare.hpp"
 #include "core/error.hpp"
 
@@ -31,17 +32,15 @@ data::VocabularyFrom parse_vocabulary_from(const std::string& name) {
   throw UsageError(text("prepare: --vocabulary-from must be train or all, got '", name, "'"));
 }
 
-std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
-
 nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& out) {
   nlohmann::json splits = nlohmann::json::object();
   for (const data::SplitSummary& split : summary.splits)
     splits[std::string(split.name)] = {{"source", split.source},     {"bytes", split.bytes},
                                        {"stripped", split.stripped}, {"end_appended", split.end_appended},
-                                       {"tokens", split.tokens},     {"hash", hexadecimal(split.content_hash)}};
+                                       {"tokens", split.tokens},     {"hash", data::hash_text(split.content_hash)}};
   return {{"out", out},
           {"vocabulary", summary.vocabulary_size},
-          {"vocabulary_hash", hexadecimal(summary.vocabulary_hash)},
+          {"vocabulary_hash", data::hash_text(summary.vocabulary_hash)},
           {"splits", splits},
           {"notes", summary.notes}};
 }

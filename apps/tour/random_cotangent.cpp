@@ -42,15 +42,15 @@ void check(Workshop& shop, std::string_view title, const CheckedFunction& functi
 void random_cotangent(std::ostream& out) {
   using Inputs = std::span<Variable>;
   using Outputs = std::vector<Variable>;
+  const auto softmax_sum = [](Inputs x) { return Outputs{sum(softmax(x[0]))}; };
+  const auto softmax_all = [](Inputs x) { return Outputs{softmax(x[0])}; };
+  const auto lazy_sum = [](Inputs x) { return Outputs{sum(lazy_softmax(x[0]))}; };
+  const auto lazy_all = [](Inputs x) { return Outputs{lazy_softmax(x[0])}; };
   Workshop shop;
-  check(
-      shop, "softmax, through its sum", [](Inputs x) { return Outputs{sum(softmax(x[0]))}; }, out);
-  check(
-      shop, "softmax, random cotangent", [](Inputs x) { return Outputs{softmax(x[0])}; }, out);
-  check(
-      shop, "lazy softmax, through its sum", [](Inputs x) { return Outputs{sum(lazy_softmax(x[0]))}; }, out);
-  check(
-      shop, "lazy softmax, random cotangent", [](Inputs x) { return Outputs{lazy_softmax(x[0])}; }, out);
+  check(shop, "softmax, through its sum", softmax_sum, out);
+  check(shop, "softmax, random cotangent", softmax_all, out);
+  check(shop, "lazy softmax, through its sum", lazy_sum, out);
+  check(shop, "lazy softmax, random cotangent", lazy_all, out);
 }
 
 }  // namespace engram::tour

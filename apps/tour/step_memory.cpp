@@ -30,7 +30,7 @@ void step_memory(std::ostream& out) {
 
   int before = heap.requests;
   train(heap, x, w);
-  fmt::print(out, "heap:  {} requests per step\n", heap.requests - before);
+  fmt::print(out, "tape on the heap: {} requests to it per step\n", heap.requests - before);
 
   Arena arena(heap);
   const void* places[3];
@@ -38,8 +38,8 @@ void step_memory(std::ostream& out) {
     before = heap.requests;
     place = train(arena, x, w);
     arena.end_step();
-    fmt::print(out, "arena: {} requests to the heap, {} bytes of {} were in use\n", heap.requests - before,
-               arena.peak_bytes(), arena.slab_bytes());
+    fmt::print(out, "arena, requests to the heap: {}; bytes in use at most: {}\n", heap.requests - before,
+               arena.peak_bytes());
   }
   fmt::print(out, "same addresses in every step: {}\n", places[0] == places[1] && places[1] == places[2]);
 

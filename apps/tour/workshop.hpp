@@ -1,5 +1,6 @@
 #pragma once
-/// A CPU backend, an arena and a step, which steps 7 to 15 all begin with.
+/// A CPU backend, an arena and a step, with which steps 7 to 15 begin. It computes on one thread: for tensors of a few
+/// hundred numbers, waking a second one costs more than the work.
 
 #include <memory>
 
@@ -10,7 +11,13 @@
 namespace engram::tour {
 
 struct Workshop {
+  Workshop() { backend->set_threads(1); }
+  ~Workshop() { backend->set_threads(threads_before); }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+
   std::unique_ptr<Backend> backend = open_backend({DeviceKind::cpu});
+  int threads_before = backend->threads();
   HeapAllocator heap{*backend};  ///< for what outlives a step
   Arena arena{heap};
   Step step{*backend, arena, /*seed=*/1};

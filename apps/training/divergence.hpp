@@ -28,7 +28,6 @@ class DivergenceWatch {
  private:
   double sum_ = 0, weight_ = 0;  // exponential moving sums of the losses and of 1
   double best_ = 0;              // lowest mean; 0: none yet
-  std::int64_t steps_ = 0;
   std::int64_t above_ = 0;
 };
 

@@ -134,8 +134,11 @@ void Loop::save() {
 
 void Loop::fail(const Diverged& error) {
   metrics_.append({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
-  throw Diverged(text(error.what(), "\n  the last good checkpoint is kept in '", run_dir_.string(),
-                      "'; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
+  const bool has_checkpoint = std::filesystem::exists(checkpoint_path(run_dir_, CheckpointKind::newest));
+  const std::string kept = has_checkpoint ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
+                                          : std::string("there was no checkpoint yet");
+  throw Diverged(text(error.what(), "\n  ", kept,
+                      "; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
 }
 
 void Loop::end() {

@@ -26,6 +26,7 @@ std::string joined(const Lines& lines) {
 
 void take_block(Page& page, const std::string& language, const std::string& caption, std::size_t line, Lines block) {
   const std::string program = "autograd_tour ";
+  if (language == "sh") return;  // what a reader may type
   const std::string path = quoted(caption, ""), run = quoted(caption, " prints:");
   if (language == "cpp" && !path.empty())
     page.listings.push_back({path, std::move(block), line});

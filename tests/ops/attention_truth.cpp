@@ -225,7 +225,7 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
   op.dropout = options.dropout.active();
   // Gradients of scores are differences of numbers near 1, often exactly zero.
   op.tolerance.f32 = 5e-6;
-  op.tolerance.negligible = 1e-2;
+  op.tolerance.negligible = 0.1;
   return op;
 }
 

@@ -24,7 +24,6 @@ const OpCases cases{
            .inputs = {{normal({5, 3}), index({4, 7}, 5)},  // rows are met several times, some never
                       {normal({1, 1}), index({1}, 1)},
                       {normal({11, 131}), index({131}, 11)},
-                      {normal({3, 2}), integers({0}, {})},
                       {normal({4, 3}), integers({2, 1, 2, 1}, {3, 3, 0, 3})}},
            .function = [](std::span<const Variable> x) { return embedding(x[0], x[1].value(), kFactor); },
            .reference = rows_of,

@@ -1,0 +1,164 @@
+/// The bench's book-keeping: nothing here compares times with expectations.
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/bench/bench_report.hpp"
+#include "apps/bench/kernel_times.hpp"
+#include "apps/bench/resident_memory.hpp"
+#include "apps/bench/training_bench.hpp"
+#include "core/error.hpp"
+#include "tests/harness/catch.hpp"
+
+namespace engram {
+namespace {
+
+BenchCase small_case() {
+  BenchCase bench{"small", {}, {}};
+  bench.config.model.vocabulary = 9;
+  bench.config.model.layers = 2;
+  bench.config.model.width = 8;
+  bench.config.model.heads = 2;
+  bench.config.model.slots = 4;
+  bench.config.model.max_span = 48;
+  bench.config.model.ramp = 8;
+  bench.config.training.batch = 4;
+  bench.config.training.block = 16;
+  bench.config.training.split = 2;
+  bench.config.schedule.rate = 1;
+  return bench;
+}
+
+MachineLimits made_up_limits() {
+  MachineLimits limits;
+  limits.flops_per_second = 1e9;
+  limits.bytes_per_second = 1e9;
+  limits.exponentials_per_second = 1e9;
+  return limits;
+}
+
+BenchResult bench_on_fresh_runtime(const BenchCase& bench, std::int64_t steps) {
+  Runtime runtime;
+  return bench_training(bench, made_up_limits(), runtime, steps);
+}
+
+}  // namespace
+
+TEST_CASE("time of a kernel does not count for the kernel that called it") {
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  KernelTimes times;
+  times.before("outer");
+  for (int i = 0; i < 3; ++i) {
+    times.before("inner");
+    wait();
+    times.after("inner");
+  }
+  times.after("outer");
+  CHECK(times.totals().at("outer").calls == 1);
+  CHECK(times.totals().at("inner").calls == 3);
+  CHECK(times.seconds("inner") >= 0.006);
+  CHECK(times.seconds("outer") >= 0);
+  CHECK(times.seconds("never") == 0);
+  CHECK(times.seconds() == Approx(times.seconds("inner") + times.seconds("outer")));
+}
+
+TEST_CASE("a bench counts steps, tokens, parameters, memory and kernels") {
+  const BenchResult result = bench_on_fresh_runtime(small_case(), 3);
+  CHECK(result.seconds.size() == 3);
+  CHECK(std::is_sorted(result.seconds.begin(), result.seconds.end()));
+  CHECK(result.tokens == 64);
+  // Embedding, positions, two layers of (W, slots, norm, spans), output.
+  CHECK(result.parameters == 9 * 8 + 48 * 4 + 2 * (4 * 64 + 2 * 4 * 8 + 16 + 2) + 9 * 8 + 9);
+  CHECK(result.parameter_bytes >= static_cast<std::size_t>(3 * 4 * result.parameters));
+  CHECK(result.arena_bytes > 0);
+  // Two layers in two pieces of three steps.
+  CHECK(result.kernels.totals().at("attention_forward").calls == 2 * 2 * 3);
+  CHECK(result.kernels.totals().at("attention_backward").calls == 2 * 2 * 3);
+  CHECK(result.kernels.seconds() > 0);
+  double wall = 0;
+  for (const double seconds : result.seconds) wall += seconds;
+  CHECK(result.kernels.seconds() <= wall);
+  CHECK(result.kernel_flops("attention_forward") == 64 * result.flops.attention_forward);
+  CHECK(result.kernel_flops("fill") == 0);
+  CHECK(result.least_seconds > 0);
+}
+
+TEST_CASE("spans are the asked ones, and training does not move them") {
+  BenchCase bench = small_case();
+  CHECK(bench_on_fresh_runtime(bench, 1).mean_window == 48);
+  bench.spans = {8};
+  CHECK(bench_on_fresh_runtime(bench, 2).mean_window == 8);
+  bench.spans = {48, 8};
+  const BenchResult ragged = bench_on_fresh_runtime(bench, 2);
+  CHECK(ragged.mean_window == 28);
+  bench.config.model.adaptive_span = false;
+  bench.spans = {};
+  const BenchResult full = bench_on_fresh_runtime(bench, 1);
+  CHECK(full.mean_window == 48);
+  CHECK(full.flops.past_forward / ragged.flops.past_forward == Approx(48.0 / 28));
+}
+
+TEST_CASE("spans that the model cannot have are refused") {
+  BenchCase bench = small_case();
+  for (const std::vector<std::int64_t>& spans : {std::vector<std::int64_t>{7}, {49}, {48, 8, 8}}) {
+    bench.spans = spans;
+    CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
+  }
+  bench.spans = {48};
+  bench.config.model.adaptive_span = false;
+  CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
+  bench = small_case();
+  bench.config.model.vocabulary = 0;
+  CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
+}
+
+TEST_CASE("limits are measured at the size that is asked for") {
+  Runtime runtime;
+  const MachineLimits limits = measure_limits(runtime.backend(), 64);
+  REQUIRE(limits.products.size() == 2);
+  CHECK(limits.products[0].rows == 64);
+  CHECK(limits.products[1].inner == 8);
+  CHECK(limits.flops_per_second == std::max(limits.products[0].flops_per_second, limits.products[1].flops_per_second));
+  CHECK(limits.bytes_per_second > 0);
+  CHECK(limits.exponentials_per_second > 0);
+  CHECK_THROWS_AS(measure_limits(runtime.backend(), 8), UsageError);
+}
+
+TEST_CASE("the report's shares add up to the whole step") {
+  const BenchCase bench = small_case();
+  const BenchResult result = bench_on_fresh_runtime(bench, 2);
+  const nlohmann::json json = result_json(bench, result, made_up_limits());
+  double share = 0;
+  for (const auto& kernel : json.at("kernels")) share += kernel.at("share").get<double>();
+  CHECK(share == Approx(1));
+  CHECK(json.at("flops_per_second").get<double>() == Approx(result.flops.total() * 64 / result.median_seconds()));
+  CHECK(json.at("share_of_product_rate").get<double>() == Approx(json.at("flops_per_second").get<double>() / 1e9));
+  const std::string text = result_text(bench, result, made_up_limits());
+  CHECK_THAT(text, Catch::Contains("attention_backward") && Catch::Contains("(outside kernels)"));
+}
+
+TEST_CASE("the comparison of spans is that of its four runs") {
+  const BenchResult one = bench_on_fresh_runtime(small_case(), 1);
+  BenchResult slow = one;
+  slow.seconds = {2 * one.seconds[0]};
+  slow.flops.past_forward += one.flops.total();
+  const SpanComparison comparison = compare_spans({slow, one, slow, one});
+  CHECK(comparison.step_measured == Approx(2));
+  CHECK(comparison.step_formula == Approx(2));
+  CHECK(comparison.context_measured == Approx(1));
+  CHECK(comparison.context_formula == Approx(slow.flops.attention() / one.flops.attention()));
+}
+
+TEST_CASE("the peak of the process memory sees a large block come") {
+  reset_peak_resident_bytes();
+  const std::size_t before = peak_resident_bytes();
+  if (before == 0) return;  // the system does not say
+  {
+    const std::vector<char> block(std::size_t{64} << 20, 1);
+    CHECK(block.back() == 1);
+  }
+  CHECK(peak_resident_bytes() >= before + (std::size_t{48} << 20));
+}
+
+}  // namespace engram

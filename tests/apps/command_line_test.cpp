@@ -1,0 +1,286 @@
+/// The program as users and scripts see it: exit codes, what is on stdout, and the texts of errors.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/safetensors.hpp"
+#include "tests/apps/command_line_process.hpp"
+#include "tests/apps/run_fixture.hpp"
+#include "tests/harness/catch.hpp"
+
+namespace engram::harness {
+namespace {
+
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+const std::string kConfigs = std::string(ENGRAM_SOURCE_DIR) + "/apps/configs/";
+
+/// Data and a finished run of a few steps, made once by the program itself.
+struct Workplace {
+  Workplace() {
+    put_file(folder / "config.toml", small_config());
+    const ProcessResult trained =
+        run_engram({"train", "--config", config(), "--data", data(), "--out", run(), "--steps", "3"});
+    if (trained.exit_code != 0) throw std::runtime_error(trained.err);
+  }
+  std::string path(std::string_view name) const { return (folder / name).string(); }
+  std::string data() const { return folder.data().string(); }
+  std::string config() const { return path("config.toml"); }
+  std::string run() const { return path("run"); }
+  std::string checkpoint() const { return run() + "/checkpoint/model.safetensors"; }
+  RunFolder folder;
+};
+const Workplace& workplace() {
+  static const Workplace made;
+  return made;
+}
+
+/// Fails with one error message, which holds all the parts, and nothing on stdout.
+void check_error(const Arguments& arguments, int exit_code, const std::vector<std::string>& parts) {
+  const ProcessResult result = run_engram(arguments);
+  std::string line;
+  for (const std::string& argument : arguments) line += argument + " ";
+  INFO(line << "\n" << result.err);
+  CHECK(result.exit_code == exit_code);
+  CHECK(result.out.empty());
+  const std::size_t first = result.err.find("engram: error: ");
+  CHECK(first != std::string::npos);
+  CHECK(result.err.find("engram: error: ", first + 1) == std::string::npos);
+  CHECK(result.err.back() == '\n');
+  for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
+}
+
+nlohmann::json json_of(const Arguments& arguments) {
+  const ProcessResult result = run_engram(arguments);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  REQUIRE(result.out.find('\n') == result.out.size() - 1);
+  return nlohmann::json::parse(result.out);
+}
+
+const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans", "bench"};
+
+}  // namespace
+
+TEST_CASE("command line: help names every command, and every command has a short one") {
+  const ProcessResult help = run_engram({"--help"});
+  CHECK(help.exit_code == 0);
+  CHECK(help.err.empty());
+  for (const std::string& command : kCommands) {
+    INFO(command);
+    CHECK_THAT(help.out, Contains("  " + command + " "));
+    const ProcessResult own = run_engram({command, "--help"});
+    CHECK(own.exit_code == 0);
+    CHECK(own.err.empty());
+    CHECK_THAT(own.out, Contains("engram " + command));
+    CHECK(own.out.size() > 200);
+    CHECK(own.out.size() < 6000);
+  }
+}
+
+TEST_CASE("command line: wrong usage is exit code 2") {
+  const std::string config = workplace().config();
+  check_error({}, 2, {"prepare", "train", "bench", "--help"});
+  check_error({"trian"}, 2, {"'trian'", "nearest is train"});
+  check_error({"count"}, 2, {"--config", "engram count --help"});
+  check_error({"count", "--config", config, "--vocabb", "3"}, 2, {"--vocabb", "engram count --help"});
+  check_error({"count", "--config", config}, 2, {"--vocab"});
+  check_error({"count", "--config", config, "--vocab", "0"}, 2, {"--vocab"});
+  check_error({"count", "--config", config, "--vocab", "x"}, 2, {"--vocab"});
+  check_error({"generate", workplace().run(), "--length", "-1"}, 2, {"--length"});
+  check_error({"generate", workplace().run(), "--temperature", "-1"}, 2, {"--temperature", "-1"});
+  check_error({"generate", workplace().run(), "--top-p", "0"}, 2, {"--top-p"});
+  check_error({"prepare", "--text", "x", "--split", "50,20", "--out", "y"}, 2, {"50,20"});
+  check_error({"prepare", "--text", "x", "--out", "y", "--vocabulary-from", "some"}, 2, {"some", "train or all"});
+  check_error({"evaluate", workplace().run(), "--data", workplace().data(), "--split", "tset"}, 2, {"tset"});
+  check_error({"bench", "--filter", "no such", "--product-size", "16"}, 2, {"no such"});
+  check_error({"bench", "--product-size", "1"}, 2, {"--product-size"});
+}
+
+TEST_CASE("command line: a config that is wrong is named, with key and nearest key") {
+  const Workplace& place = workplace();
+  const std::string misspelt = put_file(place.folder / "misspelt.toml", "[model]\nwidht = 16\n").string();
+  check_error({"count", "--config", misspelt, "--vocab", "9"}, 2, {misspelt, "widht", "width"});
+  check_error({"count", "--config", place.config(), "--set", "model.layer=1"}, 2, {"model.layer", "model.layers"});
+  check_error({"count", "--config", place.config(), "--set", "model.width=7"}, 2, {"heads", "width 7"});
+  check_error({"count", "--config", place.config(), "--set", "model.width=wide"}, 2, {"width", "wide"});
+  check_error({"count", "--config", place.path("none.toml"), "--vocab", "9"}, 1, {"none.toml"});
+  check_error({"train", "--config", misspelt, "--data", place.data(), "--out", place.path("never")}, 2, {"widht"});
+  CHECK_FALSE(fs::exists(place.path("never")));
+}
+
+TEST_CASE("command line: --json is one object on stdout and nothing else") {
+  const Workplace& place = workplace();
+  const nlohmann::json count = json_of({"count", "--config", kConfigs + "enwik8-all-attention-small.toml", "--json"});
+  CHECK(count.at("parameters") == 38'501'725);
+  CHECK(count.at("groups").at("persistent") == 18 * 2 * 512 * 1024);
+  CHECK(json_of({"count", "--config", place.config(), "--vocab", "12", "--json"}).at("vocabulary") == 12);
+
+  const std::string text = put_file(place.folder / "lines", small_text(500)).string();
+  const nlohmann::json prepared = json_of({"prepare", "--text", text, "--out", place.path("lines-data"), "--json"});
+  CHECK(prepared.at("splits").at("train").at("tokens") > 400);
+  CHECK(prepared.at("vocabulary") > 5);
+
+  const nlohmann::json evaluated =
+      json_of({"evaluate", place.run(), "--data", place.data(), "--split", "test", "--exact", "--json"});
+  CHECK(evaluated.at("bpc").get<double>() > 0);
+
+  const nlohmann::json spans = json_of({"spans", place.run(), "--json", "--history"});
+  CHECK(spans.at("layers").size() == 2);
+  CHECK(spans.at("layers").at(0).at("heads").at(1).contains("zeta"));
+  CHECK(spans.at("history").size() >= 1);
+
+  const nlohmann::json bench =
+      json_of({"bench", "--config", place.config(), "--vocab", "20", "--steps", "2", "--product-size", "32", "--json"});
+  CHECK(bench.at("configs").at(0).at("steps") == 2);
+  CHECK(bench.at("machine").at("product_flops_per_second").get<double>() > 0);
+  const nlohmann::json compared = json_of({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1",
+                                           "--product-size", "32", "--compare-spans", "--json"});
+  CHECK(compared.at("configs").size() == 4);
+  CHECK(compared.at("comparisons").at("config").at("step").at("formula").get<double>() > 1);
+}
+
+TEST_CASE("command line: without --json the reports are for people") {
+  const Workplace& place = workplace();
+  const ProcessResult count = run_engram({"count", "--config", kConfigs + "text8-transformer-22-layers.toml"});
+  CHECK(count.exit_code == 0);
+  CHECK_THAT(count.out, Contains("116042956"));
+  const ProcessResult spans = run_engram({"spans", place.run(), "--csv", place.path("spans.csv")});
+  CHECK(spans.exit_code == 0);
+  CHECK_THAT(spans.out, Contains("zeta") && Contains("positions"));
+  CHECK_THAT(get_file(place.path("spans.csv")),
+             Catch::StartsWith("layer,head,zeta,span_positions,visible_positions\n0,0,"));
+  const ProcessResult bench =
+      run_engram({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1", "--product-size", "32"});
+  CHECK(bench.exit_code == 0);
+  CHECK_THAT(bench.out, Contains("GFLOP/s") && Contains("attention_forward"));
+}
+
+TEST_CASE("command line: a seed writes its text again, with any number of threads") {
+  const Workplace& place = workplace();
+  const auto text = [&](const Arguments& more) {
+    Arguments arguments{"generate", place.run(), "--prompt", "an age", "--length", "70"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProcessResult result = run_engram(arguments);
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    CHECK(result.out.size() == 76);
+    CHECK_THAT(result.out, Catch::StartsWith("an age"));
+    return result.out;
+  };
+  const std::string first = text({"--seed", "5"});
+  CHECK(first == text({"--seed", "5"}));
+  CHECK(first == text({"--seed", "5", "--threads", "1"}));
+  CHECK(first == text({"--seed", "5", "--threads", "2"}));
+  CHECK(first != text({"--seed", "6"}));
+  CHECK(text({"--temperature", "0"}) == text({"--top-k", "1", "--seed", "9"}));
+  const ProcessResult empty = run_engram({"generate", place.run(), "--length", "5"});
+  CHECK(empty.exit_code == 0);
+  CHECK(empty.out.size() == 5);
+}
+
+TEST_CASE("command line: texts and data that cannot be used") {
+  const Workplace& place = workplace();
+  const std::string empty = put_file(place.folder / "empty", "").string();
+  const std::string line = put_file(place.folder / "line", "one line\n").string();
+  const std::string out = place.path("no-data");
+  check_error({"prepare", "--text", empty, "--out", out}, 1, {empty, "empty"});
+  check_error({"prepare", "--text", line, "--out", out}, 1, {line, "line"});
+  check_error({"prepare", "--text", place.path("missing"), "--out", out}, 1, {"missing"});
+  check_error({"prepare", "--text", place.path("text"), "--out", "/proc/no-data"}, 1, {"/proc/no-data"});
+  check_error({"prepare", "--text", place.path("text"), "--out", line + "/below"}, 1, {line});
+  CHECK_FALSE(fs::exists(out));
+  CHECK(get_file(line) == "one line\n");
+
+  // As many symbols as the run knows, but others.
+  std::string other_text = small_text(6000);
+  std::ranges::replace(other_text, 'a', 'q');
+  const std::string other = place.path("other-data");
+  put_file(place.folder / "other", other_text);
+  REQUIRE(run_engram({"prepare", "--text", place.path("other"), "--out", other}).exit_code == 0);
+  check_error({"evaluate", place.run(), "--data", other}, 1, {other, "vocabular"});
+  check_error({"train", "--resume", "--data", other, "--out", place.run(), "--steps", "5"}, 1, {other, "vocabular"});
+  check_error({"evaluate", place.run(), "--data", place.path("missing")}, 1, {"missing"});
+  check_error({"train", "--config", place.config(), "--data", place.data(), "--out", "/proc/no-run"}, 1,
+              {"/proc/no-run"});
+  check_error({"generate", place.run(), "--prompt", "an Xylophone"}, 2, {"'X'", "position 3"});
+}
+
+TEST_CASE("command line: a device that is not there is said, with one that is") {
+  const Workplace& place = workplace();
+  check_error({"generate", place.run(), "--device", "cuda"}, 1, {"cuda", "--device cpu"});
+  check_error({"evaluate", place.run(), "--data", place.data(), "--device", "cuda:1"}, 1, {"cuda:1", "--device cpu"});
+  check_error(
+      {"train", "--config", place.config(), "--data", place.data(), "--out", place.path("gpu"), "--device", "cuda"}, 1,
+      {"cuda", "--device cpu"});
+  CHECK_FALSE(fs::exists(place.path("gpu")));
+  check_error({"bench", "--device", "cuda"}, 1, {"cuda", "--device cpu"});
+  check_error({"bench", "--device", "gpu"}, 2, {"gpu", "cpu, cuda"});
+}
+
+TEST_CASE("command line: a checkpoint that is damaged or foreign is one error, in every command") {
+  const Workplace& place = workplace();
+  const std::string good = get_file(place.checkpoint());
+  std::string flipped = good, oversized = good;
+  flipped[good.size() - 100] ^= 4;
+  oversized.replace(0, 8, std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8));
+  const float number = 1;
+  const std::string foreign = place.path("foreign.safetensors");
+  write_safetensors(foreign, std::vector{host_tensor("weight", DType::f32, {1}, &number)}, {{"format", "pt"}});
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"truncated.safetensors", good.substr(0, good.size() / 2)},
+      {"cut-in-header.safetensors", good.substr(0, 40)},
+      {"flipped.safetensors", flipped},
+      {"oversized.safetensors", oversized},
+      {"empty.safetensors", ""},
+      {"text.safetensors", "this is no checkpoint, whatever its name says\n"},
+      {"foreign.safetensors", get_file(foreign)}};
+  for (const auto& [name, bytes] : bad) {
+    const std::string path = put_file(place.folder / name, bytes).string();
+    check_error({"generate", path, "--length", "1"}, 1, {path});
+    check_error({"spans", path}, 1, {path});
+    check_error({"evaluate", path, "--data", place.data()}, 1, {path});
+    CHECK(get_file(path) == bytes);
+  }
+  check_error({"generate", place.path("nowhere")}, 1, {"nowhere"});
+  check_error({"spans", place.data()}, 1, {place.data()});
+
+  // A run whose checkpoint is damaged is not trained over.
+  fs::create_directories(place.folder / "damaged/checkpoint");
+  const fs::path damaged = put_file(place.folder / "damaged/checkpoint/model.safetensors", flipped);
+  check_error({"train", "--resume", "--data", place.data(), "--out", place.path("damaged")}, 1, {damaged.string()});
+  CHECK(get_file(damaged) == flipped);
+}
+
+TEST_CASE("command line: no permission") {
+  if (::geteuid() == 0) return;  // who may do everything is not refused
+  const Workplace& place = workplace();
+  const fs::path secret = put_file(place.folder / "secret.txt", small_text(500));
+  fs::permissions(secret, fs::perms::none);
+  check_error({"prepare", "--text", secret.string(), "--out", place.path("d")}, 1, {secret.string(), "ermission"});
+  const fs::path closed = place.folder / "closed";
+  fs::create_directory(closed);
+  fs::permissions(closed, fs::perms::owner_read | fs::perms::owner_exec);
+  check_error({"prepare", "--text", place.path("text"), "--out", (closed / "d").string()}, 1, {"closed", "ermission"});
+  check_error({"train", "--config", place.config(), "--data", place.data(), "--out", (closed / "r").string()}, 1,
+              {"closed", "ermission"});
+}
+
+TEST_CASE("command line: results that cannot be written are an error") {
+  for (const Arguments& arguments : {Arguments{"count", "--config", kConfigs + "bench-a.toml"},
+                                     Arguments{"count", "--config", kConfigs + "bench-a.toml", "--json"},
+                                     Arguments{"generate", workplace().run(), "--length", "3"}}) {
+    const ProcessResult result = run_engram(arguments, {.largest_file = {}, .stdout_path = "/dev/full"});
+    INFO(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.err, Contains("standard output") && Contains("No space left"));
+  }
+}
+
+}  // namespace engram::harness

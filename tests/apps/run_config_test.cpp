@@ -1,0 +1,190 @@
+/// Configurations: reading, writing, strictness, and what an error says.
+
+#include "apps/config/run_config.hpp"
+
+#include "apps/config/config_keys.hpp"
+#include "apps/config/config_review.hpp"
+#include "core/error.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
+
+namespace engram {
+namespace {
+
+using harness::message_of;
+
+const std::string kSmallest = R"(
+# a comment
+[model]
+layers = 2      # another one
+width = 16
+heads = 4
+slots = 8
+max_span = 64
+[schedule]
+rate = 0.07
+steps = 10
+)";
+
+RunConfig parse(const std::string& more, const std::vector<std::string>& overrides = {}) {
+  return parse_run_config(kSmallest + more, "test.toml", overrides);
+}
+std::string refusal(const std::string& more, const std::vector<std::string>& overrides = {}) {
+  return message_of<UsageError>([&] { parse(more, overrides); });
+}
+
+TEST_CASE("a configuration is read, with defaults for what is not said") {
+  const RunConfig config = parse("[training]\nbatch = 8\nspan_loss = 1e-7\nseed = 18446744073709551615\n");
+  CHECK(config.model.layers == 2);
+  CHECK(config.model.vocabulary == 0);
+  CHECK(config.model.memory_mode == MemoryMode::all);
+  CHECK(config.schedule.rate == 0.07);
+  CHECK(config.training.batch == 8);
+  CHECK(config.training.block == 512);
+  CHECK(config.training.span_loss == 1e-7);
+  CHECK(config.training.seed == 18446744073709551615u);
+  CHECK(config.total_steps() == 10);
+}
+
+TEST_CASE("choices are read by name, quoted or not; overrides win") {
+  const RunConfig config = parse_run_config(
+      "[model]\nlayers = 1\nwidth = 8\nheads = 2\nmax_span = 64\nmemory_mode = \"none\"\npad = 'mask'\n"
+      "adaptive_span = false\nramp_gradient = \"open\"\n[schedule]\nrate = 1\nsteps = 5\ndecay = \"cosine\"\n",
+      "test.toml", {"schedule.steps=99", "model.dropout = 0.25", "training.split=4", "optimizer.kind=\"sgd\""});
+  CHECK(config.model.memory_mode == MemoryMode::none);
+  CHECK(config.model.pad == Pad::mask);
+  CHECK_FALSE(config.model.adaptive_span);
+  CHECK(config.model.ramp_gradient == RampGradient::open);
+  CHECK(config.schedule.decay == Schedule::Decay::cosine);
+  CHECK(config.schedule.steps == 99);
+  CHECK(config.model.dropout == 0.25);
+  CHECK(config.training.split == 4);
+  CHECK(config.optimizer.kind == OptimizerKind::sgd);
+}
+
+TEST_CASE("how gradients are clipped follows the optimiser unless it is said") {
+  CHECK(parse("").optimizer.clip_kind == ClipKind::per_tensor_step);
+  CHECK(parse("[optimizer]\nkind = \"adam\"\n").optimizer.clip_kind == ClipKind::global);
+  CHECK(parse("", {"optimizer.kind=adam"}).optimizer.clip_kind == ClipKind::global);
+  CHECK(parse("[optimizer]\nclip_kind = \"gradient\"\n").optimizer.clip_kind == ClipKind::per_tensor_gradient);
+  CHECK_THAT(refusal("[optimizer]\nkind = \"adam\"\nclip_kind = \"step\"\n"), Catch::Contains("clip_kind"));
+}
+
+TEST_CASE("what is written reads back to the same configuration, every key of it") {
+  std::vector<std::string> overrides;
+  for (const ConfigKey& key : config_keys()) {
+    const std::string name = key.full_name();
+    if (name == "model.memory_mode" || name == "optimizer.kind" || name == "optimizer.clip_kind") continue;
+    const std::string now = key.write(RunConfig{});
+    std::string other = now == "true" ? "false" : now == "false" ? "true" : "1";
+    if (name == "model.inner") other = "0";
+    if (name == "model.width") other = "30";
+    if (name == "model.heads") other = "3";
+    if (name == "model.dropout" || name == "model.embedding_dropout") other = "0.1234567890123";
+    if (name == "model.pad") other = "mask";
+    if (name == "model.ramp_gradient") other = "right";
+    if (name == "schedule.decay") other = "linear";
+    if (name == "schedule.rate") other = "3.0000000000000004e-05";
+    if (name.ends_with("beta1") || name.ends_with("beta2") || name.ends_with("momentum")) other = "0.75";
+    overrides.push_back(name + "=" + other);
+  }
+  const RunConfig config = parse("", overrides);
+  const RunConfig again = parse_run_config(to_toml(config), "again");
+  CHECK(config_differences(config, again).empty());
+  CHECK(to_toml(again) == to_toml(config));
+  CHECK(again.schedule.rate == 3.0000000000000004e-05);
+  CHECK(config_differences(parse(""), again).size() > 20);
+}
+
+TEST_CASE("a key that does not exist is named with the nearest one and where it is") {
+  CHECK_THAT(refusal("[model]\nhedas = 3\n"),
+             Catch::Contains("model.hedas") && Catch::Contains("'model.heads'") && Catch::Contains("test.toml"));
+  CHECK_THAT(refusal("[training]\nwidth = 3\n"), Catch::Contains("'model.width'"));
+  CHECK_THAT(refusal("[modle]\nx = 1\n"), Catch::Contains("[modle]") && Catch::Contains("[model]"));
+  CHECK_THAT(refusal("", {"optimiser.clip=1"}), Catch::Contains("'optimizer.clip'") && Catch::Contains("--set"));
+  CHECK_THAT(message_of<UsageError>([] { parse_run_config("widht = 3\n", "x"); }), Catch::Contains("'model.width'"));
+  CHECK(edit_distance("heads", "hedas") == 2);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("span", "span") == 0);
+}
+
+TEST_CASE("values of another type or range are refused with key, rule and value") {
+  CHECK_THAT(refusal("[training]\nbatch = abc\n"),
+             Catch::Contains("training.batch") && Catch::Contains("an integer") && Catch::Contains("'abc'"));
+  CHECK_THAT(refusal("[training]\nbatch = 1.5\n"), Catch::Contains("'1.5'"));
+  CHECK_THAT(refusal("[training]\nbatch = 64x\n"), Catch::Contains("'64x'"));
+  CHECK_THAT(refusal("[training]\nbatch = 99999999999999999999\n"), Catch::Contains("training.batch"));
+  CHECK_THAT(refusal("[training]\nbatch = -4\n"), Catch::Contains("batch") && Catch::Contains("-4"));
+  CHECK_THAT(refusal("[training]\nseed = -1\n"), Catch::Contains("training.seed") && Catch::Contains("-1"));
+  CHECK_THAT(refusal("", {"schedule.rate=fast"}), Catch::Contains("a number"));
+  CHECK_THAT(refusal("", {"schedule.rate=nan"}), Catch::Contains("a number"));
+  CHECK_THAT(refusal("", {"schedule.rate=1e999"}), Catch::Contains("a number"));
+  CHECK_THAT(refusal("[model]\nadaptive_span = yes\n"), Catch::Contains("true or false"));
+  CHECK_THAT(refusal("[model]\npad = \"zero\"\n"), Catch::Contains("attend_zero") && Catch::Contains("'zero'"));
+}
+
+TEST_CASE("lines that are no assignments, and keys given twice, are refused") {
+  CHECK_THAT(refusal("[training]\nbatch 8\n"), Catch::Contains("batch 8") && Catch::Contains("line "));
+  CHECK_THAT(refusal("[training]\nx\n"), Catch::Contains("'x'"));
+  CHECK_THAT(refusal("[training\nbatch = 8\n"), Catch::Contains("[training"));
+  CHECK_THAT(refusal("[training]\nbatch =\n"), Catch::Contains("batch ="));
+  CHECK_THAT(refusal("[training]\nbatch = 8\nbatch = 9\n"),
+             Catch::Contains("training.batch") && Catch::Contains("once"));
+  CHECK_THAT(refusal("[training]\nbatch = 8 9\n"), Catch::Contains("training.batch"));
+  CHECK_THAT(refusal("", {"batch=8"}), Catch::Contains("section.key=value"));
+  CHECK_THAT(refusal("", {"training.batch"}), Catch::Contains("section.key=value"));
+}
+
+TEST_CASE("combinations that cannot work are refused by name") {
+  CHECK_THAT(refusal("", {"training.batch=6", "training.split=4"}), Catch::Contains("split") && Catch::Contains("6"));
+  CHECK_THAT(refusal("", {"training.block=0"}), Catch::Contains("block") && Catch::Contains("0"));
+  CHECK_THAT(refusal("", {"training.span_loss=-1e-7"}), Catch::Contains("span_loss"));
+  CHECK_THAT(refusal("", {"training.report_every=0"}), Catch::Contains("report_every"));
+  CHECK_THAT(refusal("", {"training.finetune_steps=-1"}), Catch::Contains("finetune_steps"));
+  CHECK_THAT(refusal("", {"schedule.steps=0"}), Catch::Contains("steps"));
+  CHECK_THAT(refusal("", {"schedule.steps=4294967295", "training.finetune_steps=1"}), Catch::Contains("together"));
+  CHECK_THAT(refusal("", {"schedule.warmup=-1"}), Catch::Contains("warmup"));
+  CHECK_THAT(refusal("", {"model.heads=3"}), Catch::Contains("heads") && Catch::Contains("16"));
+  CHECK_THAT(refusal("", {"model.slots=-2"}), Catch::Contains("slots") && Catch::Contains("-2"));
+  CHECK_THAT(refusal("", {"model.max_span=0"}), Catch::Contains("max_span"));
+  CHECK_THAT(refusal("", {"model.ramp=0"}), Catch::Contains("ramp"));
+  CHECK_THAT(refusal("", {"model.dropout=1"}), Catch::Contains("dropout"));
+  CHECK_THAT(refusal("", {"model.span_init=1.5"}), Catch::Contains("span_init"));
+  CHECK_THAT(message_of<UsageError>([] { parse_run_config("", "empty.toml"); }), Catch::Contains("empty.toml"));
+}
+
+TEST_CASE("a file that cannot be read is an error that names it") {
+  const harness::TemporaryFolder folder;
+  CHECK_THAT(message_of<FileError>([&] { load_run_config(folder / "none.toml"); }), Catch::Contains("none.toml"));
+  const auto file = harness::put_file(folder / "run.toml", kSmallest);
+  CHECK(load_run_config(file, {"model.layers=5"}).model.layers == 5);
+}
+
+TEST_CASE("doubtful settings are said, usual ones are not") {
+  CHECK(config_warnings(parse("", {"model.ramp=32"})).empty());
+  CHECK(config_warnings(parse("", {"model.max_span=16"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.memory_mode=none", "model.slots=0"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.adaptive_span=false", "training.span_loss=1"})).size() == 1);
+}
+
+TEST_CASE("differences are listed key by key, and what would be another model is marked") {
+  const auto differences = config_differences(parse(""), parse("", {"model.slots=9", "training.report_every=7"}));
+  REQUIRE(differences.size() == 2);
+  CHECK(differences[0].key == "model.slots");
+  CHECK(differences[0].before == "8");
+  CHECK(differences[0].after == "9");
+  CHECK(differences[0].refused);
+  CHECK(differences[1].key == "training.report_every");
+  CHECK_FALSE(differences[1].refused);
+}
+
+TEST_CASE("the help lists every key with its default") {
+  const std::string help = config_help();
+  for (const ConfigKey& key : config_keys()) {
+    CHECK_THAT(help, Catch::Contains(std::string(key.name) + " = " + key.write(RunConfig{})));
+    CHECK_FALSE(key.meaning.empty());
+  }
+}
+
+}  // namespace
+}  // namespace engram

@@ -1,0 +1,173 @@
+/// A whole small run in its folder: what it leaves there, what it says, and what it does when something goes wrong.
+
+#include "apps/training/training_run.hpp"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/config/config_review.hpp"
+#include "apps/training/metrics_log.hpp"
+#include "apps/training/progress.hpp"
+#include "apps/training/trainer.hpp"
+#include "core/error.hpp"
+#include "nn/checkpoint.hpp"
+#include "tests/apps/run_fixture.hpp"
+#include "tests/harness/catch.hpp"
+
+namespace engram::harness {
+namespace {
+
+TEST_CASE("a run leaves its configuration, its metrics and two checkpoints") {
+  const RunFolder folder;
+  const TrainingRunOptions options = run_options(folder, "a/b/run");
+  const TrainingRunResult result = run_training(options, never());
+  CHECK(result.step == 24);
+  REQUIRE(result.best_nll);
+  CHECK(*result.best_nll < 2.6);  // ln of the vocabulary of 15
+
+  const RunConfig resolved = load_run_config(options.out / "config.toml");
+  const auto differences = config_differences(load_run_config(options.config), resolved);
+  REQUIRE(differences.size() == 1);
+  CHECK(differences[0].key == "model.vocabulary");
+
+  std::istringstream lines(get_file(options.out / "metrics.jsonl"));
+  std::map<std::string, std::vector<std::int64_t>> steps;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    steps[object["event"]].push_back(object["step"]);
+    if (object["event"] == "train") {
+      for (const char* member : {"nll", "bpc", "learning_rate", "tokens_per_second", "span_mean", "gradient_norm"})
+        CHECK(object[member].get<double>() > 0);
+      CHECK(object["bpc"].get<double>() == Approx(object["nll"].get<double>() / 0.6931471805599453));
+    }
+  }
+  CHECK(steps["start"] == std::vector<std::int64_t>{0});
+  CHECK(steps["train"] == std::vector<std::int64_t>{5, 10, 15, 20, 24});
+  CHECK(steps["valid_short"] == std::vector<std::int64_t>{7, 14, 21, 24});
+  CHECK(steps["end"] == std::vector<std::int64_t>{24});
+  CHECK(CheckpointFile(checkpoint_path(options.out, CheckpointKind::newest)).has_group("state/train.1.1"));
+}
+
+TEST_CASE("the same run gives the same bytes") {
+  const RunFolder folder;
+  std::string first;
+  for (const char* name : {"one", "two"}) {
+    const TrainingRunOptions options = run_options(folder, name);
+    run_training(options, never());
+    const std::string bytes = get_file(checkpoint_path(options.out, CheckpointKind::newest));
+    if (first.empty()) first = bytes;
+    CHECK(bytes == first);
+  }
+  TrainingRunOptions other = run_options(folder, "three");
+  other.overrides = {"training.seed=12"};
+  run_training(other, never());
+  CHECK(get_file(checkpoint_path(other.out, CheckpointKind::newest)) != first);
+}
+
+TEST_CASE("a validation split that is too short for the batch is read with fewer streams") {
+  const RunFolder folder(1500);  // 75 characters of validation, 4 rows of 40 need 164
+  CHECK(run_training(run_options(folder, "run"), after_steps(100)).step == 24);
+}
+
+TEST_CASE("a text that is too short for the batch, and a vocabulary that is not the data's, are refused") {
+  const RunFolder folder(1500);
+  TrainingRunOptions options = run_options(folder, "run");
+  options.overrides = {"training.batch=64"};
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             Catch::Contains("largest workable batch"));
+  options.overrides = {"model.vocabulary=205"};
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), Catch::Contains("205"));
+  options.overrides.clear();
+  options.dtype = DType::i32;
+  CHECK_THROWS_AS(run_training(options, never()), UsageError);
+  options.dtype.reset();
+  options.device = parse_device("cuda");
+  CHECK_THAT(message_of<NotAvailable>([&] { run_training(options, never()); }), Catch::Contains("--device cpu"));
+  options.device = {};
+  options.config.clear();
+  CHECK_THROWS_AS(run_training(options, never()), UsageError);
+  CHECK_FALSE(std::filesystem::exists(options.out));
+}
+
+TEST_CASE("a training that blows up stops with an error and keeps the last checkpoint") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  options.overrides = {"optimizer.kind=sgd", "optimizer.clip=0", "schedule.rate=1e-3", "training.checkpoint_every=3"};
+  CHECK_THROWS_AS(run_training(options, after_steps(3)), Error);
+  const std::string good = get_file(checkpoint_path(options.out, CheckpointKind::newest));
+  options.resume = true;
+  options.overrides.push_back("schedule.rate=1e30");
+  CHECK_THAT(message_of<Diverged>([&] { run_training(options, never()); }),
+             Catch::Contains("not finite") && Catch::Contains("last good checkpoint"));
+  CHECK(get_file(checkpoint_path(options.out, CheckpointKind::newest)) == good);
+  CHECK_THAT(get_file(options.out / "metrics.jsonl"), Catch::Contains("\"diverged\""));
+}
+
+TEST_CASE("the first number that is not finite is traced to its kernel") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  options.trace_nan = true;
+  options.overrides = {"optimizer.kind=sgd", "optimizer.clip=0", "schedule.rate=1e30", "schedule.warmup=0"};
+  CHECK_THAT(message_of<Error>([&] { run_training(options, never()); }),
+             Catch::Contains("[layers.0/attention]") && Catch::Contains("finite"));
+  options.overrides.clear();
+  options.out = folder / "good";
+  CHECK(run_training(options, never()).step == 24);
+}
+
+TEST_CASE("a place that cannot be written is one error; an older checkpoint there stays whole") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  CHECK_THROWS_AS(run_training(options, after_steps(2)), Error);
+  const auto path = checkpoint_path(options.out, CheckpointKind::newest);
+  const std::string before = get_file(path);
+  // A folder where the new file is to be made: not even root can write it.
+  std::filesystem::create_directory(path.string() + ".partial");
+  options.resume = true;
+  CHECK_THAT(message_of<FileError>([&] { run_training(options, never()); }), Catch::Contains("model.safetensors"));
+  CHECK(get_file(path) == before);
+
+  options.resume = false;
+  options.out = put_file(folder / "file", "x");
+  CHECK_THROWS_AS(run_training(options, never()), FileError);
+}
+
+TEST_CASE("metrics are whole lines; a torn one at the end is cut off, nothing else is") {
+  const TemporaryFolder folder;
+  const auto path = folder / "metrics.jsonl";
+  {
+    MetricsLog log(path);
+    log.append({{"step", 1}});
+  }
+  const std::string line = get_file(path);
+  CHECK(line == "{\"step\":1}\n");
+  for (std::size_t cut = 0; cut <= line.size(); ++cut) {
+    put_file(path, line + line.substr(0, cut));
+    MetricsLog log(path);
+    CHECK(get_file(path) == (cut == line.size() ? line + line : line));
+    log.append({{"step", 2}});
+    CHECK(get_file(path) == (cut == line.size() ? line + line : line) + "{\"step\":2}\n");
+  }
+  put_file(path, "no newline at all");
+  const MetricsLog log(path);
+  CHECK(get_file(path).empty());
+  CHECK_THROWS_AS(MetricsLog(folder / "none" / "metrics.jsonl"), FileError);
+  CHECK_THROWS_AS(MetricsLog("/dev/full").append({{"step", 1}}), FileError);
+}
+
+TEST_CASE("a progress line has its units in its names") {
+  CHECK(progress_text({.step = 1200,
+                       .steps = 60000,
+                       .loss = 1.0921,
+                       .rate = 6.25e-4,
+                       .tokens_per_second = 81234,
+                       .mean_span = 97.34,
+                       .seconds_left = 3723}) ==
+        "step 1200/60000 loss 1.0921 bpc 1.5756 lr 6.25e-04 tokens/s 81234 span 97.3 left 1:02:03");
+  CHECK_THAT(progress_text({.seconds_left = 61}), Catch::Contains("left 1:01"));
+}
+
+}  // namespace
+}  // namespace engram::harness

@@ -1,0 +1,121 @@
+/// T14 of the all-attention spec: every derivative of a whole small model against central differences, with caches that
+/// hold a block before; and what the truncated past and the span penalty contribute.
+
+#include <cmath>
+#include <map>
+
+#include "tests/harness/catch.hpp"
+#include "tests/nn/placed_model.hpp"
+
+namespace engram::harness {
+namespace {
+
+struct GradientBench : PlacedModel {
+  Tokens tokens, targets;
+  std::vector<reference::Array64> caches;  // states of each layer before the block
+  double lambda = 0.01;
+
+  explicit GradientBench(const AllAttentionOptions& options) : PlacedModel(options) {
+    reference::RandomArrays random(3);
+    // Gains and biases of 1 and 0 would hide mistakes.
+    for (const auto& [name, parameter] : store.parameters())
+      if (name.find("norm") != std::string::npos) set(name, random.array({options.width}));
+    for (std::int64_t layer = 0; layer < options.layers; ++layer)
+      set(text("layers.", layer, ".attention.span"), reference::array({2}, {0.2171, 0.5337}));
+    const std::int64_t vocabulary = options.vocabulary;
+    ModelPast past = hidden(2);
+    logits(random_tokens(2 * 9, vocabulary, 21), 2, past);
+    for (const auto& layer : past) caches.push_back(read(dynamic_cast<HiddenCache&>(*layer).states()));
+    tokens = random_tokens(2 * 6, vocabulary, 22);
+    targets = random_tokens(2 * 6, vocabulary, 23);
+  }
+
+  /// The loss of the block after the same past; adds to the gradients.
+  double loss() {
+    ModelPast past = hidden(2);
+    for (std::size_t layer = 0; layer < past.size(); ++layer) {
+      auto& cache = dynamic_cast<HiddenCache&>(*past[layer]);
+      cache.restore(caches[layer].axis(1), 9);
+      write(cache.states(), caches[layer]);
+    }
+    return train(tokens, targets, 2, past, lambda);
+  }
+};
+
+AllAttentionOptions options_of(MemoryMode mode) {
+  AllAttentionOptions options;
+  options.memory_mode = mode;
+  options.vocabulary = 5;
+  options.layers = 2;
+  options.width = 6;
+  options.heads = 2;
+  options.inner = mode == MemoryMode::transformer ? 7 : 0;
+  options.slots = mode == MemoryMode::all ? 3 : 0;
+  options.max_span = 12;
+  options.ramp = 4;
+  return options;
+}
+
+TEST_CASE("T14: gradients of all parameters of a whole model equal central differences") {
+  for (const MemoryMode mode : {MemoryMode::all, MemoryMode::transformer}) {
+    for (const double dropout : {0.0, 0.3}) {
+      AllAttentionOptions options = options_of(mode);
+      options.dropout = dropout;
+      options.embedding_dropout = dropout / 2;
+      GradientBench bench(options);
+      bench.store.zero_gradients(bench.step);
+      bench.loss();
+      std::map<std::string, reference::Array64> gradients;  // the calls below add to those of the parameters
+      for (const auto& [name, parameter] : bench.store.parameters()) gradients[name] = bench.gradient(name);
+      for (const auto& [name, parameter] : bench.store.parameters()) {
+        CAPTURE(name_of(mode), dropout, name);
+        const reference::Array64& analytic = gradients[name];
+        reference::Array64 value = bench.value(name);
+        const reference::Array64 numeric = reference::central_differences(
+            value,
+            [&] {
+              bench.set(name, value);
+              return bench.loss();
+            },
+            1e-5);
+        bench.set(name, value);
+        const double limit = name.ends_with("span") ? 1e-6 : 1e-7;
+        CHECK(reference::norm(numeric) > 1e-4);
+        CHECK(reference::distance_between(analytic, numeric) < limit * std::max(0.05, reference::norm(numeric)));
+      }
+    }
+  }
+}
+
+TEST_CASE("the span penalty is lambda S times the mean of zeta, in loss and gradient") {
+  AllAttentionOptions options;
+  options.vocabulary = 2;
+  options.layers = 36;
+  options.width = 8;
+  options.heads = 8;
+  options.slots = 1;
+  options.max_span = 8192;
+  options.span_init = 1;
+  PlacedModel placed(options);
+  placed.step.begin({});
+  Tape tape(placed.step);
+  const Variable penalty = placed.model.span_penalty(tape, 1e-7, 0.5);
+  CHECK(placed.read(penalty.value()).data[0] == Approx(0.0294912 / 2).epsilon(1e-12));
+  tape.backward({penalty});
+  for (const double gradient : placed.gradient("layers.17.attention.span").data)
+    CHECK(gradient == Approx(1.024e-4 / 2).epsilon(1e-12));
+  CHECK_FALSE(placed.model.span_penalty(tape, 0));
+}
+
+TEST_CASE("fixed spans have neither parameter nor penalty") {
+  AllAttentionOptions options = options_of(MemoryMode::all);
+  options.adaptive_span = false;
+  PlacedModel placed(options);
+  CHECK(placed.store.find("layers.0.attention.span") == nullptr);
+  Tape tape(placed.step);
+  CHECK_FALSE(placed.model.span_penalty(tape, 1));
+  CHECK(placed.model.span(0).reach() == std::vector<std::int64_t>{12, 12});
+}
+
+}  // namespace
+}  // namespace engram::harness

@@ -1,0 +1,175 @@
+/// Whole models against their executable definition, and the properties that every model must have: T5, T6, T19 of the
+/// all-attention spec.
+
+#include <cmath>
+
+#include "tests/harness/catch.hpp"
+#include "tests/nn/placed_model.hpp"
+
+namespace engram::harness {
+namespace {
+
+AllAttentionOptions tiny(MemoryMode mode) {
+  AllAttentionOptions options;
+  options.memory_mode = mode;
+  options.vocabulary = 11;
+  options.layers = 3;
+  options.width = 8;
+  options.heads = 2;
+  options.inner = mode == MemoryMode::transformer ? 10 : 0;
+  options.slots = mode == MemoryMode::all ? 5 : 0;
+  options.max_span = 40;
+  options.ramp = 6;
+  return options;
+}
+
+/// Runs three blocks through both and returns the largest difference of the logits.
+double difference_from_definition(PlacedModel& placed) {
+  const reference::CharacterModel defined = placed.definition();
+  reference::ModelState state;
+  ModelPast past = placed.hidden(2);
+  double largest = 0;
+  for (const std::int64_t length : {7, 1, 20, 33}) {
+    const Tokens tokens = random_tokens(2 * length, placed.model.options().vocabulary, 50 + std::uint64_t(length));
+    const reference::Array64 expected = reference::character_model(defined, tokens, tokens, 2, state).logits;
+    largest = std::max(largest, largest_difference(expected, placed.logits(tokens, 2, past)));
+  }
+  return largest;
+}
+
+TEST_CASE("models equal their definition over several blocks") {
+  for (const MemoryMode mode : {MemoryMode::all, MemoryMode::none, MemoryMode::transformer}) {
+    for (const Pad pad : {Pad::attend_zero, Pad::mask}) {
+      AllAttentionOptions options = tiny(mode);
+      options.pad = pad;
+      CAPTURE(name_of(mode), name_of(pad));
+      PlacedModel placed(options);
+      placed.set_spans(9);
+      CHECK(difference_from_definition(placed) < 1e-11);
+
+      options.adaptive_span = false;
+      PlacedModel fixed(options);
+      CHECK(difference_from_definition(fixed) < 1e-11);
+    }
+  }
+}
+
+TEST_CASE("spans at both ends, the paper's mask and windows shorter than the ramp equal the definition") {
+  AllAttentionOptions options = tiny(MemoryMode::all);
+  options.mask_offset = 1;
+  PlacedModel placed(options);
+  CHECK(difference_from_definition(placed) < 1e-11);  // zeta 0
+  for (const char* layer : {"layers.0", "layers.1", "layers.2"})
+    placed.set(text(layer, ".attention.span"), reference::constant(1, {2}));
+  CHECK(difference_from_definition(placed) < 1e-11);
+
+  options = tiny(MemoryMode::all);
+  for (const std::int64_t span : {1, 3}) {
+    options.max_span = span;
+    PlacedModel narrow(options);
+    CHECK(difference_from_definition(narrow) < 1e-11);
+  }
+}
+
+TEST_CASE("T5: a token changes nothing before it, and its own position") {
+  for (const Pad pad : {Pad::attend_zero, Pad::mask}) {
+    AllAttentionOptions options = tiny(MemoryMode::all);
+    options.pad = pad;
+    PlacedModel placed(options);
+    placed.set_spans(4);
+    Tokens tokens = random_tokens(130, 11, 1);
+    ModelPast past = placed.hidden(1);
+    const reference::Array64 before = placed.logits(tokens, 1, past);
+    tokens[100] = (tokens[100] + 1) % 11;
+    past = placed.hidden(1);
+    const reference::Array64 after = placed.logits(tokens, 1, past);
+    bool equal_before = true, differs_at = false;
+    for (std::int64_t t = 0; t < 100; ++t)
+      for (std::int64_t v = 0; v < 11; ++v) equal_before = equal_before && before.at(0, t, v) == after.at(0, t, v);
+    for (std::int64_t v = 0; v < 11; ++v) differs_at = differs_at || before.at(0, 100, v) != after.at(0, 100, v);
+    CHECK(equal_before);
+    CHECK(differs_at);
+  }
+}
+
+reference::Array64 in_blocks(PlacedModel& placed, const Tokens& tokens, std::int64_t length, ModelPast past) {
+  reference::Array64 all{{1, 0, placed.model.options().vocabulary}, {}};
+  for (std::size_t first = 0; first < tokens.size(); first += std::size_t(length)) {
+    const Tokens block(tokens.begin() + std::ptrdiff_t(first), tokens.begin() + std::ptrdiff_t(first) + length);
+    const reference::Array64 logits = placed.logits(block, 1, past);
+    all.shape[1] += length;
+    all.data.insert(all.data.end(), logits.data.begin(), logits.data.end());
+  }
+  return all;
+}
+
+TEST_CASE("T6: blocks, caches, ring buffers and streams do not change the result") {
+  for (const std::int64_t slots : {0, 6}) {
+    for (const Pad pad : {Pad::attend_zero, Pad::mask}) {
+      AllAttentionOptions options = tiny(slots > 0 ? MemoryMode::all : MemoryMode::none);
+      options.slots = slots;
+      options.max_span = 160;
+      options.ramp = 32;
+      options.pad = pad;
+      CAPTURE(slots, name_of(pad));
+      PlacedModel placed(options);
+      placed.set_spans(12);
+      const Tokens tokens = random_tokens(240, 11, 77);
+      const reference::Array64 whole = in_blocks(placed, tokens, 240, placed.hidden(1));
+      for (const std::int64_t length : {240, 48, 16, 5, 1}) {
+        CAPTURE(length);
+        CHECK(largest_difference(whole, in_blocks(placed, tokens, length, placed.hidden(1))) < 1e-12);
+        CHECK(largest_difference(whole, in_blocks(placed, tokens, length, placed.ring(1))) < 1e-12);
+      }
+
+      const Tokens other = random_tokens(240, 11, 78);
+      Tokens both = tokens;
+      both.insert(both.end(), other.begin(), other.end());
+      ModelPast past = placed.hidden(2);
+      const reference::Array64 together = placed.logits(both, 2, past);
+      reference::Array64 apart = in_blocks(placed, tokens, 240, placed.hidden(1));
+      const reference::Array64 second = in_blocks(placed, other, 240, placed.hidden(1));
+      apart.shape[0] = 2;
+      apart.data.insert(apart.data.end(), second.data.begin(), second.data.end());
+      CHECK(largest_difference(together, apart) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("T19: the first loss is near ln V + 1/6") {
+  for (const std::int64_t vocabulary : {205, 28}) {
+    AllAttentionOptions options = tiny(MemoryMode::all);
+    options.vocabulary = vocabulary;
+    options.width = 128;
+    options.max_span = 64;
+    options.ramp = 32;
+    options.slots = 32;
+    PlacedModel placed(options, DType::f32);
+    const Tokens tokens = random_tokens(512, vocabulary, 5), targets = random_tokens(512, vocabulary, 6);
+    ModelPast past = placed.hidden(4);
+    const double loss = placed.train(tokens, targets, 4, past, 0) / 512;
+    CHECK(std::abs(loss - (std::log(double(vocabulary)) + 1.0 / 6)) < 0.1);
+  }
+}
+
+TEST_CASE("a key-value ring refuses training and changed windows") {
+  PlacedModel placed(tiny(MemoryMode::all));
+  ModelPast past = placed.ring(1);
+  const Tokens tokens = random_tokens(5, 11, 1);
+  CHECK_THROWS_AS(placed.train(tokens, tokens, 1, past, 0), Error);
+  placed.set("layers.0.attention.span", reference::constant(0.9, {2}));
+  CHECK_THROWS_AS(placed.logits(tokens, 1, past), Error);
+}
+
+TEST_CASE("a model refuses tokens of another type or shape and a past of another model") {
+  PlacedModel placed(tiny(MemoryMode::all));
+  Tape tape(placed.step, Tape::Mode::inference);
+  ModelPast past = placed.hidden(1);
+  CHECK_THROWS_AS(placed.model.forward(tape, placed.ids({1, 2}, {2}), past), ShapeError);
+  CHECK_THROWS_AS(placed.model.forward(tape, placed.tensor(reference::zeros({1, 2})), past), DTypeError);
+  past.pop_back();
+  CHECK_THROWS_AS(placed.model.forward(tape, placed.ids({1, 2}, {1, 2}), past), Error);
+}
+
+}  // namespace
+}  // namespace engram::harness

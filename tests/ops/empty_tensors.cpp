@@ -1,0 +1,68 @@
+/// Tensors without elements pass through every function, forwards and backwards: a batch may be empty, a part of a
+/// concatenation too. The op table cannot hold them, since a gradient without elements checks nothing.
+
+#include "autograd/functions.hpp"
+#include "autograd/tape.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/op_run.hpp"
+
+namespace engram::harness {
+namespace {
+
+struct EmptyFixture {
+  Backend& backend = *available_backends().front();
+  GuardedAllocator memory{backend};
+  Step step{backend, memory};
+  Tape tape{step};
+
+  Variable leaf(Shape shape) { return tape.leaf(filled(shape, DType::f32)); }
+  Tensor filled(Shape shape, DType dtype) {
+    const std::vector<double> numbers(static_cast<std::size_t>(shape.count()), 1);
+    return to_device(backend, memory, Array64{{shape.count()}, numbers}, values(shape, numbers), dtype).view(shape);
+  }
+  Tensor no_ids() { return step.empty({0}, DType::i32); }
+  std::vector<double> gradient(const Variable& x) { return to_host(backend, tape.gradient(x)).data; }
+};
+
+TEST_CASE_METHOD(EmptyFixture, "a chain of functions over no rows", "[ops]") {
+  const Variable x = leaf({0, 3}), gain = leaf({3}), bias = leaf({3}), weight = leaf({2, 3});
+  Variable y = add(x, scale(x, 2));
+  y = gelu(relu(tanh(sigmoid(y))));
+  y = dropout(softmax(y), 0.5);
+  y = layer_norm(layer_norm_residual(y, x, gain, bias).normalised, gain, bias);
+  y = reshape(linear(y, weight), {2, 0});
+  const Variable loss = sum(y);
+  CHECK(to_host(backend, loss.value()).data == std::vector<double>{0});
+  tape.backward({loss});
+  CHECK(gradient(x).empty());
+  CHECK(gradient(gain) == std::vector<double>{0, 0, 0});
+  CHECK(gradient(bias) == std::vector<double>{0, 0, 0});
+  CHECK(gradient(weight) == std::vector<double>{0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE_METHOD(EmptyFixture, "empty parts and slices", "[ops]") {
+  const Variable x = leaf({2, 3}), none = leaf({2, 0});
+  const Variable parts[] = {slice(x, 1, 1, 1), none, x, slice(x, 1, 3, 3)};
+  const Variable whole = concat(parts, 1);
+  CHECK(whole.shape() == Shape{2, 3});
+  tape.backward({sum(whole)});
+  CHECK(gradient(x) == std::vector<double>(6, 1));
+  CHECK(gradient(none).empty());
+}
+
+TEST_CASE_METHOD(EmptyFixture, "a slice of nothing has a zero gradient", "[ops]") {
+  const Variable x = leaf({2, 3});
+  tape.backward({sum(slice(x, 0, 1, 1))});
+  CHECK(gradient(x) == std::vector<double>(6, 0));
+}
+
+TEST_CASE_METHOD(EmptyFixture, "no ids, no rows of logits", "[ops]") {
+  const Variable table = leaf({4, 3});
+  const CrossEntropy result = cross_entropy(embedding(table, no_ids()), no_ids(), filled({0}, DType::f32));
+  CHECK(to_host(backend, result.loss.value()).data == std::vector<double>{0});
+  tape.backward({result.loss});
+  CHECK(gradient(table) == std::vector<double>(12, 0));
+}
+
+}  // namespace
+}  // namespace engram::harness
