@@ -16,9 +16,11 @@ void dropout(Step&, const Tensor& x, RandomStream random, DropoutRule rule, Tens
       for (std::int64_t first = begin; first < end; first += kPiece) {
         const std::int64_t count = std::min(kPiece, end - first);
         dropout_multipliers(random, rule, static_cast<std::uint64_t>(first), count, multipliers);
-        // A dropped element is 0 even where x is infinite.
+        // A dropped element is 0 even where x is infinite. The product is taken in any case, which the compiler needs
+        // to see before it makes vectors of the choice.
         const auto value = [&](std::int64_t i) {
-          return multipliers[i] > T(0) ? in[first + i] * multipliers[i] : T(0);
+          const T product = in[first + i] * multipliers[i];
+          return multipliers[i] > T(0) ? product : T(0);
         };
         if (write == Write::add)
           for (std::int64_t i = 0; i < count; ++i) out[first + i] += value(i);
