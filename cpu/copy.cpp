@@ -43,8 +43,8 @@ void accumulate(Step&, const Tensor& x, double factor, Tensor& y, Write write) {
   });
 }
 
-void copy_runs(Step&, const Tensor& x, kernels::Runs from, Tensor& y, kernels::Runs to, std::int64_t runs, std::int64_t length,
-               Write write) {
+void copy_runs(Step&, const Tensor& x, kernels::Runs from, Tensor& y, kernels::Runs to, std::int64_t runs,
+               std::int64_t length, Write write) {
   if (runs == 0 || length == 0) return;
   dispatch_float(y.dtype(), "copy_runs", [&]<class T>() {
     const T* in = x.data<const T>() + from.offset;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include "apps/bench/resident_memory.hpp"
 #include "apps/training/trainer.hpp"

@@ -1,5 +1,6 @@
 /// The bench's book-keeping: nothing here compares times with expectations.
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
