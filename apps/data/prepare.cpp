@@ -5,11 +5,11 @@
 #include <system_error>
 #include <utility>
 
-#include "core/durable_file.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/token_file.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

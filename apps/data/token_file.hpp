@@ -18,9 +18,9 @@
 #include <span>
 #include <string_view>
 
-#include "core/durable_file.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/token_view.hpp"
+#include "core/durable_file.hpp"
 
 namespace engram::data {
 

@@ -1,7 +1,7 @@
 #include "apps/data/corpus.hpp"
 #include "core/error.hpp"
-#include "tests/harness/temporary_folder.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
 
 using namespace engram;
 using namespace engram::data;

@@ -3,8 +3,8 @@
 
 #include "apps/data/evaluation_plan.hpp"
 #include "core/error.hpp"
-#include "tests/harness/temporary_folder.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
 
 using namespace engram;
 using namespace engram::data;

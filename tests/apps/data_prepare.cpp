@@ -5,8 +5,8 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/prepare.hpp"
 #include "core/error.hpp"
-#include "tests/harness/temporary_folder.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
 
 using namespace engram;
 using namespace engram::data;

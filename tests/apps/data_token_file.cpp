@@ -3,8 +3,8 @@
 
 #include "apps/data/token_file.hpp"
 #include "core/error.hpp"
-#include "tests/harness/temporary_folder.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
 
 using namespace engram;
 using namespace engram::data;
