@@ -5,10 +5,9 @@
 # prints one line and touches nothing. Debian 12 and its relatives; elsewhere it only lists what the build looks for.
 set -euo pipefail
 
-# catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN; Debian
-# 12's CMake files for it insist on OpenCL's, without depending on them.
+# catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN.
 build_packages=(
-  g++ cmake ninja-build libeigen3-dev libdnnl-dev ocl-icd-opencl-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
+  g++ cmake ninja-build libeigen3-dev libdnnl-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
 )
 
 case "${1-}" in
