@@ -1,8 +1,11 @@
 /// The program `engram`: one subcommand for each thing that can be done with a model. Every command throws; here is
 /// the only place that catches. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted after saving.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -60,9 +63,19 @@ std::string advice(const CLI::App& program) {
   return "\n  engram " + (parsed.empty() ? "" : parsed.front()->get_name() + " ") + "--help lists the options";
 }
 
+/// OpenMP's threads wait for work by spinning, by default for milliseconds: with anything else running on the cores
+/// that costs many times what it saves, while about ten microseconds are nearly as good on idle cores. The library
+/// reads the setting when it is loaded, so the program starts itself once more with it. What the user has set is kept.
+void wait_briefly(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  if (setenv("GOMP_SPINCOUNT", "3000", 1) == 0) execv("/proc/self/exe", argv);
+  // No such file on this system: then it runs as it is.
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  wait_briefly(argv);
   CLI::App program("Engram: all-attention language models with persistent memory and adaptive spans", "engram");
   try {
     program.require_subcommand(1);

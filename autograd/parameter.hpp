@@ -1,7 +1,6 @@
 #pragma once
 /// A trained tensor: its value and its gradient live in the flat blocks of a ParameterStore.
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -41,7 +40,6 @@ class Parameter {
   Initializer initializer_;
   std::string group_;
   std::string name_;
-  std::shared_ptr<Allocator> memory_;  // before the tensors: a parameter may outlive its store
   Tensor value_;
   Tensor gradient_;
   ParameterStore* store_ = nullptr;  // owns the memory; whichever goes first tells the other

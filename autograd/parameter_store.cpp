@@ -42,7 +42,7 @@ void ParameterStore::add(std::string name, Parameter& parameter) {
 
 void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
   if (placed()) throw Error("parameter store: memory can be taken only once");
-  allocator_ = std::make_shared<HeapAllocator>(backend);
+  allocator_ = std::make_unique<HeapAllocator>(backend);
   dtype_ = dtype;
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
     auto group = std::ranges::find(groups_, parameter->group(), &ParameterGroup::name);
@@ -67,7 +67,6 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
       const auto [offset, count] = group.segments[i];
       parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype), dtype, count, seed,
                                    parameter.name());
-      parameter.memory_ = allocator_;
       parameter.value_ = group.values.rows(offset, offset + count).view(parameter.shape());
       parameter.gradient_ = group.gradients.rows(offset, offset + count).view(parameter.shape());
     }

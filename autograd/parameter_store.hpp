@@ -63,7 +63,7 @@ class ParameterStore {
 
   std::map<std::string, Parameter*, std::less<>> parameters_;
   std::map<std::string, std::string, std::less<>> aliases_;
-  std::shared_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
+  std::unique_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
   std::vector<ParameterGroup> groups_;
   DType dtype_ = DType::f32;
 };

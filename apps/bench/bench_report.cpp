@@ -16,20 +16,22 @@ struct KernelRow {
   std::int64_t calls;       // per step
   double seconds;           // per step
   double flops_per_second;  // 0: no formula
+  double floor_seconds;     // per step; 0: nothing that is counted
 };
 
 /// Per step, longest first; what the kernels do not account for comes last.
-std::vector<KernelRow> kernel_rows(const BenchResult& result) {
+std::vector<KernelRow> kernel_rows(const BenchResult& result, const MachineLimits& limits) {
   const auto steps = static_cast<std::int64_t>(result.seconds.size());
   std::vector<KernelRow> rows;
   double all = 0;
   for (const double seconds : result.seconds) all += seconds;
   for (const auto& [name, total] : result.kernels.totals()) {
     const double seconds = total.seconds / static_cast<double>(steps);
-    rows.push_back({name, total.calls / steps, seconds, result.kernel_flops(name) / seconds});
+    rows.push_back(
+        {name, total.calls / steps, seconds, result.kernel_flops(name) / seconds, result.kernel_floor(name, limits)});
   }
   std::ranges::sort(rows, std::ranges::greater{}, &KernelRow::seconds);
-  rows.push_back({"(outside kernels)", 0, (all - result.kernels.seconds()) / static_cast<double>(steps), 0});
+  rows.push_back({"(outside kernels)", 0, (all - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
   return rows;
 }
 
@@ -88,12 +90,17 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
       fmt::format("  memory: {:.1f} MiB parameters with gradients and state, {:.1f} MiB step, {:.1f} MiB process\n",
                   static_cast<double>(result.parameter_bytes) / kMebi, static_cast<double>(result.arena_bytes) / kMebi,
                   static_cast<double>(result.resident_bytes) / kMebi);
-  text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9}\n", "kernel", "calls", "ms/step", "share", "GFLOP/s");
+  text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9} {:>9} {:>9}\n", "kernel", "calls", "ms/step", "share",
+                      "GFLOP/s", "floor ms", "x floor");
   const double mean = mean_seconds(result);
-  for (const KernelRow& row : kernel_rows(result)) {
+  for (const KernelRow& row : kernel_rows(result, limits)) {
     text += fmt::format("  {:<24} {:>7} {:>10.2f} {:>6.1f}%", row.name, row.calls, row.seconds * 1e3,
                         100 * row.seconds / mean);
-    text += row.flops_per_second > 0 ? fmt::format(" {:>9.1f}\n", row.flops_per_second / kGiga) : "\n";
+    text += row.flops_per_second > 0 ? fmt::format(" {:>9.1f}", row.flops_per_second / kGiga) : std::string(10, ' ');
+    if (row.floor_seconds > 0)
+      text += fmt::format(" {:>9.2f} {:>9.2f}", row.floor_seconds * 1e3, row.seconds / row.floor_seconds);
+    while (text.back() == ' ') text.pop_back();
+    text += '\n';
   }
   return text;
 }
@@ -101,12 +108,13 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
 nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
   const double mean = mean_seconds(result);
   nlohmann::json kernels = nlohmann::json::array();
-  for (const KernelRow& row : kernel_rows(result)) {
+  for (const KernelRow& row : kernel_rows(result, limits)) {
     kernels.push_back({{"kernel", row.name},
                        {"calls_per_step", row.calls},
                        {"milliseconds_per_step", row.seconds * 1e3},
                        {"share", row.seconds / mean}});
     if (row.flops_per_second > 0) kernels.back()["flops_per_second"] = row.flops_per_second;
+    if (row.floor_seconds > 0) kernels.back()["milliseconds_floor"] = row.floor_seconds * 1e3;
   }
   return {{"name", bench.name},
           {"spans", bench.spans},

@@ -14,6 +14,13 @@ void KernelTimes::after(const char* kernel) {
   if (!running_.empty()) running_.back().inner_seconds += seconds;
 }
 
+void KernelTimes::tensors(const char* kernel, std::span<const TensorArgument> arguments) {
+  double bytes = 0;
+  for (const TensorArgument& argument : arguments)
+    if (*argument.tensor) bytes += static_cast<double>(argument.tensor->bytes());
+  totals_[kernel].bytes += bytes;
+}
+
 double KernelTimes::seconds(std::string_view kernel) const {
   const auto entry = totals_.find(kernel);
   return entry == totals_.end() ? 0 : entry->second.seconds;

@@ -17,10 +17,12 @@ class KernelTimes final : public KernelObserver {
   struct Total {
     std::int64_t calls = 0;
     double seconds = 0;  ///< without the kernels that it called itself
+    double bytes = 0;    ///< of the tensors that it was called with, each once; matrix views are not counted
   };
 
   void before(const char* kernel) override;
   void after(const char* kernel) override;
+  void tensors(const char* kernel, std::span<const TensorArgument> arguments) override;
 
   const std::map<std::string, Total, std::less<>>& totals() const { return totals_; }
   /// Of one kernel; 0 when it never ran.

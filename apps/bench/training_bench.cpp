@@ -8,7 +8,6 @@
 #include "apps/training/trainer.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
-#include "core/philox.hpp"
 #include "nn/models/all_attention.hpp"
 #include "nn/visitor.hpp"
 
@@ -103,11 +102,14 @@ class Rehearsal {
     model_.refresh_spans(runtime_.backend());
   }
 
+  /// So simple that other programs can be timed on the same tokens.
   std::vector<std::int32_t> random_tokens(std::uint32_t which) const {
+    constexpr std::uint32_t kHashMultiplier = 2654435761;  // 2^32 over the golden ratio (Knuth)
     std::vector<std::int32_t> ids(static_cast<std::size_t>(block_.scored_count));
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      ids[i] = static_cast<std::int32_t>(philox({{static_cast<std::uint32_t>(i), which, 0, 0}}, 1, 0).word[0] %
-                                         static_cast<std::uint64_t>(config_.model.vocabulary));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto mixed = static_cast<std::uint32_t>(i + which * 0x10001) * kHashMultiplier;
+      ids[i] = static_cast<std::int32_t>((mixed >> 7) % static_cast<std::uint32_t>(config_.model.vocabulary));
+    }
     return ids;
   }
 
@@ -138,6 +140,20 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
   return per_token * static_cast<double>(tokens);
 }
 
+double BenchResult::kernel_exponentials(std::string_view kernel) const {
+  const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? attention_exponentials
+                           : kernel == "cross_entropy" ? static_cast<double>(vocabulary)
+                                                       : 0;
+  return per_token * static_cast<double>(tokens);
+}
+
+double BenchResult::kernel_floor(std::string_view kernel, const MachineLimits& limits) const {
+  const auto entry = kernels.totals().find(kernel);
+  const double bytes = entry == kernels.totals().end() ? 0 : entry->second.bytes / static_cast<double>(seconds.size());
+  return std::max({kernel_flops(kernel) / limits.flops_per_second,
+                   kernel_exponentials(kernel) / limits.exponentials_per_second, bytes / limits.bytes_per_second});
+}
+
 BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
   if (bench.config.model.vocabulary < 1)
     throw UsageError(text("bench: '", bench.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
@@ -158,6 +174,8 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   result.mean_window = setting.window;
   result.tokens = config.training.batch * config.training.block;
   result.flops = training_flops(config.model, setting);
+  result.attention_exponentials = training_exponentials(config.model, setting.window) / 2;
+  result.vocabulary = config.model.vocabulary;
   result.parameters = rehearsal.parameters();
   result.parameter_bytes = rehearsal.parameter_bytes();
   result.arena_bytes = rehearsal.arena_bytes();

@@ -24,11 +24,13 @@ struct BenchCase {
 };
 
 struct BenchResult {
-  double mean_window = 0;       ///< positions, over all layers and heads
-  std::int64_t tokens = 0;      ///< of a step
-  std::vector<double> seconds;  ///< of every timed step, ascending
-  TrainingFlops flops;          ///< per token
-  double least_seconds = 0;     ///< of a step, by the machine's limits
+  double mean_window = 0;             ///< positions, over all layers and heads
+  std::int64_t tokens = 0;            ///< of a step
+  std::vector<double> seconds;        ///< of every timed step, ascending
+  TrainingFlops flops;                ///< per token
+  double attention_exponentials = 0;  ///< per token, forward; as many again backward
+  std::int64_t vocabulary = 0;
+  double least_seconds = 0;  ///< of a step, by the machine's limits
   std::int64_t parameters = 0;
   std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
   std::size_t arena_bytes = 0;      ///< most that a step had in use at once
@@ -42,6 +44,11 @@ struct BenchResult {
   double attention_seconds() const;
   /// Formula FLOPs of a kernel in a step; 0 when there is no formula.
   double kernel_flops(std::string_view kernel) const;
+  /// Exponentials of a kernel in a step; 0 when it takes none.
+  double kernel_exponentials(std::string_view kernel) const;
+  /// Seconds per step that a kernel needs at least: its FLOPs, its exponentials or its tensors' bytes at the machine's
+  /// rates, whichever takes longest. Tensors that the caches hold may be faster than the memory's rate.
+  double kernel_floor(std::string_view kernel, const MachineLimits& limits) const;
 };
 
 /// Fills the caches, runs two steps of warm-up, then times `steps` steps. The runtime must be fresh: the memory of its

@@ -42,11 +42,22 @@ std::int64_t reach_of(const AllAttentionModel& model) {
 
 std::unique_ptr<data::EvaluationPlan> make_plan(const Arguments& arguments, TrainedModel& trained,
                                                 data::TokenView tokens, int& rows) {
-  const int block = arguments.block > 0 ? arguments.block : static_cast<int>(trained.config().training.block);
-  const int usual = arguments.exact ? 1 : data::FullEvaluation::kUsualRows;
-  rows = arguments.batch > 0 ? arguments.batch : usual;
-  if (arguments.exact) return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach_of(trained.model()));
-  return std::make_unique<data::FullEvaluation>(tokens, block, rows);
+  constexpr int kUsualRows = data::FullEvaluation::kUsualRows;
+  if (!arguments.exact) {
+    rows = arguments.batch > 0 ? arguments.batch : kUsualRows;
+    const int block = arguments.block > 0 ? arguments.block : static_cast<int>(trained.config().training.block);
+    return std::make_unique<data::FullEvaluation>(tokens, block, rows);
+  }
+  // Neither changes the result, so both are what is fast: several rows, unless what they must read before the tokens
+  // that they score costs more than an eighth, and long blocks.
+  constexpr std::int64_t kWorthwhile = 8;
+  constexpr int kExactBlock = 256;
+  const std::int64_t reach = reach_of(trained.model());
+  rows = arguments.batch > 0 ? arguments.batch
+                             : static_cast<int>(std::clamp<std::int64_t>(
+                                   tokens.size() / (kWorthwhile * std::max<std::int64_t>(1, reach)), 1, kUsualRows));
+  const int block = arguments.block > 0 ? arguments.block : kExactBlock;
+  return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
 }
 
 void run(const Arguments& arguments) {
@@ -102,11 +113,13 @@ CLI::App* add_evaluate_command(CLI::App& program) {
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_flag("--exact", arguments->exact,
                     "score every token but the first; otherwise whole blocks of 8 streams, as the papers do");
-  command->add_option("--batch", arguments->batch, "streams side by side [8; with --exact 1]")
+  command
+      ->add_option("--batch", arguments->batch,
+                   "streams side by side; does not change exact results [8; with --exact at most 8]")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--block", arguments->block,
-                   "tokens of a stream per step; does not change exact results [the run's]")
+                   "tokens of a stream per step; does not change exact results [the run's; with --exact 256]")
       ->check(CLI::PositiveNumber);
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--per-token", arguments->per_token,

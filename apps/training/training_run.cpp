@@ -36,18 +36,14 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
   return CheckpointFile(path);
 }
 
-RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFile>& checkpoint) {
+RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
   if (!options.config.empty()) return load_run_config(options.config, options.overrides);
-  if (!checkpoint)
-    throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
-  return parse_run_config(to_toml(read_facts(*checkpoint).config), text("the run in '", options.out.string(), "'"),
-                          options.overrides);
+  if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
+  return parse_run_config(to_toml(before->config), text("the run in '", options.out.string(), "'"), options.overrides);
 }
 
 /// Says what differs from the run so far; refuses what would be another model.
-void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype, const data::DataSet& data,
-             const fs::path& out) {
-  data.require_vocabulary(before.vocabulary.hash(), text("the run in '", out.string(), "'"));
+void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype) {
   if (dtype != before.dtype)
     throw UsageError(text("training: --dtype must be that of the run, ", before.dtype, ", got ", dtype));
   std::string refused;
@@ -74,14 +70,15 @@ void make_folder(const fs::path& folder) {
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
   const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
   const data::DataSet data = data::DataSet::open(options.data);
-  const RunConfig config = resolved_config(read_config(options, checkpoint), data);
-  for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
-  DType dtype = options.dtype.value_or(DType::f32);
+  std::optional<CheckpointFacts> before;
   if (checkpoint) {
-    const CheckpointFacts before = read_facts(*checkpoint);
-    dtype = options.dtype.value_or(before.dtype);
-    compare(before, config, dtype, data, options.out);
+    before = read_facts(*checkpoint);
+    data.require_vocabulary(before->vocabulary.hash(), text("the run in '", options.out.string(), "'"));
   }
+  const RunConfig config = resolved_config(read_config(options, before), data);
+  for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
+  const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
+  if (before) compare(*before, config, dtype);
   if (dtype != DType::f32 && dtype != DType::f64)
     throw UsageError(text("training: --dtype must be f32 or f64, got ", dtype));
 

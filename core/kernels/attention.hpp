@@ -44,7 +44,8 @@ struct AttentionInputs {
   Tensor slot_keys;       ///< [H, N, D]; empty: no persistent slots
   Tensor slot_values;     ///< [H, N, D]
   Tensor span;            ///< [H], zeta in [0, 1]; empty: no span mask
-  Tensor past_valid;      ///< [B] i32: how many past positions exist; older ones get weight 0. Empty: all take part
+  Tensor past_valid;      ///< [B] i32: how many past positions exist; older ones get weight 0, but their rows must be
+                          ///< finite. Empty: all take part
 };
 
 /// The gradients that are wanted; each may be empty. Same shapes as the inputs.

@@ -85,6 +85,24 @@ TEST_CASE("a bench counts steps, tokens, parameters, memory and kernels") {
   CHECK(result.least_seconds > 0);
 }
 
+TEST_CASE("a kernel's floor is the slowest of products, exponentials and bytes") {
+  const BenchResult result = bench_on_fresh_runtime(small_case(), 3);
+  MachineLimits limits;
+  limits.flops_per_second = limits.exponentials_per_second = limits.bytes_per_second = 1e30;
+  CHECK(result.kernel_floor("attention_forward", limits) < 1e-20);
+  limits.flops_per_second = 1e6;
+  CHECK(result.kernel_floor("attention_forward", limits) == Approx(64 * result.flops.attention_forward / 1e6));
+  limits.exponentials_per_second = 1;  // 2 layers, 2 heads, 48 positions, 4 slots
+  CHECK(result.kernel_floor("attention_forward", limits) == Approx(64 * 2 * 2 * (48 + 4)));
+  CHECK(result.kernel_floor("attention_backward", limits) == Approx(64 * 2 * 2 * (48 + 4)));
+  CHECK(result.kernel_floor("cross_entropy", limits) == Approx(64 * 9));
+  CHECK(result.kernel_floor("never", limits) == 0);
+  // Two layers in two pieces of 32 tokens: x, residual, y, gain, bias and two statistics.
+  limits.bytes_per_second = 1;
+  CHECK(result.kernel_floor("layer_norm_forward", limits) >= 2 * 2 * 3 * 32 * 8 * 4);
+  CHECK(result.kernel_floor("layer_norm_forward", limits) <= 2 * 2 * 5 * 32 * 8 * 4);
+}
+
 TEST_CASE("spans are the asked ones, and training does not move them") {
   BenchCase bench = small_case();
   CHECK(bench_on_fresh_runtime(bench, 1).mean_window == 48);

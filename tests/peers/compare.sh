@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Compares Engram with plain PyTorch models of the same equations on this machine, the two programs taking turns.
+#   bash tests/peers/compare.sh [OPTIONS OF compare.py]      --help lists them
+# First both evaluate the same small run, and must agree; then training steps of the bench configs are timed.
+# PyTorch goes into a virtual environment outside the tree: ENGRAM_PEERS (default ~/.cache/engram-peers).
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+cd -- "$root"
+environment=${ENGRAM_PEERS:-$HOME/.cache/engram-peers}
+python=$environment/bin/python
+if ! "$python" -c 'import torch, numpy, tomllib' 2>/dev/null; then
+  echo "Installing PyTorch into $environment (about a gigabyte; Python 3.11 or later) ..."
+  python3 -m venv "$environment"
+  "$environment/bin/pip" install --quiet torch numpy
+fi
+
+cmake --preset release --log-level=WARNING >/dev/null
+cmake --build build/release --target engram --parallel "$(nproc)"
+engram=build/release/apps/engram
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/engram-peers.XXXXXX")
+trap 'rm -rf -- "$work"' EXIT
+cat docs/*.md >"$work/text"
+"$engram" prepare --kind char --text "$work/text" --split 80,10,10 --out "$work/data" 2>/dev/null >/dev/null
+"$engram" train --config apps/configs/kjv-quick.toml --data "$work/data" --out "$work/run" --steps 60 \
+  --set model.span_init=0.2 --set model.dropout=0.1 >/dev/null 2>&1
+ours=$("$engram" evaluate "$work/run" --data "$work/data" --split valid --json |
+  sed -n 's/.*"nll" *: *\([0-9.eE+-]*\).*/\1/p' | head -n 1)
+theirs=$("$python" tests/peers/evaluate_run.py "$work/run" --data "$work/data" --split valid |
+  sed -n 's/^nll \([0-9.]*\) .*/\1/p')
+awk -v ours="$ours" -v theirs="$theirs" 'BEGIN {
+  printf "One run, evaluated by both: Engram %.6f nats, PyTorch %.6f nats\n", ours, theirs
+  difference = ours - theirs
+  if (difference < 0) difference = -difference
+  if (ours == "" || theirs == "" || difference > 2e-5) { print "compare: these must agree within 2e-5" >"/dev/stderr"; exit 1 }
+}'
+"$python" tests/peers/compare.py "$@"

@@ -1,0 +1,43 @@
+"""Evaluates a run of Engram in PyTorch as `engram evaluate` does without --exact: streams side by side, whole blocks.
+Prints the mean loss in nats, so that the two programs can be compared."""
+
+import argparse
+
+import torch
+from torch.nn import functional
+
+from all_attention import AllAttention
+from engram_files import Checkpoint, read_tokens
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--split", default="valid")
+    parser.add_argument("--streams", type=int, default=8)
+    parser.add_argument("--blocks", type=int, default=0, help="at most so many [all]")
+    arguments = parser.parse_args()
+    checkpoint = Checkpoint(arguments.run)
+    model = AllAttention(checkpoint.config["model"])
+    model.load(checkpoint.tensors)
+    model.eval()
+    tokens = read_tokens(arguments.data, arguments.split)
+    length = tokens.numel() // arguments.streams
+    streams = tokens[: length * arguments.streams].reshape(arguments.streams, length)
+    block = checkpoint.config["training"].get("block", 64)
+    total, count = 0.0, 0
+    caches = model.empty_caches(arguments.streams)
+    with torch.no_grad():
+        for number, begin in enumerate(range(0, length - block, block)):
+            if arguments.blocks and number == arguments.blocks:
+                break
+            logits, caches = model(streams[:, begin : begin + block], caches)
+            targets = streams[:, begin + 1 : begin + block + 1]
+            total += float(functional.cross_entropy(logits.flatten(0, 1).double(), targets.flatten(), reduction="sum"))
+            count += targets.numel()
+    print(f"nll {total / count:.6f} nats over {count} tokens")
+
+
+if __name__ == "__main__":
+    main()

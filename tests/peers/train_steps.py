@@ -1,0 +1,72 @@
+"""Times training steps of a config's model in PyTorch, on the tokens and with the spans that `engram bench` uses.
+Prints one JSON object."""
+
+import argparse
+import json
+import pathlib
+import resource
+import statistics
+import time
+
+import torch
+from torch.nn import functional
+
+from all_attention import Adagrad, AllAttention
+from engram_files import bench_tokens, read_config
+
+WARM_UP_STEPS = 2
+
+
+def set_spans(model, options, positions):
+    """positions: one number or one per head, as in `engram bench --spans`."""
+    longest, ramp = options["max_span"], options["ramp"]
+    zeta = torch.tensor([1.0 if seen == longest else (seen - ramp) / longest for seen in positions])
+    for layer in model.layers:
+        layer.attention.span.data[:] = zeta
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", required=True)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--spans", default="", help="positions the heads see: 2048,32,32,32 [the longest]")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the model")
+    arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    config = read_config(arguments.config)
+    options, training = config["model"], config["training"]
+    model = AllAttention(options)
+    if options["adaptive_span"]:
+        spans = [int(part) for part in arguments.spans.split(",")] if arguments.spans else [options["max_span"]]
+        set_spans(model, options, spans)
+    forward = torch.compile(model) if arguments.compile else model
+    optimizer = Adagrad(model, 0.0, config["optimizer"]["clip"])  # rate 0: spans and cost stay what they are
+    batch, block, vocabulary = training["batch"], training["block"], options["vocabulary"]
+    inputs, targets = (bench_tokens(batch, block, vocabulary, which) for which in (0, 1))
+
+    caches = model.empty_caches(batch)
+    with torch.no_grad():
+        for _ in range(-(-options["max_span"] // block)):
+            _, caches = model(inputs, caches)
+    seconds, losses = [], []
+    for step in range(WARM_UP_STEPS + arguments.steps):
+        start = time.perf_counter()
+        logits, caches = forward(inputs, caches)
+        loss = functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        (loss + model.span_loss(training["span_loss"])).backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+        if step >= WARM_UP_STEPS:
+            seconds.append(time.perf_counter() - start)
+    print(json.dumps({
+        "name": pathlib.Path(arguments.config).stem, "torch": torch.__version__, "threads": torch.get_num_threads(),
+        "seconds": sorted(seconds), "median_seconds": statistics.median(seconds), "loss": losses[-1],
+        "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }))
+
+
+if __name__ == "__main__":
+    main()
