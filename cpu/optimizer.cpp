@@ -52,7 +52,7 @@ void segment_squared_norms(Step& step, const Tensor& gradient, const SegmentTabl
 void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, const Tensor& squared_norm,
              const kernels::AdagradOptions& options, Tensor& parameter, Tensor& accumulator) {
   dispatch_float(parameter.dtype(), "adagrad", [&]<class T>() {
-    const double rate = step.scalars()->learning_rate;
+    const double rate = options.rate_share * step.scalars()->learning_rate;
     const T* gradients = gradient.data<const T>();
     const double* norms = squared_norm.data<const double>();
     T* parameters = parameter.data<T>();
@@ -79,7 +79,7 @@ void adam(Step& step, const Tensor& gradient, const Tensor& gradient_scale, cons
           Tensor& parameter, Tensor& first_moment, Tensor& second_moment) {
   dispatch_float(parameter.dtype(), "adam", [&]<class T>() {
     const double t = static_cast<double>(step.scalars()->step) + 1;
-    const double rate = step.scalars()->learning_rate;
+    const double rate = options.rate_share * step.scalars()->learning_rate;
     const T* gradients = gradient.data<const T>();
     T* parameters = parameter.data<T>();
     T* first = first_moment.data<T>();
@@ -105,15 +105,15 @@ void adam(Step& step, const Tensor& gradient, const Tensor& gradient_scale, cons
   });
 }
 
-void sgd(Step& step, const Tensor& gradient, const Tensor& gradient_scale, double momentum, Tensor& parameter,
-         Tensor& velocity) {
+void sgd(Step& step, const Tensor& gradient, const Tensor& gradient_scale, const kernels::SgdOptions& options,
+         Tensor& parameter, Tensor& velocity) {
   dispatch_float(parameter.dtype(), "sgd", [&]<class T>() {
     const T* gradients = gradient.data<const T>();
     T* parameters = parameter.data<T>();
     T* velocities = velocity.data<T>();
     const T scale = static_cast<T>(gradient_scale.data<const double>()[0]);
-    const T kept = static_cast<T>(momentum);
-    const T rate = static_cast<T>(step.scalars()->learning_rate);
+    const T kept = static_cast<T>(options.momentum);
+    const T rate = static_cast<T>(options.rate_share * step.scalars()->learning_rate);
     parallel_chunks(parameter.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         velocities[i] = kept * velocities[i] + scale * gradients[i];

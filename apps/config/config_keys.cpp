@@ -62,6 +62,8 @@ std::vector<ConfigKey> make_keys() {
   optimizer(&OptimizerOptions::epsilon, "epsilon", kChange, "adam: added to the root of the second moment");
   optimizer(&OptimizerOptions::momentum, "momentum", kChange, "sgd: share of the last step that is kept");
   optimizer(&OptimizerOptions::weight_decay, "weight_decay", kChange, "adam: decoupled decay, times the rate per step");
+  optimizer(&OptimizerOptions::span_rate_share, "span_rate_share", kChange,
+            "rate of the spans, as a share of the rate");
 
   const auto schedule = [&keys](auto member, std::string_view name, std::string_view meaning) {
     keys.push_back(key("schedule", &RunConfig::schedule, member, name, kChange, meaning));

@@ -26,8 +26,9 @@ struct AdagradOptions {
   double clip = 0;             ///< largest norm of a tensor's gradient; 0: no clipping
   bool clip_gradient = false;  ///< false: the step is shrunk and the accumulator sees the raw gradient (default)
   double epsilon = 1e-10;
+  double rate_share = 1;  ///< of the step's learning rate
 };
-/// For every segment, with n the norm of its gradient g and lr the step scalars' learning rate:
+/// For every segment, with n the norm of its gradient g and lr = rate_share times the step scalars' learning rate:
 ///   eta = lr (n > clip ? clip / (n + 1e-10) : 1);  G += g g;  p -= eta g / (sqrt(G) + epsilon)
 /// clip_gradient: g is scaled before both uses instead. Duchi, Hazan, Singer, JMLR 12 (2011); the clipping is that of
 /// the adaptive-span models. All: [n], f32 or f64; squared_norm: [segments] f64.
@@ -40,16 +41,21 @@ struct AdamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;  ///< decoupled
+  double rate_share = 1;    ///< of the step's learning rate
 };
-/// Kingma, Ba: "Adam" (2015), algorithm 1, bias-corrected with t = scalars.step + 1; gradients are multiplied by
-/// gradient_scale[0] (f64, on the device: the clip factor) first.
+/// Kingma, Ba: "Adam" (2015), algorithm 1, bias-corrected with t = scalars.step + 1, the rate times rate_share;
+/// gradients are multiplied by gradient_scale[0] (f64, on the device: the clip factor) first.
 inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, const AdamOptions& options,
                              Tensor& parameter, Tensor& first_moment, Tensor& second_moment)>
     adam{"adam"};
 
+struct SgdOptions {
+  double momentum = 0;
+  double rate_share = 1;  ///< of the step's learning rate
+};
 /// v = momentum v + scale g;  p -= lr v.
-inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, double momentum, Tensor& parameter,
-                             Tensor& velocity)>
+inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, const SgdOptions& options,
+                             Tensor& parameter, Tensor& velocity)>
     sgd{"sgd"};
 
 /// scale[0] = min(1, limit / (sqrt(sum of squared_norm) + 1e-6)), 1 when limit is 0. Both f64, on the device.

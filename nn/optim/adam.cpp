@@ -3,7 +3,7 @@
 namespace engram {
 
 Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : Optimizer(store),
+    : Optimizer(options, store),
       options_{.beta1 = options.beta1,
                .beta2 = options.beta2,
                .epsilon = options.epsilon,
@@ -15,7 +15,9 @@ Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
 
 void Adam::update_group(Step& step, std::size_t group) {
   ParameterGroup& parameters = store_->groups()[group];
-  kernels::adam(step, parameters.gradients, scale_, options_, parameters.values, first_->blocks[group],
+  kernels::AdamOptions options = options_;
+  options.rate_share = rate_share(parameters);
+  kernels::adam(step, parameters.gradients, scale_, options, parameters.values, first_->blocks[group],
                 second_->blocks[group]);
 }
 

@@ -21,13 +21,15 @@ void OptimizerOptions::check() const {
   require(epsilon > 0, "epsilon", "above 0", epsilon);
   require(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
   require(weight_decay >= 0, "weight_decay", "at least 0", weight_decay);
+  require(span_rate_share >= 0 && std::isfinite(span_rate_share), "span_rate_share", "at least 0", span_rate_share);
   if (kind == OptimizerKind::adagrad && clip_kind == ClipKind::global)
     throw UsageError("optimizer: adagrad clips per tensor; clip_kind must be step or gradient, got global");
   if (kind != OptimizerKind::adagrad && clip_kind != ClipKind::global)
     throw UsageError("optimizer: adam and sgd clip the global norm; clip_kind must be global");
 }
 
-Optimizer::Optimizer(ParameterStore& store) : store_(&store) {
+Optimizer::Optimizer(const OptimizerOptions& options, ParameterStore& store)
+    : store_(&store), span_rate_share_(options.span_rate_share) {
   std::int64_t segments = 0;
   for (const ParameterGroup& group : store.groups()) segments += static_cast<std::int64_t>(group.segments.size());
   const Device device = store.groups().at(0).values.device();
@@ -58,7 +60,7 @@ void Optimizer::update(Step& step) {
   kernels::clip_scale(step, squared_norms_, global_clip_, scale_);
   for (std::size_t group = 0; group < groups.size(); ++group) {
     update_group(step, group);
-    if (groups[group].name == "spans") kernels::clamp(step, groups[group].values, 0.0, 1.0);
+    if (groups[group].name == kSpans) kernels::clamp(step, groups[group].values, 0.0, 1.0);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/parameter_store.hpp"
@@ -28,6 +29,9 @@ struct OptimizerOptions {
   double epsilon = 1e-8;    ///< Adam; Adagrad always uses 1e-10
   double momentum = 0;      ///< SGD
   double weight_decay = 0;  ///< Adam, decoupled
+  /// Learning rate of the group "spans" as a share of that of the others. Adam moves every parameter by about the full
+  /// rate however small its gradient, which is a position or more per step of a long span.
+  double span_rate_share = 1;
 
   /// Throws UsageError naming the option and its value.
   void check() const;
@@ -35,7 +39,7 @@ struct OptimizerOptions {
 
 class Optimizer {
  public:
-  explicit Optimizer(ParameterStore& store);
+  Optimizer(const OptimizerOptions& options, ParameterStore& store);
   virtual ~Optimizer() = default;
 
   /// One update of all parameters from their gradients, at the learning rate of the step's scalars; then the spans are
@@ -56,13 +60,17 @@ class Optimizer {
   };
   State& add_state(Step& step, std::string name);
   virtual void update_group(Step& step, std::size_t group) = 0;
+  /// The share of the learning rate that a group gets.
+  double rate_share(const ParameterGroup& group) const { return group.name == kSpans ? span_rate_share_ : 1; }
 
+  static constexpr std::string_view kSpans = "spans";
   ParameterStore* store_;
   std::vector<std::unique_ptr<State>> states_;
   Tensor squared_norms_;             // [all segments] f64
   std::vector<Tensor> group_norms_;  // slices of it
   Tensor scale_;                     // [1] f64: the global clip factor
   double global_clip_ = 0;
+  double span_rate_share_;
 };
 
 /// The store must be placed; `step` clears the state. Throws UsageError when the options are not valid.

@@ -47,6 +47,27 @@ OptimizerOptions options_of(OptimizerKind kind, double clip) {
   return options;
 }
 
+TEST_CASE("spans have a learning rate of their own") {
+  for (const OptimizerKind kind : {OptimizerKind::adagrad, OptimizerKind::adam, OptimizerKind::sgd}) {
+    const auto moved = [kind](double share) {
+      OptimizerOptions options = options_of(kind, 0);
+      options.span_rate_share = share;
+      OptimizerBench bench(options);
+      bench.write(bench.span.value(), reference::constant(0.5, bench.span.shape()));
+      const double before = bench.read(bench.first.value()).data[0];
+      bench.write(bench.first.gradient(), reference::array({2}, {0.5, 0.5}));
+      bench.write(bench.span.gradient(), reference::constant(0.5, bench.span.shape()));
+      bench.update(0.125);
+      return std::pair{bench.read(bench.first.value()).data[0] - before, bench.read(bench.span.value()).data[0] - 0.5};
+    };
+    CAPTURE(int(kind));
+    CHECK(moved(1).second == Approx(moved(1).first));
+    CHECK(moved(0.25).first == Approx(moved(1).first));
+    CHECK(moved(0.25).second == Approx(0.25 * moved(1).second));
+    CHECK(moved(0).second == 0);
+  }
+}
+
 TEST_CASE("T9: Adagrad shrinks the step of a long gradient, its accumulator sees the raw one") {
   OptimizerBench bench(options_of(OptimizerKind::adagrad, 0.03));
   bench.write(bench.first.gradient(), reference::array({2}, {3, 4}));

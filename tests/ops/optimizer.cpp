@@ -155,7 +155,7 @@ TEST_CASE_METHOD(Fixture, "a zero gradient moves nothing", "[ops]") {
     const Tensor gradient = tensor({0, 0, 0}, dtype), one = tensor({1});
     adagrad(gradient, {{0, 3}}, {.clip = 0.03}, parameter, first);
     kernels::adam(step, gradient, one, {}, parameter, first, second);
-    kernels::sgd(step, gradient, one, 0.9, parameter, first);
+    kernels::sgd(step, gradient, one, {.momentum = 0.9}, parameter, first);
     CHECK(host(parameter) == start);
     CHECK(host(first) == std::vector<double>{0, 0, 0});
   }
@@ -195,7 +195,7 @@ TEST_CASE_METHOD(Fixture, "SGD equals its definition", "[ops]") {
   Array64 value{{16411}, host(parameter)}, v = reference::zeros({16411}), scaled{{16411}, gradients};
   for (double& g : scaled.data) g *= 0.5;
   for (int t = 0; t < 3; ++t) {
-    kernels::sgd(step, tensor(gradients), tensor({0.5}), 0.9, parameter, velocity);
+    kernels::sgd(step, tensor(gradients), tensor({0.5}), {.momentum = 0.9}, parameter, velocity);
     reference::sgd(value, scaled, v, kRate, 0.9);
   }
   check_close(host(parameter), value.data, 1e-14);
