@@ -24,7 +24,7 @@ trap 'rm -rf -- "$work"' EXIT
 cat docs/*.md >"$work/text"
 "$engram" prepare --kind char --text "$work/text" --split 80,10,10 --out "$work/data" 2>/dev/null >/dev/null
 "$engram" train --config apps/configs/kjv-quick.toml --data "$work/data" --out "$work/run" --steps 60 \
-  --set model.span_init=0.2 --set model.dropout=0.1 >/dev/null 2>&1
+  --set schedule.warmup=10 --set model.span_init=0.2 --set model.dropout=0.1 >/dev/null 2>&1
 ours=$("$engram" evaluate "$work/run" --data "$work/data" --split valid --json |
   sed -n 's/.*"nll" *: *\([0-9.eE+-]*\).*/\1/p' | head -n 1)
 theirs=$("$python" tests/peers/evaluate_run.py "$work/run" --data "$work/data" --split valid |
