@@ -53,10 +53,10 @@ TEST_CASE("spans have a learning rate of their own") {
       OptimizerOptions options = options_of(kind, 0);
       options.span_rate_share = share;
       OptimizerBench bench(options);
-      bench.write(bench.span.value(), reference::constant(0.5, bench.span.shape()));
+      bench.write(bench.span.value(), reference::constant(0.5, {2}));
       const double before = bench.read(bench.first.value()).data[0];
       bench.write(bench.first.gradient(), reference::array({2}, {0.5, 0.5}));
-      bench.write(bench.span.gradient(), reference::constant(0.5, bench.span.shape()));
+      bench.write(bench.span.gradient(), reference::constant(0.5, {2}));
       bench.update(0.125);
       return std::pair{bench.read(bench.first.value()).data[0] - before, bench.read(bench.span.value()).data[0] - 0.5};
     };
