@@ -63,9 +63,9 @@ std::string advice(const CLI::App& program) {
   return "\n  engram " + (parsed.empty() ? "" : parsed.front()->get_name() + " ") + "--help lists the options";
 }
 
-/// OpenMP's threads wait for work by spinning, by default for milliseconds: with anything else running on the cores
-/// that costs many times what it saves, while about ten microseconds are nearly as good on idle cores. The library
-/// reads the setting when it is loaded, so the program starts itself once more with it. What the user has set is kept.
+/// OpenMP's threads wait for work by spinning, by default so long that with anything else running on the cores it costs
+/// many times what it saves; a short spin was as good on idle cores. The library reads the setting when it is loaded,
+/// so the program starts itself once more with it. What the user has set is kept.
 void wait_briefly(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   if (setenv("GOMP_SPINCOUNT", "3000", 1) == 0) execv("/proc/self/exe", argv);
