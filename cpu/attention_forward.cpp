@@ -1,136 +1,126 @@
 #include <cmath>
 
-#include "cpu/attention_tile.hpp"
+#include "cpu/attention_rows.hpp"
 #include "cpu/dropout_bits.hpp"
+#include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
 
 namespace engram::cpu {
 namespace {
 
-// Turns one row of scores into weights (zero outside the band) and returns log(sum of mask * exp(score)).
+// Turns one row of scores into weights (zero outside the band) that still lack a common factor, and returns that factor
+// and log(sum of mask * exp(score)).
 template <class T>
-T row_weights(const AttentionTile<T>& tile, std::int64_t i, T* row) {
+struct RowScale {
+  T factor, lse;
+};
+template <class T>
+RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix) {
   const HeadPlan& head = tile.head_plan;
   const std::int64_t low = tile.first_visible(i);
-  auto context = vec(row + i + low, head.slots - low);
-  auto slots = vec(row + tile.columns, tile.persistent);
+  T* const band = matrix + tile.band(i);
+  auto context = vec(band + low, head.slots - low);
+  auto slots = vec(matrix + i * tile.row_length, tile.persistent);
   T top = -std::numeric_limits<T>::infinity();
   if (context.size() > 0) top = context.maxCoeff();
   if (slots.size() > 0) top = std::max(top, slots.maxCoeff());
-  if (context.size() + slots.size() == 0) {
-    vec(row, tile.row_length).setZero();
-    return top;
-  }
+  if (tile.columns > 0) tile.clear_outside(matrix, i, low);
+  if (context.size() + slots.size() == 0) return {T(0), top};
   T sum = 0;
   if (context.size() > 0) {
-    context = (context - top).exp();
+    sum = exponentials(context.data(), context.size(), top);
     for (std::int64_t place = low; place < head.full; ++place)
-      row[i + place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
-    sum += context.sum();
+      band[place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
+    if (low < head.full) sum = context.sum();
   }
-  if (slots.size() > 0) {
-    slots = (slots - top).exp();
-    sum += slots.sum();
-  }
-  const T share = T(1) / sum;
-  context *= share;
-  slots *= share;
-  if (tile.columns > 0) {
-    std::fill_n(row, i + low, T(0));
-    std::fill(row + i + head.slots, row + tile.columns, T(0));
-  }
-  return top + std::log(sum);
-}
-
-// out = weights times values, over context and persistent slots.
-template <class T>
-void weighted_values(const AttentionTile<T>& tile, const T* weights, T* out) {
-  const AttentionSizes& s = tile.data.plan.sizes;
-  T* to = tile.query_row(out, tile.first);
-  Write write = Write::set;
-  const auto add = [&](const T* w, std::int64_t count, const T* values, std::int64_t stride, T factor) {
-    gemm(Gemm<T>{.m = tile.queries,
-                 .n = s.depth,
-                 .k = count,
-                 .factor = factor,
-                 .a = w,
-                 .a_stride = tile.row_length,
-                 .b = values,
-                 .b_stride = stride,
-                 .write = write,
-                 .c = to,
-                 .c_stride = s.width});
-    write = Write::add;
-  };
-  for (const ColumnRun& run : tile.runs) {
-    const auto values =
-        tile.run_rows(run, tile.past(tile.data.in.past_values), tile.data.in.values.template data<const T>());
-    add(weights + run.column, run.length, values.data, values.stride, T(1));
-  }
-  if (tile.persistent > 0)
-    add(weights + tile.columns, tile.persistent, tile.slots_of(tile.data.in.slot_values.template data<const T>()),
-        s.depth, static_cast<T>(tile.data.options.slot_value_scale));
-  // No products at all: a head that sees nothing.
-  if (tile.row_length == 0) add(weights, 0, weights, 0, T(1));
+  sum += exponentials(slots.data(), slots.size(), top);
+  return {T(1) / sum, top + std::log(sum)};
 }
 
 template <class T>
-void forward_tile(const AttentionTile<T>& tile, RandomStream random, T* scratch, T* out, T* lse) {
+void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> parts, RandomStream random, T* scratch,
+                  T* out, T* lse) {
   const AttentionSizes& s = tile.data.plan.sizes;
   const AttentionOptions& options = tile.data.options;
   T* scores = scratch;
-  T* positions = scores + tile.queries * tile.row_length;
-  T* multipliers = positions + tile.queries * tile.head_plan.slots;
-  tile.compute_scores(scores, positions);
+  T* multipliers = scores + tile.queries * tile.row_length;
+  T* factors = multipliers + std::max(tile.head_plan.slots, tile.persistent);
+  tile.compute_scores(parts, scores);
   for (std::int64_t i = 0; i < tile.queries; ++i) {
-    T* row = scores + i * tile.row_length;
-    lse[(tile.stream * s.heads + tile.head) * s.block + tile.first + i] = row_weights(tile, i, row);
+    const RowScale<T> scale = row_weights(tile, i, scores);
+    factors[i] = scale.factor;
+    lse[(tile.stream * s.heads + tile.head) * s.block + tile.first + i] = scale.lse;
     if (!options.dropout.active()) continue;
     const std::uint64_t element = s.dropout_row(tile.stream, tile.head, tile.first + i);
     const std::int64_t low = tile.first_visible(i), count = tile.head_plan.slots - low;
     if (count > 0) {
       const auto slot = static_cast<std::uint64_t>(options.max_distance - tile.head_plan.window + low);
       dropout_multipliers(random, options.dropout, element + slot, count, multipliers);
-      vec(row + i + low, count) *= vec(multipliers, count);
+      vec(scores + tile.band(i) + low, count) *= vec(multipliers, count);
     }
     if (tile.persistent > 0) {
       dropout_multipliers(random, options.dropout, element + static_cast<std::uint64_t>(s.dropout_reach),
                           tile.persistent, multipliers);
-      vec(row + tile.columns, tile.persistent) *= vec(multipliers, tile.persistent);
+      vec(scores + i * tile.row_length, tile.persistent) *= vec(multipliers, tile.persistent);
     }
   }
-  weighted_values(tile, scores, out);
+  T* const to = tile.query_row(out, tile.first);
+  Write write = Write::set;
+  const auto add = [&](const T* weights, std::int64_t count, const ScaledRows<T>& values) {
+    gemm(Gemm<T>{.m = tile.queries,
+                 .n = s.depth,
+                 .k = count,
+                 .factor = values.factor,
+                 .a = weights,
+                 .a_stride = tile.row_length,
+                 .b = values.rows.data,
+                 .b_stride = values.rows.stride,
+                 .write = write,
+                 .c = to,
+                 .c_stride = s.width});
+    write = Write::add;
+  };
+  for (const ColumnPart<T>& part : parts) add(scores + part.column, part.length, part.values);
+  // No products at all: a head that sees nothing.
+  if (parts.empty()) add(scores, 0, {{scores, 0}, T(1)});
+  for (std::int64_t i = 0; i < tile.queries; ++i) vec(to + i * s.width, s.depth) *= factors[i];
 }
+
+// Tiles of one head are cut into at most so many work items, which copy the slots once.
+constexpr std::int64_t kItemsOfHead = 8;
 
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                        Tensor& out, Tensor& lse) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
-    const AttentionPlan plan(in, options);
+    const AttentionPlan plan(in, options, false);
     const bool positions =
         in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;
     const std::int64_t table =
         positions ? (options.windows.longest + 1 - options.min_distance) * in.position_keys.shape()[1] : 0;
-    // Per thread: scores, position scores and one row of dropout multipliers, rounded to whole cache lines.
-    const std::int64_t per_thread = ((plan.scratch_tile + 1) * 2 * plan.scratch_columns + 63) / 64 * 64;
+    // Per thread: scores, one row of dropout multipliers and the factors of the rows, rounded to whole cache lines;
+    // then the copied rows.
+    const std::int64_t tile_size = ((plan.scratch_tile + 1) * plan.scratch_columns + plan.scratch_tile + 63) / 64 * 64;
+    const std::int64_t per_thread = tile_size + (AttentionRows<T>::size(plan) + 63) / 64 * 64;
     const Workspace workspace =
         step.workspace(sizeof(T) * static_cast<std::size_t>((table + 63) / 64 * 64 + per_thread * max_threads()));
     T* reversed = workspace.data<T>();
     if (positions) reverse_position_keys(in, options, reversed);
     const AttentionData<T> data(in, options, plan, positions ? reversed : nullptr);
 
-    struct Item {
-      std::int64_t head, stream, query;
-    };
-    std::vector<Item> items;
-    for (const int head : plan.longest_first)
-      for (std::int64_t stream = 0; stream < plan.sizes.streams; ++stream)
-        for (std::int64_t query = 0; query < plan.sizes.block; query += plan.heads[std::size_t(head)].tile)
-          items.push_back({head, stream, query});
     T* scratch = reversed + (table + 63) / 64 * 64;
-    parallel_items_on_threads(static_cast<std::int64_t>(items.size()), [&](std::int64_t index, int thread) {
-      const auto [head, stream, query] = items[static_cast<std::size_t>(index)];
-      forward_tile(AttentionTile<T>(data, stream, head, query), random, scratch + thread * per_thread, out.data<T>(),
-                   lse.data<T>());
+    parallel_items_on_threads(plan.sizes.heads * kItemsOfHead, [&](std::int64_t item, int thread) {
+      const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / kItemsOfHead)];
+      const std::int64_t length = plan.heads[static_cast<std::size_t>(head)].tile;
+      const std::int64_t tiles_of_stream = (plan.sizes.block + length - 1) / length;
+      const std::int64_t tiles = plan.sizes.streams * tiles_of_stream, part = item % kItemsOfHead;
+      const std::int64_t begin = tiles * part / kItemsOfHead, end = tiles * (part + 1) / kItemsOfHead;
+      if (begin == end) return;
+      T* const mine = scratch + thread * per_thread;
+      AttentionRows<T> rows(data, head, mine + tile_size);
+      for (std::int64_t at = begin; at < end; ++at) {
+        const AttentionTile<T> tile(data, at / tiles_of_stream, head, at % tiles_of_stream * length);
+        forward_tile(tile, rows.of(tile), random, mine, out.data<T>(), lse.data<T>());
+      }
     });
   });
 }

@@ -2,7 +2,7 @@
 /// Geometry of the tiled attention on the CPU. A tile is a run of queries of one stream and head. Its context columns
 /// are consecutive positions c, counted from the start of the block (negative: the past); query m sees the band
 /// c = m - window .. m - min_distance, so row i of the tile sees columns i .. i + slots - 1. The place p of a column
-/// inside the band belongs to distance window - p. Persistent slots follow as further columns.
+/// inside the band belongs to distance window - p. In the tile's matrix the persistent slots come first.
 
 #include <algorithm>
 #include <array>
@@ -105,15 +105,18 @@ inline std::int64_t first_valid_place(const HeadPlan& plan, std::int64_t query, 
   return std::clamp<std::int64_t>(plan.window - query - valid, 0, plan.slots);
 }
 
-/// All heads, the order that puts the longest work first, and the reversed position keys of the tiles.
+/// All heads, the order that puts the longest work first, and whose rows are copied together (attention_rows.hpp).
 struct AttentionPlan {
   AttentionSizes sizes;
   std::vector<HeadPlan> heads;
   std::vector<int> longest_first;
-  std::int64_t scratch_columns = 0;  ///< context columns and persistent slots of the widest tile
+  std::int64_t scratch_columns = 0;  ///< persistent slots and context columns of the widest tile
   std::int64_t scratch_tile = 0;
+  bool gathers_context = false;  ///< long enough blocks: one product costs less than one for every run of columns
+  bool gathers_slots = false;    ///< small tables too
 
-  AttentionPlan(const AttentionInputs& in, const AttentionOptions& options);
+  /// `copies`: gather the context whatever the length of the block.
+  AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, bool copies);
 };
 
 /// Rows of the position table in order of decreasing distance, from options.windows.longest down to min_distance, so

@@ -1,6 +1,6 @@
 #pragma once
 /// What the forward and the backward pass of attention share: one tile's operands and its raw scores. A tile's scores
-/// are a row-major matrix [queries, columns + N]: context columns first, then the persistent slots.
+/// are a row-major matrix [queries, N + columns]: persistent slots first, then the context.
 
 #include <limits>
 
@@ -79,10 +79,15 @@ struct AttentionTile {
     const std::int64_t column = data.position_row_length == data.plan.sizes.depth ? 0 : head * data.plan.sizes.depth;
     return {data.reversed_positions + skipped * data.position_row_length + column, data.position_row_length};
   }
-  /// A head's slot table inside [H, N, D].
-  template <class U>
-  U* slots_of(U* table) const {
-    return table + head * persistent * data.plan.sizes.depth;
+  /// Where the band of query number i starts in the tile's matrix.
+  std::int64_t band(std::int64_t i) const { return i * band_stride() + persistent; }
+  /// With this stride the bands are a matrix [queries, slots] whose columns are places: places line up, not positions.
+  std::int64_t band_stride() const { return row_length + 1; }
+  /// Clears what lies beside the places from `low` on of row i.
+  void clear_outside(T* matrix, std::int64_t i, std::int64_t low) const {
+    T* const row = matrix + i * row_length;
+    std::fill(row + persistent, matrix + band(i) + low, T(0));
+    std::fill(matrix + band(i) + head_plan.slots, row + row_length, T(0));
   }
   /// First place of the band that query number i of the tile can see.
   std::int64_t first_visible(std::int64_t i) const {
@@ -93,42 +98,46 @@ struct AttentionTile {
     return std::min(place, head_plan.slots);
   }
 
-  /// scores[i, :] = scaled content scores (band columns also with position scores from first_visible on) and scaled
-  /// slot scores. `positions`: scratch [queries, slots]. Columns outside the band hold meaningless numbers.
-  void compute_scores(T* scores, T* positions) const {
-    const AttentionSizes& s = data.plan.sizes;
-    const auto scale = static_cast<T>(data.options.score_scale);
-    const T* query = query_row(data.content_query, first);
-    const auto against = [&](const T* rows, std::int64_t count, std::int64_t stride, T factor, const T* q, T* to,
-                             std::int64_t to_stride) {
+  /// matrix (set) = factor times rows of queries (of a [B, M, H D] tensor) against all rows of one side of `parts`.
+  template <class Parts, class Side>
+  void against(const T* queries_tensor, const Parts& parts, const Side& side, T* matrix) const {
+    for (const auto& part : parts) {
+      const auto [rows, factor] = side(part);
       gemm(Gemm<T>{.transpose_b = Transpose::yes,
                    .m = queries,
-                   .n = count,
-                   .k = s.depth,
+                   .n = part.length,
+                   .k = data.plan.sizes.depth,
                    .factor = factor,
-                   .a = q,
-                   .a_stride = s.width,
-                   .b = rows,
-                   .b_stride = stride,
-                   .c = to,
-                   .c_stride = to_stride});
-    };
-    for (const ColumnRun& run : runs) {
-      const auto keys = run_rows(run, past(data.in.past_keys), data.in.keys.template data<const T>());
-      against(keys.data, run.length, keys.stride, scale, query, scores + run.column, row_length);
+                   .a = query_row(queries_tensor, first),
+                   .a_stride = data.plan.sizes.width,
+                   .b = rows.data,
+                   .b_stride = rows.stride,
+                   .c = matrix + part.column,
+                   .c_stride = row_length});
     }
-    if (persistent > 0)
-      against(slots_of(data.in.slot_keys.template data<const T>()), persistent, s.depth,
-              static_cast<T>(data.options.slot_score_scale), query, scores + columns, row_length);
+  }
+  /// scores[i, :] = scaled slot scores and scaled content scores, in the band also with position scores from
+  /// first_visible on. Context columns outside the band hold meaningless numbers.
+  template <class Parts>
+  void compute_scores(const Parts& parts, T* scores) const {
+    against(
+        data.content_query, parts, [](const auto& part) { return part.keys; }, scores);
     if (columns == 0 || data.reversed_positions == nullptr) return;
     const auto rows = position_rows();
     // Masked places are not needed, except where the span's gradient looks at a corner.
     const std::int64_t from = head_plan.masked ? std::min(head_plan.visible, head_plan.corner_begin) : 0;
-    against(rows.data + from * rows.stride, head_plan.slots - from, rows.stride, scale,
-            query_row(data.position_query, first), positions + from, head_plan.slots);
-    for (std::int64_t i = 0; i < queries; ++i)
-      vec(scores + i * row_length + i + from, head_plan.slots - from) +=
-          vec(static_cast<const T*>(positions) + i * head_plan.slots + from, head_plan.slots - from);
+    gemm(Gemm<T>{.transpose_b = Transpose::yes,
+                 .m = queries,
+                 .n = head_plan.slots - from,
+                 .k = data.plan.sizes.depth,
+                 .factor = static_cast<T>(data.options.score_scale),
+                 .a = query_row(data.position_query, first),
+                 .a_stride = data.plan.sizes.width,
+                 .b = rows.data + from * rows.stride,
+                 .b_stride = rows.stride,
+                 .write = Write::add,
+                 .c = scores + band(0) + from,
+                 .c_stride = band_stride()});
   }
 
   static const T* past(const Tensor& tensor) { return tensor ? tensor.data<const T>() : nullptr; }

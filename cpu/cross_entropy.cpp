@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
 #include "cpu/vec.hpp"
 
@@ -16,8 +17,7 @@ T row_loss_and_gradient(T* logits, std::int64_t n, std::int32_t target, T weight
   auto row = vec(logits, n);
   const T largest = row.maxCoeff();
   const T chosen = logits[target];
-  row = (row - largest).exp();
-  const T sum = row.sum();
+  const T sum = exponentials(logits, n, largest);
   if (gradient) {
     // Not by multiplying: 0 * (infinity / infinity) would not be 0.
     if (weight == T(0)) {

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 
+#include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
 #include "cpu/vec.hpp"
 
@@ -17,8 +18,8 @@ void softmax_forward(Step&, const Tensor& x, Tensor& y) {
       for (std::int64_t r = begin; r < end; ++r) {
         auto row = vec(out + r * n, n);
         const auto source = vec(in + r * n, n);
-        row = (source - source.maxCoeff()).exp();
-        row /= row.sum();
+        row = source;
+        row /= exponentials(row.data(), n, T(source.maxCoeff()));
       }
     });
   });

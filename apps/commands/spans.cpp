@@ -90,6 +90,15 @@ std::string csv(const std::vector<LayerSpans>& layers) {
   return lines;
 }
 
+std::string history_csv(const std::vector<SpanMoment>& history) {
+  std::string lines = "step,layer,head,visible_positions\n";
+  for (const SpanMoment& moment : history)
+    for (std::size_t layer = 0; layer < moment.heads.size(); ++layer)
+      for (std::size_t head = 0; head < moment.heads[layer].size(); ++head)
+        lines += fmt::format("{},{},{},{}\n", moment.step, layer, head, moment.heads[layer][head]);
+  return lines;
+}
+
 nlohmann::json as_json(const Report& report, bool history) {
   const AllAttentionOptions& model = report.facts.config.model;
   const SpanStatistics& all = report.statistics;
@@ -125,7 +134,8 @@ nlohmann::json as_json(const Report& report, bool history) {
     object["history"].push_back({{"step", moment.step},
                                  {"mean_positions", moment.mean},
                                  {"most_positions", moment.longest},
-                                 {"released_mean_positions", moment.released_mean}});
+                                 {"released_mean_positions", moment.released_mean},
+                                 {"visible_positions", moment.heads}});
   return object;
 }
 
@@ -137,7 +147,8 @@ void run(const Arguments& arguments) {
   report.layers = read_spans(file, config.model);
   report.statistics = span_statistics(config.model, report.layers, config.training.block);
   if (arguments.history) report.history = read_span_history(run_dir / "metrics.jsonl");
-  if (!arguments.csv.empty()) write_durably(arguments.csv, csv(report.layers));
+  if (!arguments.csv.empty())
+    write_durably(arguments.csv, arguments.history ? history_csv(report.history) : csv(report.layers));
   if (arguments.json) return print_json(as_json(report, arguments.history));
   print(table(report) + (arguments.history ? history_table(report.history) : ""));
 }
@@ -148,7 +159,7 @@ CLI::App* add_spans_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("spans", "show how far each head of a trained model looks back");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
-  command->add_option("--csv", arguments->csv, "write layer, head, zeta and positions to this file");
+  command->add_option("--csv", arguments->csv, "write zeta and positions of every head to this file; with --history those of every report");
   command->add_flag("--history", arguments->history, "how they changed, from the run's metrics.jsonl");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -14,7 +14,8 @@ SpanSummary summarize_spans(const AllAttentionModel& model) {
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     double zeta_sum = 0;
     for (const double zeta : model.span(layer).zeta()) zeta_sum += zeta;
-    for (const std::int64_t reach : model.span(layer).reach()) {
+    summary.heads.push_back(model.span(layer).reach());
+    for (const std::int64_t reach : summary.heads.back()) {
       summary.mean += static_cast<double>(reach);
       summary.longest = std::max(summary.longest, static_cast<double>(reach));
     }

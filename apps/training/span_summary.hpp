@@ -1,6 +1,9 @@
 #pragma once
 /// The spans of a model in a few numbers, all in positions.
 
+#include <cstdint>
+#include <vector>
+
 #include "nn/models/all_attention.hpp"
 
 namespace engram {
@@ -9,6 +12,7 @@ struct SpanSummary {
   double mean = 0;        ///< over layers and heads, of min(S, ceil(z) + R): what each head can see
   double longest = 0;     ///< the largest of these
   double layer_mean = 0;  ///< over layers, of clamp(ceil(S mean zeta) + R, 0, S): the figure of the released models
+  std::vector<std::vector<std::int64_t>> heads;  ///< what each head can see, by layer
 };
 SpanSummary summarize_spans(const AllAttentionModel& model);
 

@@ -103,6 +103,7 @@ void Loop::report(double rate) {
                    {"span_mean", spans.mean},
                    {"span_longest", spans.longest},
                    {"span_layer_mean", spans.layer_mean},
+                   {"spans", spans.heads},
                    {"gradient_norm", std::sqrt(squares)},
                    {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
                    {"cache_shortfalls", shortfalls}});

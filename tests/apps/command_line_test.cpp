@@ -135,6 +135,7 @@ TEST_CASE("command line: --json is one object on stdout and nothing else") {
   CHECK(spans.at("layers").size() == 2);
   CHECK(spans.at("layers").at(0).at("heads").at(1).contains("zeta"));
   CHECK(spans.at("history").size() >= 1);
+  CHECK(spans.at("history").back().at("visible_positions").size() == 2);
 
   const nlohmann::json bench =
       json_of({"bench", "--config", place.config(), "--vocab", "20", "--steps", "2", "--product-size", "32", "--json"});

@@ -98,7 +98,7 @@ TEST_CASE("the history leaves out what a resumed run lost, and a torn last line"
   const harness::TemporaryFolder folder;
   const auto train = [](int step, int mean) {
     return "{\"event\":\"train\",\"step\":" + std::to_string(step) + ",\"span_mean\":" + std::to_string(mean) +
-           ",\"span_longest\":90,\"span_layer_mean\":50.5}\n";
+           ",\"span_longest\":90,\"span_layer_mean\":50.5,\"spans\":[[90," + std::to_string(mean) + "],[3,4]]}\n";
   };
   const std::filesystem::path path = harness::put_file(
       folder / "metrics.jsonl", "{\"event\":\"start\",\"step\":0}\n" + train(10, 40) + train(20, 41) + train(30, 42) +
@@ -112,6 +112,7 @@ TEST_CASE("the history leaves out what a resumed run lost, and a torn last line"
   CHECK(history[2].mean == 43);
   CHECK(history[2].longest == 90);
   CHECK(history[2].released_mean == 50.5);
+  CHECK(history[2].heads == std::vector<std::vector<std::int64_t>>{{90, 43}, {3, 4}});
 
   harness::put_file(path, train(10, 40) + "not a report\n");
   CHECK_THAT(harness::message_of<FileError>([&] { read_span_history(path); }), Catch::Contains("line 2"));

@@ -74,6 +74,7 @@ const OpCases cases{
     attention_case("attention, missing past with spans", span_options({12, 0, 9}),
                    {{.span = kBetween, .past_valid = {2, 0}},
                     {.slots = 2, .span = kBetween, .past_valid = {0, 7}},
+                    {.block = 10, .slots = 2, .span = kBetween, .past_valid = {0, 7}},
                     {.slots = 2, .span = kIntegers, .span_is_constant = true, .past_valid = {0, 4}}}),
     attention_case("attention, missing past with the own position", own_position_too(attention_options(4, {4, 2})),
                    {{.past_valid = {0, 3}}}),
