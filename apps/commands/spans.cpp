@@ -159,7 +159,8 @@ CLI::App* add_spans_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("spans", "show how far each head of a trained model looks back");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
-  command->add_option("--csv", arguments->csv, "write zeta and positions of every head to this file; with --history those of every report");
+  command->add_option("--csv", arguments->csv,
+                      "write zeta and positions of every head to this file; with --history those of every report");
   command->add_flag("--history", arguments->history, "how they changed, from the run's metrics.jsonl");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -10,9 +10,9 @@ namespace engram {
 /// Positions, at one report.
 struct SpanMoment {
   std::int64_t step = 0;
-  double mean = 0;           ///< that a head sees, over layers and heads
-  double longest = 0;        ///< of any head
-  double released_mean = 0;  ///< the average of the released models (span_report.hpp)
+  double mean = 0;                               ///< that a head sees, over layers and heads
+  double longest = 0;                            ///< of any head
+  double released_mean = 0;                      ///< the average of the released models (span_report.hpp)
   std::vector<std::vector<std::int64_t>> heads;  ///< that each head sees, by layer
 };
 
