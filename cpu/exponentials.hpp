@@ -8,17 +8,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpu/vector_bytes.hpp"
+
 namespace engram::cpu {
 
 namespace detail {
 
-#if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64;
-#elif defined(__AVX__)
-inline constexpr int kVectorBytes = 32;
-#else
-inline constexpr int kVectorBytes = 16;
-#endif
 using Floats = float __attribute__((vector_size(kVectorBytes), may_alias));
 using Ints = std::int32_t __attribute__((vector_size(kVectorBytes), may_alias));
 

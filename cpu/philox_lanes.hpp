@@ -9,17 +9,13 @@
 #include <immintrin.h>
 #endif
 
+#include "cpu/vector_bytes.hpp"
+
 namespace engram::cpu {
 
-#if defined(__AVX512F__)
-inline constexpr int kPhiloxLanes = 8;
-#elif defined(__AVX2__)
-inline constexpr int kPhiloxLanes = 4;
-#else
-inline constexpr int kPhiloxLanes = 2;
-#endif
+inline constexpr int kPhiloxLanes = kVectorBytes / 8;
 /// One word of kPhiloxLanes counters, in the lower half of each lane.
-using PhiloxLanes = std::uint64_t __attribute__((vector_size(8 * kPhiloxLanes)));
+using PhiloxLanes = std::uint64_t __attribute__((vector_size(kVectorBytes)));
 
 /// product = the full products of the lower halves of a and b.
 inline void multiply_low_halves(const PhiloxLanes& a, const PhiloxLanes& b, PhiloxLanes& product) {

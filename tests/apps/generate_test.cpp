@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/nn/model_options.hpp"
 
 namespace engram {
 namespace {
@@ -20,16 +21,8 @@ namespace {
 constexpr std::int64_t kSymbols = 11;
 
 AllAttentionOptions small_model(MemoryMode mode, Pad pad) {
-  AllAttentionOptions options;
-  options.memory_mode = mode;
-  options.vocabulary = kSymbols;
-  options.layers = 2;
-  options.width = 12;
-  options.heads = 2;
-  options.slots = mode == MemoryMode::all ? 5 : 0;
-  options.inner = mode == MemoryMode::transformer ? 16 : 0;
-  options.max_span = 40;
-  options.ramp = 6;
+  AllAttentionOptions options = harness::model_options(
+      mode, {.vocabulary = kSymbols, .layers = 2, .width = 12, .inner = 16, .slots = 5, .max_span = 40, .ramp = 6});
   options.span_init = 0.4;
   options.pad = pad;
   return options;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tests/harness/catch.hpp"
+#include "tests/nn/model_options.hpp"
 #include "tests/nn/placed_model.hpp"
 
 namespace engram::harness {
@@ -43,17 +44,8 @@ struct GradientBench : PlacedModel {
 };
 
 AllAttentionOptions options_of(MemoryMode mode) {
-  AllAttentionOptions options;
-  options.memory_mode = mode;
-  options.vocabulary = 5;
-  options.layers = 2;
-  options.width = 6;
-  options.heads = 2;
-  options.inner = mode == MemoryMode::transformer ? 7 : 0;
-  options.slots = mode == MemoryMode::all ? 3 : 0;
-  options.max_span = 12;
-  options.ramp = 4;
-  return options;
+  return model_options(mode,
+                       {.vocabulary = 5, .layers = 2, .width = 6, .inner = 7, .slots = 3, .max_span = 12, .ramp = 4});
 }
 
 TEST_CASE("T14: gradients of all parameters of a whole model equal central differences") {

@@ -4,23 +4,15 @@
 #include <cmath>
 
 #include "tests/harness/catch.hpp"
+#include "tests/nn/model_options.hpp"
 #include "tests/nn/placed_model.hpp"
 
 namespace engram::harness {
 namespace {
 
 AllAttentionOptions tiny(MemoryMode mode) {
-  AllAttentionOptions options;
-  options.memory_mode = mode;
-  options.vocabulary = 11;
-  options.layers = 3;
-  options.width = 8;
-  options.heads = 2;
-  options.inner = mode == MemoryMode::transformer ? 10 : 0;
-  options.slots = mode == MemoryMode::all ? 5 : 0;
-  options.max_span = 40;
-  options.ramp = 6;
-  return options;
+  return model_options(mode,
+                       {.vocabulary = 11, .layers = 3, .width = 8, .inner = 10, .slots = 5, .max_span = 40, .ramp = 6});
 }
 
 /// Runs three blocks through both and returns the largest difference of the logits.

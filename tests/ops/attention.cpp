@@ -69,9 +69,9 @@ const OpCases cases{
                     {.slots = 5, .position_query = true},
                     {.streams = 1, .block = 2, .depth = 2, .slots = 1031, .positions = Positions::per_head},
                     {.streams = 6, .block = 1, .depth = 7, .slots = 2, .positions = Positions::none},
-                    {.streams = 5, .block = 8, .slots = 3},
-                    // Tables that are too large to be copied beside the context.
-                    {.streams = 1, .block = 9, .depth = 16, .slots = 1031}}),
+                    {.streams = 5, .block = 8, .slots = 3}}),
+    attention_case("attention, slots too many to be copied beside the context", attention_options(5, {5}),
+                   {{.streams = 1, .block = 8, .depth = 32, .slots = 520}}),
     attention_case("attention, own position and slots", own_position_too(attention_options(4, {4, 4})),
                    {{.slots = 3}, {.block = 7, .slots = 3, .positions = Positions::none, .position_query = true}}),
     // Windows of 0: with min_distance 0 a query sees itself alone, with 1 it sees nothing at all.
