@@ -21,7 +21,7 @@ struct MachineLimits {
 };
 
 /// `side`: rows, columns and inner size of the largest product; the copy has as many elements as four of its matrices.
-/// With 4096 it takes a few seconds and half a gigabyte, which is given back. Throws UsageError for a side below 16.
-MachineLimits measure_limits(Backend& backend, std::int64_t side = 4096);
+/// With 4000 it takes a few seconds and half a gigabyte, which is given back. Throws UsageError for a side below 16.
+MachineLimits measure_limits(Backend& backend, std::int64_t side = 4000);
 
 }  // namespace engram

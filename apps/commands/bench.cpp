@@ -26,7 +26,7 @@ struct Arguments {
   std::vector<std::int64_t> spans;  ///< positions
   std::string device = "cpu";
   int threads = 0;
-  std::int64_t product_size = 4096;
+  std::int64_t product_size = 4000;
   bool compare_spans = false;
   bool json = false;
 };
