@@ -8,12 +8,13 @@
 namespace engram::cpu {
 namespace {
 
-// Turns one row of scores into weights (zero outside the band) that still lack a common factor, and returns that factor
-// and log(sum of mask * exp(score)).
 template <class T>
 struct RowScale {
   T factor, lse;
 };
+
+// Turns one row of scores into weights (zero outside the band) that still lack a common factor, and returns that factor
+// and log(sum of mask * exp(score)).
 template <class T>
 RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix) {
   const HeadPlan& head = tile.head_plan;
@@ -92,7 +93,7 @@ constexpr std::int64_t kItemsOfHead = 8;
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                        Tensor& out, Tensor& lse) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
-    const AttentionPlan plan(in, options, false);
+    const AttentionPlan plan(in, options, AttentionPass::forward);
     const bool positions =
         in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;
     const std::int64_t table =

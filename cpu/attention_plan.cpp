@@ -6,7 +6,7 @@
 
 namespace engram::cpu {
 
-AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, bool copies)
+AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass)
     : sizes(in, options) {
   for (std::int64_t head = 0; head < sizes.heads; ++head) {
     double zeta = 0;
@@ -21,7 +21,7 @@ AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& 
   // Below these sizes copying costs less than a further product, measured on a Zen 3; a short block (generation) reads
   // every row just once.
   constexpr std::int64_t kShortBlock = 8, kSmallTable = 16384;
-  gathers_context = copies || sizes.block >= kShortBlock;
+  gathers_context = pass == AttentionPass::backward || sizes.block >= kShortBlock;
   gathers_slots = gathers_context && sizes.persistent * sizes.depth <= kSmallTable;
   longest_first.resize(static_cast<std::size_t>(sizes.heads));
   std::iota(longest_first.begin(), longest_first.end(), 0);

@@ -105,6 +105,8 @@ inline std::int64_t first_valid_place(const HeadPlan& plan, std::int64_t query, 
   return std::clamp<std::int64_t>(plan.window - query - valid, 0, plan.slots);
 }
 
+enum class AttentionPass : std::uint8_t { forward, backward };
+
 /// All heads, the order that puts the longest work first, and whose rows are copied together (attention_rows.hpp).
 struct AttentionPlan {
   AttentionSizes sizes;
@@ -115,8 +117,8 @@ struct AttentionPlan {
   bool gathers_context = false;  ///< long enough blocks: one product costs less than one for every run of columns
   bool gathers_slots = false;    ///< small tables too
 
-  /// `copies`: gather the context whatever the length of the block.
-  AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, bool copies);
+  /// The backward pass gathers the context whatever the length of the block.
+  AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass);
 };
 
 /// Rows of the position table in order of decreasing distance, from options.windows.longest down to min_distance, so

@@ -1,7 +1,7 @@
 #pragma once
-/// The keys and values that a tile's queries look at, as few products as possible away: rows that lie in several places
-/// (persistent slots, a past that may wrap, the block) are copied side by side, so that one product meets them all.
-/// Copying D numbers a column is little beside the queries' products with them.
+/// The keys and values that a tile's queries look at. They lie in several places (persistent slots, a past that may
+/// wrap, the block) and are copied side by side, so that one product meets them all. Copying D numbers a column is
+/// little beside the products of all queries with them.
 
 #include <array>
 #include <span>
@@ -34,6 +34,7 @@ void add_scaled_row(T* __restrict to, const T* __restrict from, std::int64_t cou
   for (std::int64_t i = 0; i < count; ++i) to[i] += factor * from[i];
 }
 
+/// The rows of one head's tiles, as parts of the tile's columns that one product each can serve.
 template <class T>
 class AttentionRows {
  public:

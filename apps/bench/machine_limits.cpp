@@ -38,9 +38,7 @@ MachineLimits measure_limits(Backend& backend, std::int64_t side) {
   Step step(backend, heap);
   step.begin({});
   MachineLimits limits;
-  // Not powers of two: rows that many bytes apart share cache lines, and products run at half their rate on some
-  // machines. Beyond the caches, within them, and as long and narrow as a layer's: which one is fastest depends on the
-  // machine.
+  // Beyond the caches, within them, and as long and narrow as a layer's: which one is fastest depends on the machine.
   for (const auto& [rows, columns, inner] :
        {std::array{side, side, side}, std::array{side / 4, side / 4, side / 4}, std::array{side, side / 8, side / 8}}) {
     Tensor a = step.empty({rows, inner}, DType::f32), b = step.empty({inner, columns}, DType::f32);

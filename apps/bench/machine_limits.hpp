@@ -21,7 +21,8 @@ struct MachineLimits {
 };
 
 /// `side`: rows, columns and inner size of the largest product; the copy has as many elements as four of its matrices.
-/// With 4000 it takes a few seconds and half a gigabyte, which is given back. Throws UsageError for a side below 16.
+/// With 4000 it takes a few seconds and half a gigabyte, which is given back. Not 4096: rows a power of two apart share
+/// cache lines, and products run at half their rate on some machines. Throws UsageError for a side below 16.
 MachineLimits measure_limits(Backend& backend, std::int64_t side = 4000);
 
 }  // namespace engram

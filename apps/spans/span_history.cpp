@@ -17,8 +17,8 @@ void take_line(std::string_view line, std::vector<SpanMoment>& history) {
   if (event == "resume")
     while (!history.empty() && history.back().step > step) history.pop_back();
   if (event == "train" && object.contains("span_mean"))
-    history.push_back(
-        {step, object.at("span_mean"), object.at("span_longest"), object.at("span_layer_mean"), object.at("spans")});
+    history.push_back({step, object.at("span_mean"), object.at("span_longest"), object.at("span_layer_mean"),
+                       object.value("spans", std::vector<std::vector<std::int64_t>>{})});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct SpanMoment {
   double mean = 0;                               ///< that a head sees, over layers and heads
   double longest = 0;                            ///< of any head
   double released_mean = 0;                      ///< the average of the released models (span_report.hpp)
-  std::vector<std::vector<std::int64_t>> heads;  ///< that each head sees, by layer
+  std::vector<std::vector<std::int64_t>> heads;  ///< that each head sees, by layer; empty in the first runs
 };
 
 /// In the order of steps; what a resumed run repeated is there once. A torn last line is left out. Throws FileError

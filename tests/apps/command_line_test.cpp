@@ -157,6 +157,9 @@ TEST_CASE("command line: without --json the reports are for people") {
   CHECK_THAT(spans.out, Contains("zeta") && Contains("positions"));
   CHECK_THAT(get_file(place.path("spans.csv")),
              Catch::StartsWith("layer,head,zeta,span_positions,visible_positions\n0,0,"));
+  CHECK(run_engram({"spans", place.run(), "--history", "--csv", place.path("history.csv")}).exit_code == 0);
+  CHECK_THAT(get_file(place.path("history.csv")),
+             Catch::StartsWith("step,layer,head,visible_positions\n") && Contains(",0,1,") && Contains(",1,0,"));
   const ProcessResult bench =
       run_engram({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1", "--product-size", "32"});
   CHECK(bench.exit_code == 0);

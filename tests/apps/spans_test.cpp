@@ -114,6 +114,12 @@ TEST_CASE("the history leaves out what a resumed run lost, and a torn last line"
   CHECK(history[2].released_mean == 50.5);
   CHECK(history[2].heads == std::vector<std::vector<std::int64_t>>{{90, 43}, {3, 4}});
 
+  // Runs that were made before the metrics had every head.
+  harness::put_file(path,
+                    "{\"event\":\"train\",\"step\":5,\"span_mean\":3,\"span_longest\":4,\"span_layer_mean\":2}\n");
+  REQUIRE(read_span_history(path).size() == 1);
+  CHECK(read_span_history(path)[0].heads.empty());
+
   harness::put_file(path, train(10, 40) + "not a report\n");
   CHECK_THAT(harness::message_of<FileError>([&] { read_span_history(path); }), Catch::Contains("line 2"));
   CHECK_THROWS_AS(read_span_history(folder / "none.jsonl"), FileError);
