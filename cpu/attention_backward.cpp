@@ -2,6 +2,7 @@
 
 #include "cpu/attention_partials.hpp"
 #include "cpu/attention_rows.hpp"
+#include "cpu/colliding_rows.hpp"
 #include "cpu/dropout_bits.hpp"
 #include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
@@ -24,15 +25,33 @@ struct BackwardCall {
   static T* of(const AttentionGradients::Target& target) { return target ? target.tensor.template data<T>() : nullptr; }
 };
 
-// Buffers of a tile: two matrices [queries, row_length] and two rows.
+// Buffers of a tile: two matrices [queries, row_length], two rows, and the tile's own rows of the queries and of the
+// output's gradient: products that read them along their columns are a quarter faster when they lie together (oneDNN on
+// a Zen 3, width 512).
 template <class T>
 struct Scratch {
-  T *weights, *dscores, *multipliers, *boundary;
-  Scratch(T* memory, const AttentionTile<T>& tile)
+  T *weights, *dscores, *multipliers, *boundary, *query, *position_query, *dout;
+
+  static std::int64_t size(const AttentionPlan& plan) {
+    return (plan.scratch_tile + 1) * 2 * plan.scratch_columns + 3 * plan.scratch_tile * plan.sizes.depth;
+  }
+  Scratch(T* memory, const BackwardCall<T>& call, const AttentionTile<T>& tile)
       : weights(memory),
         dscores(weights + tile.queries * tile.row_length),
         multipliers(dscores + tile.queries * tile.row_length),
-        boundary(multipliers + std::max(tile.head_plan.slots, tile.persistent)) {}
+        boundary(multipliers + std::max(tile.head_plan.slots, tile.persistent)) {
+    const std::int64_t depth = call.data.plan.sizes.depth, width = call.data.plan.sizes.width;
+    T* next = boundary + tile.head_plan.slots;
+    const auto copied = [&](const T* tensor) {
+      T* const to = next;
+      copy_rows(tile.query_row(tensor, tile.first), width, tile.queries, depth, to, depth);
+      next += tile.queries * depth;
+      return to;
+    };
+    query = copied(call.data.content_query);
+    position_query = call.data.position_query == call.data.content_query ? query : copied(call.data.position_query);
+    dout = copied(call.dout);
+  }
 };
 
 // One row: scores -> weights times dropout (for the values' gradient), dweights -> gradient of the scores.
@@ -171,8 +190,6 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, st
   const AttentionInputs& in = call.data.in;
   const AttentionGradients& gradients = call.gradients;
   const std::int64_t ld = tile.row_length, slots = tile.head_plan.slots;
-  const T* dout = tile.query_row(call.dout, tile.first);
-  const T* query = tile.query_row(call.data.content_query, tile.first);
 
   tile.compute_scores(parts, scratch.weights);
   tile.against(
@@ -190,14 +207,14 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, st
                  .a = matrix,
                  .a_stride = stride,
                  .b = q,
-                 .b_stride = s.width,
+                 .b_stride = s.depth,
                  .write = Write::add,
                  .c = to,
                  .c_stride = s.depth});
   };
   for (const ColumnPart<T>& part : parts) {
-    into_rows(scratch.weights + part.column, ld, part.length, dout, part.values.factor, rows.values(part));
-    into_rows(scratch.dscores + part.column, ld, part.length, query, part.keys.factor, rows.keys(part));
+    into_rows(scratch.weights + part.column, ld, part.length, scratch.dout, part.values.factor, rows.values(part));
+    into_rows(scratch.dscores + part.column, ld, part.length, scratch.query, part.keys.factor, rows.keys(part));
   }
   rows.spread_context(tile);
 
@@ -230,8 +247,7 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, st
   if (dposition != nullptr)
     into_query(dposition, in.position_query ? position_write : content_write, band, tile.band_stride(), slots,
                positions);
-  into_rows(band, tile.band_stride(), slots, tile.query_row(call.data.position_query, tile.first), score_scale,
-            partial.positions);
+  into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale, partial.positions);
 }
 
 template <class T>
@@ -254,7 +270,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
         in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;
     const std::int64_t table =
         positions ? (options.windows.longest + 1 - options.min_distance) * in.position_keys.shape()[1] : 0;
-    const std::int64_t tile_size = ((plan.scratch_tile + 1) * 2 * plan.scratch_columns + 63) / 64 * 64;
+    const std::int64_t tile_size = (Scratch<T>::size(plan) + 63) / 64 * 64;
     const std::int64_t rows_size = (AttentionRows<T>::size(plan) + 63) / 64 * 64;
     const std::int64_t per_thread = tile_size + 2 * rows_size;
     const Workspace workspace =
@@ -283,7 +299,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       for (std::int64_t stream = group; stream < s.streams; stream += groups)
         for (std::int64_t query = 0; query < s.block; query += plan.heads[static_cast<std::size_t>(head)].tile) {
           const AttentionTile<T> tile(data, stream, head, query);
-          backward_tile(call, tile, rows.of(tile), row_gradients, Scratch<T>(mine, tile), partial);
+          backward_tile(call, tile, rows.of(tile), row_gradients, Scratch<T>(mine, call, tile), partial);
         }
       row_gradients.finish_slots();
     });

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cpu/gemm.hpp"
+#include "cpu/colliding_rows.hpp"
 #include "cpu/parallel.hpp"
 #include "cpu/vec.hpp"
 
@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kRowChunk = 256;     // past positions projected by one work item
 constexpr std::int64_t kColumnChunk = 128;  // columns of the weight gradient computed by one work item
+constexpr std::int64_t kCopiedRows = 512;   // of the cache at a time, where its rows collide: they stay in the caches
 
 // Heads by decreasing window, so that the longest work starts first.
 std::vector<int> longest_first(const HeadWindows& windows) {
@@ -60,14 +61,18 @@ void project_past_forward(Step&, const Tensor& cache, const Tensor& weight, cons
   });
 }
 
-void project_past_backward(Step&, const Tensor& cache, const HeadWindows& windows, const Tensor& dy, Tensor& dweight,
-                           Write write) {
+void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& windows, const Tensor& dy,
+                           Tensor& dweight, Write write) {
   dispatch_float(dy.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
     const std::int64_t depth = dy.shape()[-1];
     const std::vector<int> order = longest_first(windows);
     const std::int64_t column_chunks = (width + kColumnChunk - 1) / kColumnChunk;
-    parallel_items(windows.heads() * column_chunks, [&](std::int64_t item) {
+    const bool copies = rows_collide<T>(width);
+    const std::int64_t piece_rows = copies ? kCopiedRows : std::max<std::int64_t>(1, cached);
+    const std::int64_t copy_size = copies ? kCopiedRows * apart(kColumnChunk) : 0;
+    const Workspace copied = step.workspace(static_cast<std::size_t>(copy_size * max_threads()) * sizeof(T));
+    parallel_items_on_threads(windows.heads() * column_chunks, [&](std::int64_t item, int thread) {
       const auto head = std::size_t(order[static_cast<std::size_t>(item / column_chunks)]);
       const std::int64_t column = item % column_chunks * kColumnChunk;
       const std::int64_t columns = std::min(kColumnChunk, width - column);
@@ -75,20 +80,25 @@ void project_past_backward(Step&, const Tensor& cache, const HeadWindows& window
       T* target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
       if (write == Write::set)
         for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
-      if (used == 0) return;
+      // The last `used` rows of a stream, in pieces.
       for (std::int64_t stream = 0; stream < streams; ++stream)
-        gemm(
-            Gemm<T>{.transpose_a = Transpose::yes,
-                    .m = depth,
-                    .n = columns,
-                    .k = used,
-                    .a = dy.data<const T>() + (streams * windows.first[head] + stream * window + window - used) * depth,
-                    .a_stride = depth,
-                    .b = cache.data<const T>() + (stream * cached + cached - used) * width + column,
-                    .b_stride = width,
-                    .write = Write::add,
-                    .c = target,
-                    .c_stride = width});
+        for (std::int64_t left = used; left > 0; left -= piece_rows) {
+          const T* rows = cache.data<const T>() + ((stream + 1) * cached - left) * width + column;
+          const std::int64_t count = std::min(left, piece_rows);
+          T* const copy = copied.data<T>() + thread * copy_size;
+          if (copies) copy_rows(rows, width, count, columns, copy, apart(kColumnChunk));
+          gemm(Gemm<T>{.transpose_a = Transpose::yes,
+                       .m = depth,
+                       .n = columns,
+                       .k = count,
+                       .a = dy.data<const T>() + (streams * windows.first[head] + (stream + 1) * window - left) * depth,
+                       .a_stride = depth,
+                       .b = copies ? copy : rows,
+                       .b_stride = copies ? apart(kColumnChunk) : width,
+                       .write = Write::add,
+                       .c = target,
+                       .c_stride = width});
+        }
     });
   });
 }

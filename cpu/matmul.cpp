@@ -1,12 +1,65 @@
 #include "core/kernels/matmul.hpp"
 
-#include "cpu/gemm.hpp"
+#include "cpu/colliding_rows.hpp"
 #include "cpu/parallel.hpp"
 
 namespace engram::cpu {
 namespace {
 
-void matmul(Step&, const MatrixView& a, Transpose transpose_a, const MatrixView& b, Transpose transpose_b,
+// Bounds of a copy, in elements: large tables are copied piece by piece.
+constexpr std::int64_t kCopiedLength = 4096;
+constexpr std::int64_t kCopiedElements = std::int64_t{1} << 20;
+
+/// A piece of an operand, copied by all threads.
+template <class T>
+void copy_apart(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t length, T* to) {
+  parallel_chunks(rows, row_chunk(length), [&](std::int64_t begin, std::int64_t end) {
+    copy_rows(from + begin * stride, stride, end - begin, length, to + begin * apart(length), apart(length));
+  });
+}
+
+/// On all threads; operands whose rows collide are copied first.
+template <class T>
+void large_product(Step& step, const Gemm<T>& g) {
+  // Each copied element should serve many multiply-adds.
+  constexpr std::int64_t kWorthCopying = 32;
+  const bool copy_a = g.transpose_a == Transpose::yes && rows_collide<T>(g.a_stride) && g.n >= kWorthCopying;
+  const bool copy_b = g.transpose_b == Transpose::no && rows_collide<T>(g.b_stride) && g.m >= kWorthCopying;
+  if (g.k == 0 || !(copy_a || copy_b)) return parallel_gemm(g);
+  const std::int64_t rows = copy_a ? std::min(g.m, kCopiedLength) : g.m;
+  const std::int64_t columns = copy_b ? std::min(g.n, kCopiedLength) : g.n;
+  const std::int64_t length = std::max(copy_a ? rows : 1, copy_b ? columns : 1);
+  const std::int64_t inner = std::min(g.k, kCopiedElements / length);
+  const std::int64_t a_size = copy_a ? inner * apart(rows) : 0, b_size = copy_b ? inner * apart(columns) : 0;
+  const Workspace copies = step.workspace(static_cast<std::size_t>(a_size + b_size) * sizeof(T));
+  for (std::int64_t column = 0; column < g.n; column += columns)
+    for (std::int64_t first = 0; first < g.k; first += inner) {
+      Gemm<T> piece = g;
+      piece.n = std::min(columns, g.n - column);
+      piece.k = std::min(inner, g.k - first);
+      if (first > 0) piece.write = Write::add;
+      piece.b += g.transpose_b == Transpose::yes ? column * g.b_stride + first : first * g.b_stride + column;
+      if (copy_b) {
+        copy_apart(piece.b, g.b_stride, piece.k, piece.n, copies.data<T>() + a_size);
+        piece.b = copies.data<T>() + a_size;
+        piece.b_stride = apart(piece.n);
+      }
+      for (std::int64_t row = 0; row < g.m; row += rows) {
+        piece.m = std::min(rows, g.m - row);
+        piece.a = g.a + (g.transpose_a == Transpose::yes ? first * g.a_stride + row : row * g.a_stride + first);
+        piece.a_stride = g.a_stride;
+        if (copy_a) {
+          copy_apart(piece.a, g.a_stride, piece.k, piece.m, copies.data<T>());
+          piece.a = copies.data<T>();
+          piece.a_stride = apart(piece.m);
+        }
+        piece.c = g.c + row * g.c_stride + column;
+        parallel_gemm(piece);
+      }
+    }
+}
+
+void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const MatrixView& b, Transpose transpose_b,
             const MatrixView& c, std::int64_t batch, double factor, Write write) {
   dispatch_float(c.tensor.dtype(), "matmul", [&]<class T>() {
     const auto product = [&](std::int64_t index) {
@@ -32,7 +85,7 @@ void matmul(Step&, const MatrixView& a, Transpose transpose_a, const MatrixView&
     for (std::int64_t index = 0; index < batch; ++index) {
       Gemm<T> next = product(index);
       if (index > 0 && c.batch_stride == 0) next.write = Write::add;
-      parallel_gemm(next);
+      large_product(step, next);
     }
   });
 }
