@@ -27,64 +27,86 @@ struct BackwardCall {
 
 // Buffers of a tile: two matrices [queries, row_length], two rows, and the tile's own rows of the queries and of the
 // output's gradient: products that read them along their columns are a quarter faster when they lie together (oneDNN on
-// a Zen 3, width 512).
+// a Zen 3, width 512). Slot tables that are not copied have matrices [queries, kSlotRun] instead.
 template <class T>
 struct Scratch {
-  T *weights, *dscores, *multipliers, *boundary, *query, *position_query, *dout;
+  T *weights, *dscores, *multipliers, *boundary, *query, *position_query, *dout, *totals;
 
-  static std::int64_t size(const AttentionPlan& plan) {
-    return (plan.scratch_tile + 1) * 2 * plan.scratch_columns + 3 * plan.scratch_tile * plan.sizes.depth;
+  static std::int64_t columns(const AttentionPlan& plan) {
+    return std::max(plan.scratch_columns, plan.sizes.persistent > plan.slot_columns ? AttentionPlan::kSlotRun + 16 : 0);
   }
-  Scratch(T* memory, const BackwardCall<T>& call, const AttentionTile<T>& tile)
-      : weights(memory),
-        dscores(weights + tile.queries * tile.row_length),
-        multipliers(dscores + tile.queries * tile.row_length),
-        boundary(multipliers + std::max(tile.head_plan.slots, tile.persistent)) {
-    const std::int64_t depth = call.data.plan.sizes.depth, width = call.data.plan.sizes.width;
-    T* next = boundary + tile.head_plan.slots;
-    const auto copied = [&](const T* tensor) {
-      T* const to = next;
-      copy_rows(tile.query_row(tensor, tile.first), width, tile.queries, depth, to, depth);
-      next += tile.queries * depth;
-      return to;
+  static std::int64_t size(const AttentionPlan& plan) {
+    return (plan.scratch_tile + 1) * 2 * columns(plan) + plan.scratch_tile * (3 * plan.sizes.depth + 1);
+  }
+  Scratch(T* memory, const BackwardCall<T>& call, const AttentionTile<T>& tile) : weights(memory) {
+    const AttentionSizes& s = call.data.plan.sizes;
+    const std::int64_t row = columns(call.data.plan);
+    dscores = weights + tile.queries * row;
+    multipliers = dscores + tile.queries * row;
+    boundary = multipliers + row;
+    query = boundary + row;
+    dout = query + tile.queries * s.depth;
+    position_query = dout + tile.queries * s.depth;
+    totals = position_query + tile.queries * s.depth;
+    const auto copy = [&](const T* tensor, T* to) {
+      copy_rows(tile.query_row(tensor, tile.first), s.width, tile.queries, s.depth, to, s.depth);
     };
-    query = copied(call.data.content_query);
-    position_query = call.data.position_query == call.data.content_query ? query : copied(call.data.position_query);
-    dout = copied(call.dout);
+    copy(call.data.content_query, query);
+    copy(call.dout, dout);
+    if (call.data.position_query == call.data.content_query)
+      position_query = query;
+    else
+      copy(call.data.position_query, position_query);
+    // What softmax takes off every gradient: the sum of weight times gradient, which is dout times out.
+    for (std::int64_t i = 0; i < tile.queries; ++i)
+      totals[i] = (vec(dout + i * s.depth, s.depth) * vec(tile.query_row(call.out, tile.first + i), s.depth)).sum();
   }
 };
 
-// One row: scores -> weights times dropout (for the values' gradient), dweights -> gradient of the scores.
+// Numbers of the random elements of a query's row.
+template <class T>
+struct RandomElements {
+  std::uint64_t context, slots;  // of place 0 of the band (it may lie before the row's first), of slot 0
+  RandomElements(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::int64_t m) {
+    const AttentionSizes& s = call.data.plan.sizes;
+    const std::uint64_t row = s.dropout_row(tile.stream, tile.head, m);
+    context = row + static_cast<std::uint64_t>(call.data.options.max_distance - tile.head_plan.window);
+    slots = row + static_cast<std::uint64_t>(s.dropout_reach);
+  }
+};
+
+// Part of a row: weights -> times dropout (for the values' gradient), gradient of the weights -> of the scores.
+template <class T>
+void weight_gradients(const BackwardCall<T>& call, T* weights, T* dscores, std::int64_t length, T total,
+                      std::uint64_t first_element, T* multipliers) {
+  auto weight = vec(weights, length);
+  auto gradient = vec(dscores, length);
+  const DropoutRule& dropout = call.data.options.dropout;
+  if (!dropout.active()) {
+    gradient = weight * (gradient - total);
+    return;
+  }
+  dropout_multipliers(call.random, dropout, first_element, length, multipliers);
+  const auto kept = vec(static_cast<const T*>(multipliers), length);
+  gradient = weight * (kept * gradient - total);
+  weight *= kept;
+}
+
+// One row: scores -> weights times dropout, dweights -> gradient of the scores.
 template <class T>
 void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::int64_t i, const Scratch<T>& scratch,
                   double* dspan) {
-  const AttentionSizes& s = call.data.plan.sizes;
-  const AttentionOptions& options = call.data.options;
   const HeadPlan& head = tile.head_plan;
   const std::int64_t m = tile.first + i, low = tile.first_visible(i), count = head.slots - low;
-  const T lse = call.lse[(tile.stream * s.heads + tile.head) * s.block + m];
-  if (count + tile.persistent == 0) {
-    for (T* matrix : {scratch.weights, scratch.dscores}) vec(matrix + i * tile.row_length, tile.row_length).setZero();
+  const AttentionSizes& s = call.data.plan.sizes;
+  const T lse = call.lse[(tile.stream * s.heads + tile.head) * s.block + m], total = scratch.totals[i];
+  const RandomElements<T> elements(call, tile, m);
+  const auto of_place = [&](std::int64_t place) { return elements.context + static_cast<std::uint64_t>(place); };
+  if (tile.columns > 0 && count + s.persistent == 0) {
+    for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
     return;
   }
-  const T total = (vec(tile.query_row(call.dout, m), s.depth) * vec(tile.query_row(call.out, m), s.depth)).sum();
-  const std::uint64_t element = s.dropout_row(tile.stream, tile.head, m);
-  const auto slot_of_place = [&](std::int64_t place) {
-    return element + static_cast<std::uint64_t>(options.max_distance - head.window + place);
-  };
 
-  const auto part = [&](T* w, T* d, std::int64_t length, std::uint64_t first_element) {
-    auto weight = vec(w, length);
-    auto gradient = vec(d, length);
-    if (options.dropout.active()) {
-      dropout_multipliers(call.random, options.dropout, first_element, length, scratch.multipliers);
-      const auto kept = vec(static_cast<const T*>(scratch.multipliers), length);
-      gradient = weight * (kept * gradient - total);
-      weight *= kept;
-    } else {
-      gradient = weight * (gradient - total);
-    }
-  };
   T* const band_weights = scratch.weights + tile.band(i);
   T* const band_dscores = scratch.dscores + tile.band(i);
   if (dspan != nullptr && head.corner_begin < head.corner_end) {
@@ -97,8 +119,8 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
       auto share = vec(scratch.boundary, corners), gradient = vec(scratch.multipliers, corners);
       share = (vec(band_weights + begin, corners) - lse).min(kLargestBoundaryExponent<T>);
       exponentials(share.data(), corners, T(0));
-      if (options.dropout.active())
-        dropout_multipliers(call.random, options.dropout, slot_of_place(begin), corners, scratch.multipliers);
+      if (call.data.options.dropout.active())
+        dropout_multipliers(call.random, call.data.options.dropout, of_place(begin), corners, scratch.multipliers);
       else
         gradient.setOnes();
       *dspan += static_cast<double>((share * (gradient * vec(band_dscores + begin, corners) - total)).sum());
@@ -108,14 +130,14 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
     exponentials(band_weights + low, count, lse);
     for (std::int64_t place = low; place < head.full; ++place)
       band_weights[place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
-    part(band_weights + low, band_dscores + low, count, slot_of_place(low));
+    weight_gradients(call, band_weights + low, band_dscores + low, count, total, of_place(low), scratch.multipliers);
     for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
   }
-  if (tile.persistent > 0) {
+  if (tile.slot_columns > 0) {
     T* const weights = scratch.weights + i * tile.row_length;
-    exponentials(weights, tile.persistent, lse);
-    part(weights, scratch.dscores + i * tile.row_length, tile.persistent,
-         element + static_cast<std::uint64_t>(s.dropout_reach));
+    exponentials(weights, tile.slot_columns, lse);
+    weight_gradients(call, weights, scratch.dscores + i * tile.row_length, tile.slot_columns, total, elements.slots,
+                     scratch.multipliers);
   }
 }
 
@@ -135,16 +157,14 @@ class RowGradients {
     std::fill_n(memory, size(call.data.plan), T(0));
   }
 
-  // Where the gradients of a part's keys or values are added; nullptr: nobody wants them.
-  T* keys(const ColumnPart<T>& part) const {
+  // Where the gradients of the copied keys or values are added; nullptr: nobody wants them.
+  T* keys() const {
     const AttentionGradients& wanted = call_.gradients;
-    if (is_table(part)) return partial_.slot_keys;
-    return wanted.past_keys || wanted.keys || partial_.slot_keys != nullptr ? keys_ : nullptr;
+    return wanted.past_keys || wanted.keys || (slots_ > 0 && partial_.slot_keys != nullptr) ? keys_ : nullptr;
   }
-  T* values(const ColumnPart<T>& part) const {
+  T* values() const {
     const AttentionGradients& wanted = call_.gradients;
-    if (is_table(part)) return partial_.slot_values;
-    return wanted.past_values || wanted.values || partial_.slot_values != nullptr ? values_ : nullptr;
+    return wanted.past_values || wanted.values || (slots_ > 0 && partial_.slot_values != nullptr) ? values_ : nullptr;
   }
   // After the products of a tile.
   void spread_context(const AttentionTile<T>& tile) const {
@@ -164,9 +184,6 @@ class RowGradients {
   }
 
  private:
-  bool is_table(const ColumnPart<T>& part) const {
-    return slots_ == 0 && part.column < call_.data.plan.sizes.persistent;
-  }
   void spread(const AttentionTile<T>& tile, T* from, T factor, T* past, T* block) const {
     for (const ColumnRun& run : tile.runs) {
       T* const wanted = run.past ? past : block;
@@ -183,44 +200,42 @@ class RowGradients {
   T *keys_, *values_;
 };
 
+// The products of a tile's gradients.
 template <class T>
-void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::span<const ColumnPart<T>> parts,
-                   const RowGradients<T>& rows, const Scratch<T>& scratch, const Partial<T>& partial) {
-  const AttentionSizes& s = call.data.plan.sizes;
-  const AttentionInputs& in = call.data.in;
-  const AttentionGradients& gradients = call.gradients;
-  const std::int64_t ld = tile.row_length, slots = tile.head_plan.slots;
+struct TileGradients {
+  const BackwardCall<T>& call;
+  const AttentionTile<T>& tile;
+  T* dquery;          // of the content's queries; nullptr: not wanted
+  Write query_write;  // set until a product has been written
 
-  tile.compute_scores(parts, scratch.weights);
-  tile.against(
-      call.dout, parts, [](const auto& part) { return part.values; }, scratch.dscores);
-  for (std::int64_t i = 0; i < tile.queries; ++i) backward_row(call, tile, i, scratch, partial.span);
+  TileGradients(const BackwardCall<T>& of_call, const AttentionTile<T>& of_tile)
+      : call(of_call),
+        tile(of_tile),
+        dquery(call.of(call.gradients.content_query)),
+        query_write(call.gradients.content_query.write) {}
 
-  // Gradients of rows: [count, D] (add) factor times matrix^T queries.
-  const auto into_rows = [&](const T* matrix, std::int64_t stride, std::int64_t count, const T* q, T factor, T* to) {
+  // to[count, D] (add) factor times matrix^T rows, the rows being those of the tile's queries in Scratch.
+  void into_rows(const T* matrix, std::int64_t stride, std::int64_t count, const T* rows, T factor, T* to) const {
     if (to == nullptr) return;
+    const std::int64_t depth = call.data.plan.sizes.depth;
     gemm(Gemm<T>{.transpose_a = Transpose::yes,
                  .m = count,
-                 .n = s.depth,
+                 .n = depth,
                  .k = tile.queries,
                  .factor = factor,
                  .a = matrix,
                  .a_stride = stride,
-                 .b = q,
-                 .b_stride = s.depth,
+                 .b = rows,
+                 .b_stride = depth,
                  .write = Write::add,
                  .c = to,
-                 .c_stride = s.depth});
-  };
-  for (const ColumnPart<T>& part : parts) {
-    into_rows(scratch.weights + part.column, ld, part.length, scratch.dout, part.values.factor, rows.values(part));
-    into_rows(scratch.dscores + part.column, ld, part.length, scratch.query, part.keys.factor, rows.keys(part));
+                 .c_stride = depth});
   }
-  rows.spread_context(tile);
-
-  // Gradients of the queries: [queries, D] (set or add) factor times matrix rows.
-  const auto into_query = [&](T* to, Write& write, const T* matrix, std::int64_t stride, std::int64_t count,
-                              const ScaledRows<T>& keys) {
+  // The tile's rows of `to`, a [B, M, H D] tensor (set or add): matrix times keys.
+  void into_query(T* to, Write& write, const T* matrix, std::int64_t stride, std::int64_t count,
+                  const ScaledRows<T>& keys) const {
+    const AttentionSizes& s = call.data.plan.sizes;
+    if (to == nullptr) return;
     gemm(Gemm<T>{.m = tile.queries,
                  .n = s.depth,
                  .k = count,
@@ -233,21 +248,70 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, st
                  .c = tile.query_row(to, tile.first),
                  .c_stride = s.width});
     write = Write::add;
-  };
-  Write content_write = gradients.content_query.write, position_write = gradients.position_query.write;
-  T* const dcontent = call.of(gradients.content_query);
-  if (dcontent != nullptr)
-    for (const ColumnPart<T>& part : parts)
-      into_query(dcontent, content_write, scratch.dscores + part.column, ld, part.length, part.keys);
+  }
+};
+
+// Persistent slots that are used where they lie, run by run.
+template <class T>
+void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, const Scratch<T>& scratch,
+                    const Partial<T>& partial) {
+  const BackwardCall<T>& call = gradients.call;
+  const AttentionTile<T>& tile = gradients.tile;
+  const AttentionSizes& s = call.data.plan.sizes;
+  constexpr std::int64_t kStride = AttentionPlan::kSlotRun + 16;  // see matrix_row_length
+  for (std::int64_t slot = 0; slot < table.length; slot += AttentionPlan::kSlotRun) {
+    const std::int64_t count = std::min(AttentionPlan::kSlotRun, table.length - slot);
+    ScaledRows<T> keys = table.keys, values = table.values;
+    keys.rows.data += slot * s.depth;
+    values.rows.data += slot * s.depth;
+    tile.against(call.data.content_query, keys, count, scratch.weights, kStride);
+    tile.against(call.dout, values, count, scratch.dscores, kStride);
+    for (std::int64_t i = 0; i < tile.queries; ++i) {
+      const std::int64_t m = tile.first + i;
+      T* const weights = scratch.weights + i * kStride;
+      exponentials(weights, count, call.lse[(tile.stream * s.heads + tile.head) * s.block + m]);
+      weight_gradients(call, weights, scratch.dscores + i * kStride, count, scratch.totals[i],
+                       RandomElements<T>(call, tile, m).slots + static_cast<std::uint64_t>(slot), scratch.multipliers);
+    }
+    const auto rows_of = [&](T* sum) { return sum == nullptr ? nullptr : sum + slot * s.depth; };
+    gradients.into_rows(scratch.weights, kStride, count, scratch.dout, values.factor, rows_of(partial.slot_values));
+    gradients.into_rows(scratch.dscores, kStride, count, scratch.query, keys.factor, rows_of(partial.slot_keys));
+    gradients.into_query(gradients.dquery, gradients.query_write, scratch.dscores, kStride, count, keys);
+  }
+}
+
+template <class T>
+void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, AttentionRows<T>& sources,
+                   const RowGradients<T>& rows, const Scratch<T>& scratch, const Partial<T>& partial) {
+  TileGradients<T> gradients(call, tile);
+  if (tile.slot_columns == 0) backward_table(gradients, sources.table(), scratch, partial);
+  const std::span<const ColumnPart<T>> parts = sources.of(tile);
+  if (parts.empty()) return;
+  const std::int64_t stride = tile.row_length;
+  tile.compute_scores(parts, scratch.weights);
+  for (const ColumnPart<T>& part : parts)
+    tile.against(call.dout, part.values, part.length, scratch.dscores + part.column, stride);
+  for (std::int64_t i = 0; i < tile.queries; ++i) backward_row(call, tile, i, scratch, partial.span);
+  for (const ColumnPart<T>& part : parts) {
+    const T *weights = scratch.weights + part.column, *dscores = scratch.dscores + part.column;
+    gradients.into_rows(weights, stride, part.length, scratch.dout, part.values.factor, rows.values());
+    gradients.into_rows(dscores, stride, part.length, scratch.query, part.keys.factor, rows.keys());
+    gradients.into_query(gradients.dquery, gradients.query_write, dscores, stride, part.length, part.keys);
+  }
+  rows.spread_context(tile);
   if (tile.columns == 0 || call.data.reversed_positions == nullptr) return;
+
   const auto score_scale = static_cast<T>(call.data.options.score_scale);
   const T* band = scratch.dscores + tile.band(0);
+  const std::int64_t slots = tile.head_plan.slots;
   const ScaledRows<T> positions{tile.position_rows(), score_scale};
-  T* const dposition = in.position_query ? call.of(gradients.position_query) : dcontent;
-  if (dposition != nullptr)
-    into_query(dposition, in.position_query ? position_write : content_write, band, tile.band_stride(), slots,
-               positions);
-  into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale, partial.positions);
+  Write position_write = call.gradients.position_query.write;
+  if (call.data.in.position_query)
+    gradients.into_query(call.of(call.gradients.position_query), position_write, band, tile.band_stride(), slots,
+                         positions);
+  else
+    gradients.into_query(gradients.dquery, gradients.query_write, band, tile.band_stride(), slots, positions);
+  gradients.into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale, partial.positions);
 }
 
 template <class T>
@@ -299,7 +363,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       for (std::int64_t stream = group; stream < s.streams; stream += groups)
         for (std::int64_t query = 0; query < s.block; query += plan.heads[static_cast<std::size_t>(head)].tile) {
           const AttentionTile<T> tile(data, stream, head, query);
-          backward_tile(call, tile, rows.of(tile), row_gradients, Scratch<T>(mine, call, tile), partial);
+          backward_tile(call, tile, rows, row_gradients, Scratch<T>(mine, call, tile), partial);
         }
       row_gradients.finish_slots();
     });

@@ -21,7 +21,7 @@ RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix)
   const std::int64_t low = tile.first_visible(i);
   T* const band = matrix + tile.band(i);
   auto context = vec(band + low, head.slots - low);
-  auto slots = vec(matrix + i * tile.row_length, tile.persistent);
+  auto slots = vec(matrix + i * tile.row_length, tile.slot_columns);
   T top = -std::numeric_limits<T>::infinity();
   if (context.size() > 0) top = context.maxCoeff();
   if (slots.size() > 0) top = std::max(top, slots.maxCoeff());
@@ -45,7 +45,7 @@ void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> p
   const AttentionOptions& options = tile.data.options;
   T* scores = scratch;
   T* multipliers = scores + tile.queries * tile.row_length;
-  T* factors = multipliers + std::max(tile.head_plan.slots, tile.persistent);
+  T* factors = multipliers + std::max(tile.head_plan.slots, tile.slot_columns);
   tile.compute_scores(parts, scores);
   for (std::int64_t i = 0; i < tile.queries; ++i) {
     const RowScale<T> scale = row_weights(tile, i, scores);
@@ -59,10 +59,10 @@ void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> p
       dropout_multipliers(random, options.dropout, element + slot, count, multipliers);
       vec(scores + tile.band(i) + low, count) *= vec(multipliers, count);
     }
-    if (tile.persistent > 0) {
+    if (tile.slot_columns > 0) {
       dropout_multipliers(random, options.dropout, element + static_cast<std::uint64_t>(s.dropout_reach),
-                          tile.persistent, multipliers);
-      vec(scores + i * tile.row_length, tile.persistent) *= vec(multipliers, tile.persistent);
+                          tile.slot_columns, multipliers);
+      vec(scores + i * tile.row_length, tile.slot_columns) *= vec(multipliers, tile.slot_columns);
     }
   }
   T* const to = tile.query_row(out, tile.first);

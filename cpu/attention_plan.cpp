@@ -15,14 +15,17 @@ AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& 
                      [&]<class T>() { zeta = static_cast<double>(in.span.data<const T>()[head]); });
     const std::int64_t window = options.max_distance == 0 ? 0 : options.windows.window[static_cast<std::size_t>(head)];
     heads.emplace_back(options, sizes.block, window, static_cast<bool>(in.span), zeta);
-    scratch_columns = std::max(scratch_columns, heads.back().columns() + sizes.persistent);
-    scratch_tile = std::max(scratch_tile, heads.back().tile);
   }
   // Below these sizes copying costs less than a further product, measured on a Zen 3; a short block (generation) reads
   // every row just once.
   constexpr std::int64_t kShortBlock = 8, kSmallTable = 16384;
   gathers_context = pass == AttentionPass::backward || sizes.block >= kShortBlock;
   gathers_slots = gathers_context && sizes.persistent * sizes.depth <= kSmallTable;
+  slot_columns = pass == AttentionPass::backward && !gathers_slots ? 0 : sizes.persistent;
+  for (const HeadPlan& head : heads) {
+    scratch_columns = std::max(scratch_columns, matrix_row_length(head.columns() + slot_columns));
+    scratch_tile = std::max(scratch_tile, head.tile);
+  }
   longest_first.resize(static_cast<std::size_t>(sizes.heads));
   std::iota(longest_first.begin(), longest_first.end(), 0);
   std::ranges::stable_sort(longest_first, std::greater<>(),

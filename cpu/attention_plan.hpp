@@ -72,6 +72,12 @@ struct HeadPlan {
   }
 };
 
+/// The distance of rows in a tile's matrix. A multiple of 256 halves the rate of products that read the matrix along
+/// its columns (cpu/colliding_rows.hpp).
+constexpr std::int64_t matrix_row_length(std::int64_t columns) {
+  return columns > 0 && columns % 256 == 0 ? columns + 16 : columns;
+}
+
 /// Consecutive columns of a tile whose rows of keys (or values) are evenly spaced in memory.
 struct ColumnRun {
   std::int64_t column = 0, length = 0;
@@ -112,10 +118,14 @@ struct AttentionPlan {
   AttentionSizes sizes;
   std::vector<HeadPlan> heads;
   std::vector<int> longest_first;
-  std::int64_t scratch_columns = 0;  ///< persistent slots and context columns of the widest tile
+  std::int64_t scratch_columns = 0;  ///< row length of the widest tile's matrix
   std::int64_t scratch_tile = 0;
   bool gathers_context = false;  ///< long enough blocks: one product costs less than one for every run of columns
   bool gathers_slots = false;    ///< small tables too
+  /// Persistent slots that have columns in a tile's matrix. The backward pass, which needs no whole rows, meets tables
+  /// that are too large to copy in runs of kSlotRun instead, so that everything stays in the caches.
+  std::int64_t slot_columns = 0;
+  static constexpr std::int64_t kSlotRun = 256;
 
   /// The backward pass gathers the context whatever the length of the block.
   AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass);

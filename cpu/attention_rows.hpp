@@ -57,17 +57,20 @@ class AttentionRows {
       vec(values_, size) = value_factor * vec(values, size);
       gathered_slots_ = s.persistent;
     } else {
-      parts_[0] = {0, s.persistent, {{keys, s.depth}, key_factor}, {{values, s.depth}, value_factor}};
-      table_parts_ = 1;
+      table_ = {0, s.persistent, {{keys, s.depth}, key_factor}, {{values, s.depth}, value_factor}};
     }
   }
 
-  /// The columns of `tile`, from the left; good until the next call.
+  /// The persistent slots where they lie; of length 0 when they are copied, or there are none.
+  const ColumnPart<T>& table() const { return table_; }
+
+  /// The columns of the tile's matrix, from the left; good until the next call.
   std::span<const ColumnPart<T>> of(const AttentionTile<T>& tile) {
     const AttentionInputs& in = data_.in;
     const std::int64_t depth = data_.plan.sizes.depth;
     const auto score_scale = static_cast<T>(data_.options.score_scale);
-    std::size_t count = table_parts_;
+    std::size_t count = 0;
+    if (table_.length > 0 && tile.slot_columns > 0) parts_[count++] = table_;
     if (data_.plan.gathers_context) {
       T *keys = keys_ + gathered_slots_ * depth, *values = values_ + gathered_slots_ * depth;
       for (const ColumnRun& run : tile.runs) {
@@ -80,10 +83,11 @@ class AttentionRows {
       }
       const std::int64_t length = gathered_slots_ + tile.columns;
       if (length > 0)
-        parts_[count++] = {tile.persistent - gathered_slots_, length, {{keys_, depth}, T(1)}, {{values_, depth}, T(1)}};
+        parts_[count++] = {
+            tile.slot_columns - gathered_slots_, length, {{keys_, depth}, T(1)}, {{values_, depth}, T(1)}};
     } else {
       for (const ColumnRun& run : tile.runs)
-        parts_[count++] = {tile.persistent + run.column,
+        parts_[count++] = {tile.slot_columns + run.column,
                            run.length,
                            {tile.run_rows(run, tile.past(in.past_keys), in.keys.template data<const T>()), score_scale},
                            {tile.run_rows(run, tile.past(in.past_values), in.values.template data<const T>()), T(1)}};
@@ -95,8 +99,8 @@ class AttentionRows {
   const AttentionData<T>& data_;
   T *keys_, *values_;  // [slots and context of a tile, D], scaled
   std::int64_t gathered_slots_ = 0;
+  ColumnPart<T> table_{};
   std::array<ColumnPart<T>, 4> parts_{};
-  std::size_t table_parts_ = 0;
 };
 
 }  // namespace engram::cpu

@@ -1,6 +1,6 @@
 #pragma once
 /// What the forward and the backward pass of attention share: one tile's operands and its raw scores. A tile's scores
-/// are a row-major matrix [queries, N + columns]: persistent slots first, then the context.
+/// are a row-major matrix [queries, slot columns + columns]: persistent slots first, then the context.
 
 #include <limits>
 
@@ -44,7 +44,7 @@ struct AttentionTile {
   const AttentionData<T>& data;
   const HeadPlan& head_plan;
   std::int64_t stream, head, first, queries;
-  std::int64_t columns, persistent, row_length;
+  std::int64_t columns, slot_columns, row_length;
   ColumnRuns runs;
 
   AttentionTile(const AttentionData<T>& call, std::int64_t stream_index, std::int64_t head_index, std::int64_t query)
@@ -55,8 +55,8 @@ struct AttentionTile {
         first(query),
         queries(std::min(head_plan.tile, call.plan.sizes.block - query)),
         columns(head_plan.slots == 0 ? 0 : queries - 1 + head_plan.slots),
-        persistent(call.plan.sizes.persistent),
-        row_length(columns + persistent),
+        slot_columns(call.plan.slot_columns),
+        row_length(matrix_row_length(columns + slot_columns)),
         runs(head_plan, query, queries, call.options.past_count) {}
 
   /// Query m of this tile's head and stream in a [B, M, H D] tensor.
@@ -80,13 +80,13 @@ struct AttentionTile {
     return {data.reversed_positions + skipped * data.position_row_length + column, data.position_row_length};
   }
   /// Where the band of query number i starts in the tile's matrix.
-  std::int64_t band(std::int64_t i) const { return i * band_stride() + persistent; }
+  std::int64_t band(std::int64_t i) const { return i * band_stride() + slot_columns; }
   /// With this stride the bands are a matrix [queries, slots] whose columns are places: places line up, not positions.
   std::int64_t band_stride() const { return row_length + 1; }
   /// Clears what lies beside the places from `low` on of row i.
   void clear_outside(T* matrix, std::int64_t i, std::int64_t low) const {
     T* const row = matrix + i * row_length;
-    std::fill(row + persistent, matrix + band(i) + low, T(0));
+    std::fill(row + slot_columns, matrix + band(i) + low, T(0));
     std::fill(matrix + band(i) + head_plan.slots, row + row_length, T(0));
   }
   /// First place of the band that query number i of the tile can see.
@@ -98,30 +98,27 @@ struct AttentionTile {
     return std::min(place, head_plan.slots);
   }
 
-  /// matrix (set) = factor times rows of queries (of a [B, M, H D] tensor) against all rows of one side of `parts`.
-  template <class Parts, class Side>
-  void against(const T* queries_tensor, const Parts& parts, const Side& side, T* matrix) const {
-    for (const auto& part : parts) {
-      const auto [rows, factor] = side(part);
-      gemm(Gemm<T>{.transpose_b = Transpose::yes,
-                   .m = queries,
-                   .n = part.length,
-                   .k = data.plan.sizes.depth,
-                   .factor = factor,
-                   .a = query_row(queries_tensor, first),
-                   .a_stride = data.plan.sizes.width,
-                   .b = rows.data,
-                   .b_stride = rows.stride,
-                   .c = matrix + part.column,
-                   .c_stride = row_length});
-    }
+  /// to[i, :] (set) = factor times row i of the tile (of a [B, M, H D] tensor) against `count` rows.
+  template <class Scaled>
+  void against(const T* queries_tensor, const Scaled& side, std::int64_t count, T* to, std::int64_t to_stride) const {
+    gemm(Gemm<T>{.transpose_b = Transpose::yes,
+                 .m = queries,
+                 .n = count,
+                 .k = data.plan.sizes.depth,
+                 .factor = side.factor,
+                 .a = query_row(queries_tensor, first),
+                 .a_stride = data.plan.sizes.width,
+                 .b = side.rows.data,
+                 .b_stride = side.rows.stride,
+                 .c = to,
+                 .c_stride = to_stride});
   }
   /// scores[i, :] = scaled slot scores and scaled content scores, in the band also with position scores from
   /// first_visible on. Context columns outside the band hold meaningless numbers.
   template <class Parts>
   void compute_scores(const Parts& parts, T* scores) const {
-    against(
-        data.content_query, parts, [](const auto& part) { return part.keys; }, scores);
+    for (const auto& part : parts)
+      against(data.content_query, part.keys, part.length, scores + part.column, row_length);
     if (columns == 0 || data.reversed_positions == nullptr) return;
     const auto rows = position_rows();
     // Masked places are not needed, except where the span's gradient looks at a corner.
