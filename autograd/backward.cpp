@@ -8,31 +8,42 @@
 
 namespace engram {
 
-bool Backward::has_output_grad(int output) const {
+int Backward::input_slot(int input) const {
   const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
-  const int slot = recorded.outputs.at(static_cast<std::size_t>(output));
-  return static_cast<bool>(tape_->slots_[static_cast<std::size_t>(slot)].gradient);
+  const std::span<const int> slots = tape_->inputs_of(recorded);
+  if (input < 0 || std::size_t(input) >= slots.size())
+    throw Error(text(recorded.node->name(), ": has ", slots.size(), " inputs, asked for number ", input));
+  return slots[static_cast<std::size_t>(input)];
+}
+
+int Backward::output_slot(int output) const {
+  const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
+  const std::span<const int> slots = tape_->outputs_of(recorded);
+  if (output < 0 || std::size_t(output) >= slots.size())
+    throw Error(text(recorded.node->name(), ": has ", slots.size(), " outputs, asked for number ", output));
+  return slots[static_cast<std::size_t>(output)];
+}
+
+bool Backward::has_output_grad(int output) const {
+  return static_cast<bool>(tape_->slots_[static_cast<std::size_t>(output_slot(output))].gradient);
 }
 
 const Tensor& Backward::output_grad(int output) const {
-  const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
-  const int slot = recorded.outputs.at(static_cast<std::size_t>(output));
-  const Tensor& gradient = tape_->slots_[static_cast<std::size_t>(slot)].gradient;
-  if (!gradient) throw Error(text(recorded.node->name(), ": no gradient reached output ", output));
+  const Tensor& gradient = tape_->slots_[static_cast<std::size_t>(output_slot(output))].gradient;
+  if (!gradient)
+    throw Error(
+        text(tape_->nodes_[static_cast<std::size_t>(node_)].node->name(), ": no gradient reached output ", output));
   return gradient;
 }
 
 bool Backward::output_is_root(int output) const {
-  const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
-  return tape_->slots_[static_cast<std::size_t>(recorded.outputs.at(static_cast<std::size_t>(output)))].root;
+  return tape_->slots_[static_cast<std::size_t>(output_slot(output))].root;
 }
 
-bool Backward::wants_grad(int input) const {
-  return tape_->nodes_[static_cast<std::size_t>(node_)].inputs.at(static_cast<std::size_t>(input)) >= 0;
-}
+bool Backward::wants_grad(int input) const { return input_slot(input) >= 0; }
 
 GradTarget Backward::input_grad(int input) {
-  const int index = tape_->nodes_[static_cast<std::size_t>(node_)].inputs.at(static_cast<std::size_t>(input));
+  const int index = input_slot(input);
   if (index < 0) return {};
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
   if (slot.parameter != nullptr) return {slot.parameter->gradient(), Write::add};
@@ -50,8 +61,7 @@ GradTarget Backward::input_grad(int input) {
 }
 
 void Backward::pass_through(std::initializer_list<int> inputs, int output) {
-  auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
-  Tensor& dy = tape_->slots_[static_cast<std::size_t>(recorded.outputs.at(static_cast<std::size_t>(output)))].gradient;
+  Tensor& dy = tape_->slots_[static_cast<std::size_t>(output_slot(output))].gradient;
   int last = -1;
   for (const int input : inputs)
     if (wants_grad(input)) last = input;
@@ -69,7 +79,7 @@ void Backward::pass_through(std::initializer_list<int> inputs, int output) {
 
 void Backward::give(int input, Tensor gradient) {
   if (!wants_grad(input)) return;
-  const int index = tape_->nodes_[static_cast<std::size_t>(node_)].inputs[static_cast<std::size_t>(input)];
+  const int index = input_slot(input);
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
   if (slot.parameter == nullptr && !slot.gradient && gradient.use_count() == 1) {
     slot.gradient = gradient.view(slot.shape);

@@ -39,6 +39,8 @@ class Backward {
  private:
   friend class Tape;
   Backward(Tape& tape, int node) : tape_(&tape), node_(node) {}
+  int input_slot(int input) const;
+  int output_slot(int output) const;
 
   Tape* tape_;
   int node_;

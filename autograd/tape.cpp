@@ -32,15 +32,18 @@ bool Tape::must_record(std::span<const Variable> inputs) const {
   return training() && std::ranges::any_of(inputs, &Variable::requires_grad);
 }
 
-int Tape::append(std::unique_ptr<Node> node, std::span<const Variable> inputs, std::span<const Tensor> outputs) {
-  Recorded recorded{.node = std::move(node), .inputs = {}, .outputs = {}, .scope = {}};
-  recorded.inputs.reserve(inputs.size());
-  for (const Variable& input : inputs) recorded.inputs.push_back(input.slot_);
+int Tape::append(NodePointer node, std::span<const Variable> inputs, std::span<const Tensor> outputs) {
+  Recorded recorded{.node = std::move(node),
+                    .first = places_.size(),
+                    .input_count = inputs.size(),
+                    .output_count = outputs.size(),
+                    .scope = {}};
+  for (const Variable& input : inputs) places_.push_back(input.slot_);
   for (const Tensor& output : outputs)
-    recorded.outputs.push_back(add_slot({.shape = output.shape(), .dtype = output.dtype(), .gradient = {}}));
+    places_.push_back(add_slot({.shape = output.shape(), .dtype = output.dtype(), .gradient = {}}));
   if (keep_scopes_) recorded.scope = Scope::path();
   nodes_.push_back(std::move(recorded));
-  return nodes_.back().outputs.front();
+  return outputs_of(nodes_.back()).front();
 }
 
 void Tape::seed(const Variable& output, Tensor cotangent) {
@@ -71,8 +74,8 @@ void Tape::backward(const Variable& output, const Tensor& cotangent) {
 void Tape::run() {
   for (std::size_t index = nodes_.size(); index-- > 0;) {
     Recorded& recorded = nodes_[index];
-    const bool reached =
-        std::ranges::any_of(recorded.outputs, [this](int slot) { return bool(slots_[std::size_t(slot)].gradient); });
+    const bool reached = std::ranges::any_of(outputs_of(recorded),
+                                             [this](int slot) { return bool(slots_[std::size_t(slot)].gradient); });
     if (reached) {
       std::optional<Scope> scope;  // of the forward pass, for messages
       if (!recorded.scope.empty()) scope.emplace(recorded.scope);
@@ -80,9 +83,10 @@ void Tape::run() {
       recorded.node->backward(*step_, pass);
     }
     recorded.node.reset();
-    for (const int slot : recorded.outputs) slots_[static_cast<std::size_t>(slot)].gradient = {};
+    for (const int slot : outputs_of(recorded)) slots_[static_cast<std::size_t>(slot)].gradient = {};
   }
   nodes_.clear();
+  places_.clear();
 }
 
 bool Tape::has_gradient(const Variable& leaf) const {
@@ -96,7 +100,7 @@ const Tensor& Tape::gradient(const Variable& leaf) const {
 
 Tape::Entry Tape::entry(std::size_t index) const {
   const Recorded& recorded = nodes_.at(index);
-  return {recorded.node.get(), recorded.scope, recorded.inputs, recorded.outputs};
+  return {recorded.node.get(), recorded.scope, inputs_of(recorded), outputs_of(recorded)};
 }
 
 }  // namespace engram

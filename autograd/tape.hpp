@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ class Tape {
     inference  ///< records nothing, dropout is the identity
   };
 
-  explicit Tape(Step& step, Mode mode = Mode::training) : step_(&step), mode_(mode) {}
+  explicit Tape(Step& step, Mode mode = Mode::training)
+      : step_(&step), mode_(mode), slots_(step.objects()), nodes_(step.objects()), places_(step.objects()) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -52,7 +54,7 @@ class Tape {
   std::array<Variable, kOutputs> record_outputs(N node, std::span<const Variable> inputs,
                                                 std::array<Tensor, kOutputs> outputs) {
     int first = -1;
-    if (must_record(inputs)) first = append(std::make_unique<N>(std::move(node)), inputs, outputs);
+    if (must_record(inputs)) first = append(make_node(std::move(node)), inputs, outputs);
     std::array<Variable, kOutputs> variables;
     for (std::size_t i = 0; i < kOutputs; ++i)
       variables[i] = Variable(std::move(outputs[i]), this, first < 0 ? -1 : first + static_cast<int>(i));
@@ -98,15 +100,39 @@ class Tape {
     Parameter* parameter = nullptr;
     Tensor gradient;
   };
+  // Gives a node back to where its memory came from.
+  struct NodeDeleter {
+    std::pmr::memory_resource* memory = nullptr;
+    std::size_t size = 0, alignment = 0;
+    void operator()(Node* node) const {
+      void* const begin = dynamic_cast<void*>(node);
+      node->~Node();
+      memory->deallocate(begin, size, alignment);
+    }
+  };
+  using NodePointer = std::unique_ptr<Node, NodeDeleter>;
   struct Recorded {
-    std::unique_ptr<Node> node;
-    std::vector<int> inputs;
-    std::vector<int> outputs;
+    NodePointer node;
+    // Slots of inputs, then of outputs, in places_.
+    std::size_t first = 0, input_count = 0, output_count = 0;
     std::string scope;
   };
 
+  template <class N>
+  NodePointer make_node(N&& node) {
+    std::pmr::memory_resource* memory = step_->objects();
+    void* const begin = memory->allocate(sizeof(N), alignof(N));
+    return NodePointer(::new (begin) N(std::move(node)), NodeDeleter{memory, sizeof(N), alignof(N)});
+  }
+  std::span<const int> inputs_of(const Recorded& recorded) const {
+    return std::span(places_).subspan(recorded.first, recorded.input_count);
+  }
+  std::span<const int> outputs_of(const Recorded& recorded) const {
+    return std::span(places_).subspan(recorded.first + recorded.input_count, recorded.output_count);
+  }
+
   bool must_record(std::span<const Variable> inputs) const;
-  int append(std::unique_ptr<Node> node, std::span<const Variable> inputs, std::span<const Tensor> outputs);
+  int append(NodePointer node, std::span<const Variable> inputs, std::span<const Tensor> outputs);
   int add_slot(Slot slot);
   void seed(const Variable& output, Tensor cotangent);
   void run();
@@ -114,8 +140,9 @@ class Tape {
   Step* step_;
   Mode mode_;
   bool keep_scopes_ = false;
-  std::vector<Slot> slots_;
-  std::vector<Recorded> nodes_;
+  std::pmr::vector<Slot> slots_;
+  std::pmr::vector<Recorded> nodes_;
+  std::pmr::vector<int> places_;
 };
 
 }  // namespace engram

@@ -2,6 +2,7 @@
 /// Where the memory of tensors comes from.
 
 #include <cstddef>
+#include <memory_resource>
 
 namespace engram {
 
@@ -12,6 +13,11 @@ class Allocator {
   virtual void* allocate(std::size_t bytes) = 0;
   /// Takes back what allocate(bytes) returned.
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
+
+  /// Memory for the small host objects that come with tensors and operations: counts of handles, recorded nodes, tables
+  /// of one kernel call. An arena recycles them, so that a step like the one before takes nothing from the system;
+  /// others use the heap. For one thread at a time.
+  virtual std::pmr::memory_resource& objects() { return *std::pmr::new_delete_resource(); }
 
   static constexpr std::size_t kAlignment = 256;
 };

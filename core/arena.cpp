@@ -9,8 +9,15 @@ namespace engram {
 namespace {
 
 constexpr std::size_t kSmallestSlab = std::size_t{1} << 20;
+// Larger objects come from the heap each time: a tape of a few hundred operations is below.
+constexpr std::size_t kLargestObject = std::size_t{1} << 20;
 
 }  // namespace
+
+Arena::Arena(Allocator& source, bool poison)
+    : source_(&source),
+      poison_(poison),
+      objects_({.max_blocks_per_chunk = 0, .largest_required_pool_block = kLargestObject}) {}
 
 Arena::~Arena() { release_slabs(); }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory_resource>
 #include <set>
 #include <vector>
 
@@ -15,13 +16,14 @@ namespace engram {
 class Arena final : public Allocator {
  public:
   /// Takes its slabs from `source`, which must outlive it. `poison`: freed host memory is filled with NaN bytes.
-  explicit Arena(Allocator& source, bool poison = false) : source_(&source), poison_(poison) {}
+  explicit Arena(Allocator& source, bool poison = false);
   ~Arena() override;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   void* allocate(std::size_t bytes) override;
   void free(void* data, std::size_t bytes) noexcept override;
+  std::pmr::memory_resource& objects() override { return objects_; }
 
   /// Call when everything of the step was let go. Throws Error when `bytes_in_use()` is not zero: something
   /// survived the step. Joins the slabs into one large enough for the peak seen so far.
@@ -47,8 +49,9 @@ class Arena final : public Allocator {
   Allocator* source_;
   bool poison_;
   std::vector<Slab> slabs_;
-  std::map<std::byte*, std::size_t> free_by_address_;
-  std::set<std::pair<std::size_t, std::byte*>> free_by_size_;
+  std::pmr::unsynchronized_pool_resource objects_;
+  std::pmr::map<std::byte*, std::size_t> free_by_address_{&objects_};
+  std::pmr::set<std::pair<std::size_t, std::byte*>> free_by_size_{&objects_};
   std::size_t in_use_ = 0;
   std::size_t peak_ = 0;
   std::size_t capacity_ = 0;

@@ -63,6 +63,8 @@ class Step {
   /// An uninitialised tensor of this step.
   Tensor empty(Shape shape, DType dtype) { return Tensor(shape, dtype, device(), *memory_); }
   Workspace workspace(std::size_t bytes) { return Workspace(*memory_, bytes); }
+  /// For small host objects of this step; see Allocator::objects.
+  std::pmr::memory_resource* objects() const { return &memory_->objects(); }
 
   /// The random stream of the next operation. Ids run from 0 after begin(), in recording order.
   RandomStream next_random() { return {seed_, next_operation_++, scalars_}; }

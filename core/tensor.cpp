@@ -5,7 +5,8 @@
 namespace engram {
 
 Tensor::Tensor(Shape shape, DType dtype, Device device, Allocator& allocator)
-    : storage_(std::make_shared<Storage>(allocator, static_cast<std::size_t>(shape.count()) * size_of(dtype))),
+    : storage_(std::allocate_shared<Storage>(std::pmr::polymorphic_allocator<Storage>(&allocator.objects()), allocator,
+                                             static_cast<std::size_t>(shape.count()) * size_of(dtype))),
       shape_(shape),
       dtype_(dtype),
       device_(device) {}

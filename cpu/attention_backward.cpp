@@ -328,7 +328,7 @@ constexpr std::int64_t kMostGroups = 4;
 void attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                         const Tensor& out, const Tensor& lse, const Tensor& dout, AttentionGradients& gradients) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
-    const AttentionPlan plan(in, options, AttentionPass::backward);
+    const AttentionPlan plan(step, in, options, AttentionPass::backward);
     const AttentionSizes& s = plan.sizes;
     const bool positions =
         in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;

@@ -93,7 +93,7 @@ constexpr std::int64_t kItemsOfHead = 8;
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                        Tensor& out, Tensor& lse) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
-    const AttentionPlan plan(in, options, AttentionPass::forward);
+    const AttentionPlan plan(step, in, options, AttentionPass::forward);
     const bool positions =
         in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;
     const std::int64_t table =

@@ -23,7 +23,11 @@ template <class T>
 class Partials {
  public:
   Partials(Step& step, const AttentionData<T>& data, const AttentionGradients& gradients, std::int64_t groups)
-      : sizes_(data.plan.sizes), heads_(data.plan.heads), groups_(groups), want_(gradients) {
+      : sizes_(data.plan.sizes),
+        heads_(data.plan.heads),
+        groups_(groups),
+        want_(gradients),
+        position_first_(step.objects()) {
     for (const HeadPlan& head : heads_) {
       position_first_.push_back(position_total_);
       position_total_ += head.slots * sizes_.depth;
@@ -104,11 +108,11 @@ class Partials {
   }
 
   const AttentionSizes& sizes_;
-  const std::vector<HeadPlan>& heads_;
+  const std::pmr::vector<HeadPlan>& heads_;
   std::int64_t groups_;
   const AttentionGradients& want_;
   bool want_positions_ = false;
-  std::vector<std::int64_t> position_first_;
+  std::pmr::vector<std::int64_t> position_first_;
   std::int64_t position_total_ = 0, slot_size_ = 0, group_size_ = 0;
   std::optional<Workspace> memory_, spans_;
 };

@@ -1,20 +1,22 @@
 #include "cpu/attention_plan.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include "core/error.hpp"
 
 namespace engram::cpu {
 
-AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass)
-    : sizes(in, options) {
+AttentionPlan::AttentionPlan(Step& step, const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass)
+    : sizes(in, options), heads(step.objects()), longest_first(static_cast<std::size_t>(sizes.heads), step.objects()) {
+  heads.reserve(static_cast<std::size_t>(sizes.heads));
   for (std::int64_t head = 0; head < sizes.heads; ++head) {
     double zeta = 0;
     if (in.span)
       dispatch_float(in.span.dtype(), "attention",
                      [&]<class T>() { zeta = static_cast<double>(in.span.data<const T>()[head]); });
     const std::int64_t window = options.max_distance == 0 ? 0 : options.windows.window[static_cast<std::size_t>(head)];
-    heads.emplace_back(options, sizes.block, window, static_cast<bool>(in.span), zeta);
+    heads.emplace_back(options, sizes.block, window, static_cast<bool>(in.span), zeta, step.objects());
   }
   // Below these sizes copying costs less than a further product, measured on a Zen 3; a short block (generation) reads
   // every row just once.
@@ -26,10 +28,10 @@ AttentionPlan::AttentionPlan(const AttentionInputs& in, const AttentionOptions& 
     scratch_columns = std::max(scratch_columns, matrix_row_length(head.columns() + slot_columns));
     scratch_tile = std::max(scratch_tile, head.tile);
   }
-  longest_first.resize(static_cast<std::size_t>(sizes.heads));
   std::iota(longest_first.begin(), longest_first.end(), 0);
-  std::ranges::stable_sort(longest_first, std::greater<>(),
-                           [this](int head) { return heads[std::size_t(head)].slots; });
+  // By number among equals: a stable sort would take memory.
+  std::ranges::sort(longest_first, std::less<>(),
+                    [this](int head) { return std::pair(-heads[std::size_t(head)].slots, head); });
 }
 
 }  // namespace engram::cpu

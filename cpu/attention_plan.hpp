@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "core/kernels/attention.hpp"
@@ -44,14 +45,15 @@ struct HeadPlan {
   std::int64_t visible = 0;  ///< first place of the band whose mask is not 0
   std::int64_t full = 0;     ///< first place from which on the mask is 1
   std::int64_t corner_begin = 0, corner_end = 0;  ///< places that pass gradient to the span
-  std::vector<double> mask;                       ///< of places visible .. full - 1
+  std::pmr::vector<double> mask;                  ///< of places visible .. full - 1
   bool masked = false;
 
   std::int64_t columns() const { return slots == 0 ? 0 : tile - 1 + slots; }
 
   /// `zeta` is ignored when there is no span mask.
-  HeadPlan(const AttentionOptions& options, std::int64_t block, std::int64_t head_window, bool has_span, double zeta)
-      : window(head_window), masked(has_span && options.ramp > 0) {
+  HeadPlan(const AttentionOptions& options, std::int64_t block, std::int64_t head_window, bool has_span, double zeta,
+           std::pmr::memory_resource* memory)
+      : window(head_window), mask(memory), masked(has_span && options.ramp > 0) {
     slots = options.max_distance == 0 ? 0 : std::max<std::int64_t>(0, window + 1 - options.min_distance);
     // Short windows waste less with short tiles; long tiles make better products.
     tile = std::min<std::int64_t>(block, slots > 0 && slots <= 128 ? 32 : 64);
@@ -116,8 +118,8 @@ enum class AttentionPass : std::uint8_t { forward, backward };
 /// All heads, the order that puts the longest work first, and whose rows are copied together (attention_rows.hpp).
 struct AttentionPlan {
   AttentionSizes sizes;
-  std::vector<HeadPlan> heads;
-  std::vector<int> longest_first;
+  std::pmr::vector<HeadPlan> heads;
+  std::pmr::vector<int> longest_first;
   std::int64_t scratch_columns = 0;  ///< row length of the widest tile's matrix
   std::int64_t scratch_tile = 0;
   bool gathers_context = false;  ///< long enough blocks: one product costs less than one for every run of columns
@@ -128,7 +130,7 @@ struct AttentionPlan {
   static constexpr std::int64_t kSlotRun = 256;
 
   /// The backward pass gathers the context whatever the length of the block.
-  AttentionPlan(const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass);
+  AttentionPlan(Step& step, const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass);
 };
 
 /// Rows of the position table in order of decreasing distance, from options.windows.longest down to min_distance, so

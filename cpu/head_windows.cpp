@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "cpu/colliding_rows.hpp"
@@ -17,14 +18,17 @@ constexpr std::int64_t kColumnChunk = 128;  // columns of the weight gradient co
 constexpr std::int64_t kCopiedRows = 512;   // of the cache at a time, where its rows collide: they stay in the caches
 
 // Heads by decreasing window, so that the longest work starts first.
-std::vector<int> longest_first(const HeadWindows& windows) {
-  std::vector<int> order(static_cast<std::size_t>(windows.heads()));
+std::pmr::vector<int> longest_first(Step& step, const HeadWindows& windows) {
+  std::pmr::vector<int> order(static_cast<std::size_t>(windows.heads()), step.objects());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater<>(), [&](int head) { return windows.window[std::size_t(head)]; });
+  // By number among equals: a stable sort would take memory.
+  std::ranges::sort(order, std::less<>(),
+                    [&](int head) { return std::pair(-windows.window[std::size_t(head)], head); });
   return order;
 }
 
-void project_past_forward(Step&, const Tensor& cache, const Tensor& weight, const HeadWindows& windows, Tensor& y) {
+void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight, const HeadWindows& windows,
+                          Tensor& y) {
   dispatch_float(y.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
     const std::int64_t depth = y.shape()[-1];
@@ -32,8 +36,8 @@ void project_past_forward(Step&, const Tensor& cache, const Tensor& weight, cons
       int head;
       std::int64_t stream, begin, end;  // rows of the head's window
     };
-    std::vector<Item> items;
-    for (const int head : longest_first(windows)) {
+    std::pmr::vector<Item> items(step.objects());
+    for (const int head : longest_first(step, windows)) {
       const std::int64_t window = windows.window[std::size_t(head)];
       for (std::int64_t stream = 0; stream < streams; ++stream)
         for (std::int64_t begin = 0; begin < window; begin += kRowChunk)
@@ -66,7 +70,7 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
   dispatch_float(dy.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
     const std::int64_t depth = dy.shape()[-1];
-    const std::vector<int> order = longest_first(windows);
+    const std::pmr::vector<int> order = longest_first(step, windows);
     const std::int64_t column_chunks = (width + kColumnChunk - 1) / kColumnChunk;
     const bool copies = rows_collide<T>(width);
     const std::int64_t piece_rows = copies ? kCopiedRows : std::max<std::int64_t>(1, cached);

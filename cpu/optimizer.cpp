@@ -12,8 +12,8 @@ struct SegmentChunk {
   std::int64_t begin, end;
   std::size_t segment;
 };
-std::vector<SegmentChunk> chunks_of(const SegmentTable& segments) {
-  std::vector<SegmentChunk> chunks;
+std::pmr::vector<SegmentChunk> chunks_of(Step& step, const SegmentTable& segments) {
+  std::pmr::vector<SegmentChunk> chunks(step.objects());
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const std::int64_t end = segments[s].offset + segments[s].count;
     for (std::int64_t begin = segments[s].offset; begin < end; begin += kElementChunk)
@@ -33,7 +33,7 @@ void in_pieces(std::int64_t begin, std::int64_t end, Body&& body) {
 void segment_squared_norms(Step& step, const Tensor& gradient, const SegmentTable& segments, Tensor& squared_norm) {
   dispatch_float(gradient.dtype(), "segment_squared_norms", [&]<class T>() {
     const T* g = gradient.data<const T>();
-    const std::vector<SegmentChunk> chunks = chunks_of(segments);
+    const std::pmr::vector<SegmentChunk> chunks = chunks_of(step, segments);
     const Workspace memory = step.workspace(chunks.size() * sizeof(double));
     double* partial = memory.data<double>();
     parallel_items(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
@@ -58,7 +58,7 @@ void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, c
     T* parameters = parameter.data<T>();
     T* sums = accumulator.data<T>();
     const T epsilon = static_cast<T>(options.epsilon);
-    const std::vector<SegmentChunk> chunks = chunks_of(segments);
+    const std::pmr::vector<SegmentChunk> chunks = chunks_of(step, segments);
     parallel_items(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
       const SegmentChunk& chunk = chunks[static_cast<std::size_t>(c)];
       const double norm = std::sqrt(norms[chunk.segment]);

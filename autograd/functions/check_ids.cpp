@@ -10,7 +10,7 @@ namespace engram {
 void check_ids(std::string_view, std::string_view, Step&, const Tensor&, std::int64_t) {}
 #else
 void check_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below) {
-  std::vector<std::int32_t> host(static_cast<std::size_t>(ids.count()));
+  std::pmr::vector<std::int32_t> host(static_cast<std::size_t>(ids.count()), step.objects());
   if (host.empty()) return;
   step.backend().copy(host.data(), ids.raw(), ids.bytes(), CopyKind::device_to_host);
   for (std::size_t i = 0; i < host.size(); ++i)

@@ -10,9 +10,9 @@ namespace {
 
 struct Concat final : Node {
   int axis;
-  std::vector<Shape> shapes;  // of the parts
+  std::pmr::vector<Shape> shapes;  // of the parts
 
-  Concat(int joined_axis, std::vector<Shape> part_shapes) : axis(joined_axis), shapes(std::move(part_shapes)) {}
+  Concat(int joined_axis, std::pmr::vector<Shape> part_shapes) : axis(joined_axis), shapes(std::move(part_shapes)) {}
   std::string_view name() const override { return "concat"; }
   void backward(Step& step, Backward& pass) override {
     const Tensor& dy = pass.output_grad();
@@ -35,7 +35,8 @@ Variable concat(std::span<const Variable> parts, int axis) {
   if (parts.empty()) throw ShapeError("concat: there must be at least one part, got none");
   const Variable& first = parts.front();
   axis = axis_from_front("concat", first.shape(), axis);
-  std::vector<Shape> shapes;
+  Step& step = first.tape().step();
+  std::pmr::vector<Shape> shapes(step.objects());
   std::int64_t size = 0;
   for (const Variable& part : parts) {
     if (part.shape().rank() != first.shape().rank() || part.shape().with(axis, first.shape()[axis]) != first.shape())
@@ -46,7 +47,6 @@ Variable concat(std::span<const Variable> parts, int axis) {
     shapes.push_back(part.shape());
     size += part.shape()[axis];
   }
-  Step& step = first.tape().step();
   Tensor y = step.empty(first.shape().with(axis, size), first.dtype());
   const AxisLayout whole(y.shape(), axis);
   std::int64_t begin = 0;

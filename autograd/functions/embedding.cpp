@@ -1,6 +1,7 @@
 #include "autograd/functions/embedding.hpp"
 
-#include <vector>
+#include <array>
+#include <span>
 
 #include "autograd/functions/check_ids.hpp"
 #include "autograd/tape.hpp"
@@ -36,10 +37,11 @@ Variable embedding(const Variable& table, const Tensor& index, double factor) {
   Step& step = table.tape().step();
   check_ids("embedding", "the index", step, index, table.shape()[0]);
 
-  std::vector<std::int64_t> dims;
-  for (int axis = 0; axis < index.shape().rank(); ++axis) dims.push_back(index.shape()[axis]);
-  dims.push_back(table.shape()[1]);
-  Tensor y = step.empty(Shape(dims), table.dtype());
+  const int rank = index.shape().rank();
+  std::array<std::int64_t, Shape::kMaxRank> dims;
+  for (int axis = 0; axis < rank; ++axis) dims[static_cast<std::size_t>(axis)] = index.shape()[axis];
+  dims[static_cast<std::size_t>(rank)] = table.shape()[1];
+  Tensor y = step.empty(Shape(std::span(dims).first(static_cast<std::size_t>(rank) + 1)), table.dtype());
   const Tensor flat = index.view({index.count()});
   kernels::gather_rows(step, table.value(), flat, factor, y);
   return table.tape().record(Embedding{flat, factor}, {table}, std::move(y));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/kernel.hpp"
+#include "core/shared_array.hpp"
 
 namespace engram {
 
@@ -15,8 +16,8 @@ namespace engram {
 /// A packed past has shape [streams * total, depth]: head h owns streams * window[h] rows, starting at row
 /// streams * first[h]; of these, stream b owns window[h] rows, oldest position first (or a ring of them).
 struct HeadWindows {
-  std::vector<std::int32_t> window;
-  std::vector<std::int64_t> first;  ///< sum of the windows of the heads before
+  SharedArray<std::int32_t> window;
+  SharedArray<std::int64_t> first;  ///< sum of the windows of the heads before
   std::int64_t total = 0;           ///< sum of all windows
   std::int32_t longest = 0;
 

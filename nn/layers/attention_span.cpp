@@ -33,10 +33,10 @@ Variable AttentionSpan::penalty(Tape& tape, double lambda, double share) {
 void AttentionSpan::refresh(Backend& backend) {
   if (!span_) return;
   const Tensor& value = span_->value();
-  std::vector<std::byte> host(value.bytes());
-  backend.copy(host.data(), value.raw(), host.size(), CopyKind::device_to_host);
+  read_zeta_.resize(value.bytes());
+  backend.copy(read_zeta_.data(), value.raw(), value.bytes(), CopyKind::device_to_host);
   dispatch_float(value.dtype(), "attention span", [&]<class T>() {
-    const T* zeta = reinterpret_cast<const T*>(host.data());
+    const T* zeta = reinterpret_cast<const T*>(read_zeta_.data());
     for (int head = 0; head < heads_; ++head) {
       if (!std::isfinite(zeta[head]))
         throw Error(text("attention span: ", span_->name(), " of head ", head, " is not finite (", zeta[head],
@@ -47,23 +47,26 @@ void AttentionSpan::refresh(Backend& backend) {
   follow_zeta();
 }
 
+std::int64_t AttentionSpan::reach(std::size_t head) const {
+  if (!options_.adaptive) return options_.max_span;
+  const auto span = static_cast<std::int64_t>(std::ceil(zeta_[head] * static_cast<double>(options_.max_span)));
+  return std::min(options_.max_span, span + options_.ramp);
+}
+
 std::vector<std::int64_t> AttentionSpan::reach() const {
   std::vector<std::int64_t> positions;
-  for (const double zeta : zeta_) {
-    const auto span = static_cast<std::int64_t>(std::ceil(zeta * static_cast<double>(options_.max_span)));
-    positions.push_back(options_.adaptive ? std::min(options_.max_span, span + options_.ramp) : options_.max_span);
-  }
+  for (std::size_t head = 0; head < zeta_.size(); ++head) positions.push_back(reach(head));
   return positions;
 }
 
 void AttentionSpan::follow_zeta() {
-  std::vector<std::int32_t> windows;
-  for (const std::int64_t reach : reach()) {
-    const std::int64_t rounded = (reach + 1 + kWindowUnit - 1) / kWindowUnit * kWindowUnit;
-    windows.push_back(static_cast<std::int32_t>(std::min(options_.max_span, rounded)));
+  wanted_windows_.clear();
+  for (std::size_t head = 0; head < zeta_.size(); ++head) {
+    const std::int64_t rounded = (reach(head) + 1 + kWindowUnit - 1) / kWindowUnit * kWindowUnit;
+    wanted_windows_.push_back(static_cast<std::int32_t>(std::min(options_.max_span, rounded)));
   }
   // Equal windows need not be built again: the common case, and it saves the allocations.
-  if (windows != windows_.window) windows_ = HeadWindows(std::move(windows));
+  if (!(windows_.window == wanted_windows_)) windows_ = HeadWindows(wanted_windows_);
   cache_length_ =
       options_.adaptive
           ? span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache

@@ -48,12 +48,15 @@ class AttentionSpan final : public Module {
   void visit(Visitor& visit) override;
 
  private:
+  std::int64_t reach(std::size_t head) const;
   void follow_zeta();
 
   int heads_;
   SpanOptions options_;
   std::optional<Parameter> span_;  // zeta [H], group "spans"
   std::vector<double> zeta_;
+  std::vector<std::byte> read_zeta_;  // as the device has it; kept, like the next, to save an allocation in every step
+  std::vector<std::int32_t> wanted_windows_;
   HeadWindows windows_;
   std::int64_t cache_length_ = 0;
 };

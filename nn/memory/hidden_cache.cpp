@@ -37,8 +37,9 @@ void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& v
   if (valid_ > states_.shape()[1] && options.windows.longest > states_.shape()[1] + 16) ++shortfalls_;
   if (pad_ != Pad::mask) return;
   Step& step = tape.step();
-  const std::vector<std::int32_t> host(static_cast<std::size_t>(streams_),
-                                       static_cast<std::int32_t>(std::min(valid_, states_.shape()[1])));
+  const std::pmr::vector<std::int32_t> host(static_cast<std::size_t>(streams_),
+                                            static_cast<std::int32_t>(std::min(valid_, states_.shape()[1])),
+                                            step.objects());
   in.past_valid = step.empty({streams_}, DType::i32);
   backend_->copy(in.past_valid.raw(), host.data(), in.past_valid.bytes(), CopyKind::host_to_device);
 }
