@@ -136,6 +136,41 @@ nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, co
           {"kernels", kernels}};
 }
 
+std::string inference_text(const BenchCase& bench, const InferenceResult& result) {
+  std::string text = fmt::format("\n{} with frozen weights, spans {} (mean {:.1f} positions)\n", bench.name,
+                                 spans_text(bench), result.mean_window);
+  text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
+                      "through rings, ms", "saved", "by formulas", "ratio");
+  for (const BlockInference& one : result.blocks)
+    text += fmt::format("  {:>6} {:>6.1f} {:>22.2f} {:>20.2f} {:>7.1f}% {:>11.1f}% {:>8.2f}\n", one.block,
+                        one.cached_blocks, one.forward_seconds * 1e3, one.frozen_seconds * 1e3, 100 * one.saving(),
+                        100 * one.predicted_saving(), one.saving() / one.predicted_saving());
+  return text +
+         fmt::format(
+             "  generation: {:.3f} ms a token ({:.0f} tokens/s), {:.2f} times the floor of {:.3f} ms ({:.1f} MB)\n",
+             result.token_seconds * 1e3, 1 / result.token_seconds, result.token_seconds / result.token_floor_seconds,
+             result.token_floor_seconds * 1e3, result.token_bytes / 1e6);
+}
+
+nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& result) {
+  nlohmann::json blocks = nlohmann::json::array();
+  for (const BlockInference& one : result.blocks)
+    blocks.push_back({{"block", one.block},
+                      {"cached_blocks", one.cached_blocks},
+                      {"milliseconds_as_in_training", one.forward_seconds * 1e3},
+                      {"milliseconds_frozen", one.frozen_seconds * 1e3},
+                      {"saving", one.saving()},
+                      {"saving_by_formulas", one.predicted_saving()}});
+  return {{"name", bench.name},
+          {"spans", bench.spans},
+          {"mean_span_positions", result.mean_window},
+          {"blocks", blocks},
+          {"generation",
+           {{"milliseconds_a_token", result.token_seconds * 1e3},
+            {"milliseconds_floor", result.token_floor_seconds * 1e3},
+            {"bytes", result.token_bytes}}}};
+}
+
 SpanComparison compare_spans(const SpanRuns& runs) {
   const auto seconds = [](const BenchResult& a, const BenchResult& b) {
     return a.attention_seconds() / b.attention_seconds();

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "apps/bench/inference_bench.hpp"
 #include "apps/bench/machine_limits.hpp"
 #include "apps/bench/training_bench.hpp"
 
@@ -14,6 +15,9 @@ nlohmann::json limits_json(const MachineLimits& limits);
 
 std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits);
 nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits);
+
+std::string inference_text(const BenchCase& bench, const InferenceResult& result);
+nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& result);
 
 /// How much ragged spans save: every head at the longest span against spans that differ. Ratios of times, and of the
 /// formulas' FLOPs; above 1 when ragged spans are faster.

@@ -7,40 +7,26 @@
 #include "apps/bench/resident_memory.hpp"
 #include "apps/training/trainer.hpp"
 #include "autograd/tape.hpp"
-#include "core/error.hpp"
 #include "nn/models/all_attention.hpp"
-#include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
 
 constexpr std::int64_t kWarmUpSteps = 2;
 
-/// The zeta with which a head sees so many positions.
-double zeta_of(std::int64_t positions, const AllAttentionOptions& model) {
-  if (positions == model.max_span) return 1;
-  if (positions < model.ramp || positions > model.max_span)
-    throw UsageError(text("bench: a span must be from ramp = ", model.ramp, " to max_span = ", model.max_span,
-                          " positions, got ", positions));
-  return static_cast<double>(positions - model.ramp) / static_cast<double>(model.max_span);
-}
-
 /// The trainer at work, with random tokens in the place of data.
 class Rehearsal {
  public:
   Rehearsal(const BenchCase& bench, Runtime& runtime)
-      : config_(bench.config), runtime_(runtime), model_(config_.model) {
+      : config_(bench.config), runtime_(runtime), rehearsed_(bench, runtime.backend()) {
     config_.schedule.rate = 0;
-    collect(model_, store_);
-    store_.place(runtime.backend(), DType::f32, config_.training.seed);
-    set_spans(bench.spans);
-    trainer_ = std::make_unique<Trainer>(config_, model_, store_, runtime);
+    trainer_ = std::make_unique<Trainer>(config_, rehearsed_.model, rehearsed_.store, runtime);
     block_.rows = static_cast<int>(config_.training.batch);
     block_.length = static_cast<int>(config_.training.block);
     block_.scored_count = config_.training.batch * config_.training.block;
     block_.scored.assign(static_cast<std::size_t>(block_.scored_count), 1);
-    block_.inputs = random_tokens(0);
-    block_.targets = random_tokens(1);
+    block_.inputs = random_tokens(block_.scored_count, config_.model.vocabulary, 0);
+    block_.targets = random_tokens(block_.scored_count, config_.model.vocabulary, 1);
   }
 
   void fill_caches() {
@@ -52,7 +38,7 @@ class Rehearsal {
         Tape tape(step, Tape::Mode::inference);
         const Tensor tokens = step.empty({streams, config_.training.block}, DType::i32);
         runtime_.backend().copy(tokens.raw(), block_.inputs.data(), tokens.bytes(), CopyKind::host_to_device);
-        model_.forward(tape, tokens, past);
+        rehearsed_.model.forward(tape, tokens, past);
       }
       runtime_.arena().end_step();
     }
@@ -65,58 +51,20 @@ class Rehearsal {
     runtime_.step().observe(nullptr);
   }
 
-  double mean_window() const {
-    double sum = 0;
-    for (std::int64_t layer = 0; layer < config_.model.layers; ++layer)
-      for (const std::int64_t reach : model_.span(layer).reach()) sum += static_cast<double>(reach);
-    return sum / static_cast<double>(config_.model.layers * config_.model.heads);
-  }
-  std::int64_t parameters() const { return store_.count(); }
+  double mean_window() const { return rehearsed_.mean_window(); }
+  std::int64_t parameters() const { return rehearsed_.store.count(); }
   std::size_t arena_bytes() const { return runtime_.arena().peak_bytes(); }
   std::size_t parameter_bytes() const {
     std::size_t bytes = 0;
-    for (const ParameterGroup& group : store_.groups())
+    for (const ParameterGroup& group : rehearsed_.store.groups())
       bytes += group.values.bytes() * static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
     return bytes;
   }
 
  private:
-  void set_spans(const std::vector<std::int64_t>& spans) {
-    const AllAttentionOptions& options = config_.model;
-    const auto heads = static_cast<std::size_t>(options.heads);
-    if (!options.adaptive_span) {
-      if (!spans.empty()) throw UsageError("bench: spans can be set only where model.adaptive_span is true");
-      return;
-    }
-    if (spans.size() > 1 && spans.size() != heads)
-      throw UsageError(text("bench: spans must be one number or one per head (", heads, "), got ", spans.size()));
-    std::vector<float> zeta(heads);
-    for (std::size_t head = 0; head < heads; ++head) {
-      const std::int64_t positions = spans.empty() ? options.max_span : spans[spans.size() == 1 ? 0 : head];
-      zeta[head] = static_cast<float>(zeta_of(positions, options));
-    }
-    for (std::int64_t layer = 0; layer < options.layers; ++layer) {
-      const Parameter* span = store_.find(text("layers.", layer, ".attention.span"));
-      runtime_.backend().copy(span->value().raw(), zeta.data(), span->value().bytes(), CopyKind::host_to_device);
-    }
-    model_.refresh_spans(runtime_.backend());
-  }
-
-  /// So simple that other programs can be timed on the same tokens.
-  std::vector<std::int32_t> random_tokens(std::uint32_t which) const {
-    constexpr std::uint32_t kHashMultiplier = 2654435761;  // 2^32 over the golden ratio (Knuth)
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(block_.scored_count));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const auto mixed = static_cast<std::uint32_t>(i + which * 0x10001) * kHashMultiplier;
-      ids[i] = static_cast<std::int32_t>((mixed >> 7) % static_cast<std::uint32_t>(config_.model.vocabulary));
-    }
-    return ids;
-  }
-
   RunConfig config_;
   Runtime& runtime_;
-  AllAttentionModel model_;
-  ParameterStore store_;
+  BenchModel rehearsed_;
   std::unique_ptr<Trainer> trainer_;
   data::Block block_;
 };
@@ -155,8 +103,6 @@ double BenchResult::kernel_floor(std::string_view kernel, const MachineLimits& l
 }
 
 BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
-  if (bench.config.model.vocabulary < 1)
-    throw UsageError(text("bench: '", bench.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
   reset_peak_resident_bytes();
   Rehearsal rehearsal(bench, runtime);
   rehearsal.fill_caches();

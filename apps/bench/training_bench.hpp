@@ -8,20 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/bench/bench_model.hpp"
 #include "apps/bench/kernel_times.hpp"
 #include "apps/bench/machine_limits.hpp"
-#include "apps/config/run_config.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/training/runtime.hpp"
 
 namespace engram {
-
-struct BenchCase {
-  std::string name;
-  RunConfig config;
-  /// How many positions each head sees, 1 (for all heads) or H numbers, in every layer; empty: the longest span.
-  std::vector<std::int64_t> spans;
-};
 
 struct BenchResult {
   double mean_window = 0;             ///< positions, over all layers and heads

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/inference_bench.hpp"
 #include "apps/bench/machine_limits.hpp"
 #include "apps/bench/training_bench.hpp"
 #include "apps/commands/output.hpp"
@@ -28,6 +29,7 @@ struct Arguments {
   int threads = 0;
   std::int64_t product_size = 4000;
   bool compare_spans = false;
+  bool inference = false;
   bool json = false;
 };
 
@@ -81,6 +83,14 @@ void run(const Arguments& arguments) {
     return result;
   };
   for (const BenchCase& bench : cases) {
+    if (arguments.inference) {
+      if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
+      Runtime runtime(device, arguments.threads, bench.config.training.seed);
+      const InferenceResult result = bench_inference(bench, limits, runtime, arguments.steps);
+      object["inference"].push_back(inference_json(bench, result));
+      if (!arguments.json) print(inference_text(bench, result));
+      continue;
+    }
     if (!arguments.compare_spans) {
       measure(bench);
       continue;
@@ -120,8 +130,12 @@ CLI::App* add_bench_command(CLI::App& program) {
   command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
   command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")
       ->capture_default_str();
-  command->add_flag("--compare-spans", arguments->compare_spans,
-                    "every head at the longest span against spans that differ [of bench-b]");
+  CLI::Option* compare = command->add_flag("--compare-spans", arguments->compare_spans,
+                                           "every head at the longest span against spans that differ [of bench-b]");
+  command
+      ->add_flag("--inference", arguments->inference,
+                 "frozen weights instead of training: evaluation through key and value rings, and generation")
+      ->excludes(compare);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

@@ -45,6 +45,10 @@ double training_bytes(const AllAttentionOptions& model, const CostSetting& setti
   return kFloat * (3 * static_cast<double>(model.layers) * layer + update * static_cast<double>(parameters));
 }
 
+double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters) {
+  return kFloat * (static_cast<double>(parameters) + 2 * static_cast<double>(model.layers * model.width) * window);
+}
+
 int values_per_parameter(OptimizerKind optimizer) { return optimizer == OptimizerKind::adam ? 4 : 3; }
 
 }  // namespace engram

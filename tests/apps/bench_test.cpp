@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/inference_bench.hpp"
 #include "apps/bench/kernel_times.hpp"
 #include "apps/bench/resident_memory.hpp"
 #include "apps/bench/training_bench.hpp"
@@ -158,6 +159,31 @@ TEST_CASE("the report's shares add up to the whole step") {
   CHECK(json.at("share_of_product_rate").get<double>() == Approx(json.at("flops_per_second").get<double>() / 1e9));
   const std::string text = result_text(bench, result, made_up_limits());
   CHECK_THAT(text, Catch::Contains("attention_backward") && Catch::Contains("(outside kernels)"));
+}
+
+TEST_CASE("inference is timed at two block lengths, beside the formulas") {
+  BenchCase bench = small_case();
+  bench.spans = {32};
+  Runtime runtime;
+  const InferenceResult result = bench_inference(bench, made_up_limits(), runtime, 2);
+  CHECK(result.mean_window == 32);
+  REQUIRE(result.blocks.size() == 2);
+  CHECK(result.blocks[0].block == 8);
+  CHECK(result.blocks[1].block == 2);
+  for (const BlockInference& one : result.blocks) {
+    CHECK(one.forward_seconds > 0);
+    CHECK(one.frozen_seconds > 0);
+    CHECK(one.frozen_flops == evaluation_flops(bench.config.model, 32));
+    // Two layers project C / M = 4 or 16 states per token to keys and to values.
+    CHECK(one.forward_flops - one.frozen_flops == Approx(2 * 4 * 8 * 8 * one.cached_blocks));
+  }
+  CHECK(result.blocks[1].predicted_saving() > result.blocks[0].predicted_saving());
+  const double parameters = 9 * 8 + 48 * 4 + 2 * (4 * 64 + 2 * 4 * 8 + 16 + 2) + 9 * 8 + 9;
+  CHECK(result.token_bytes == 4 * (parameters + 2 * 2 * 8 * 32));
+  CHECK(result.token_floor_seconds == Approx(result.token_bytes / 1e9));
+  CHECK(result.token_seconds > 0);
+  CHECK(inference_json(bench, result).at("blocks").size() == 2);
+  CHECK_THAT(inference_text(bench, result), Catch::Contains("generation"));
 }
 
 TEST_CASE("the comparison of spans is that of its four runs") {
