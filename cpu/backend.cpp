@@ -8,6 +8,7 @@
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
+#include "cpu/instruction_level.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -45,6 +46,7 @@ class CpuBackend final : public Backend {
 
 std::unique_ptr<Backend> open(int index) {
   if (index != 0) throw DeviceError(text("device cpu: has index 0 only, got ", index));
+  use_best_instructions();
   return std::make_unique<CpuBackend>();
 }
 

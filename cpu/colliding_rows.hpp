@@ -14,7 +14,7 @@ namespace engram::cpu {
 /// Whether a matrix that a product reads along its columns should be copied. Measured with oneDNN 2.6 on a Zen 3: 42 to
 /// 66 GFLOP/s a core at distances of 512, 1024, 1536 and 2048 floats, 78 at 768, 83 to 91 at others.
 template <class T>
-bool rows_collide(std::int64_t stride) {
+bool rows_collide([[maybe_unused]] std::int64_t stride) {
 #if defined(__AVX512F__)
   return false;  // Not measured: oneDNN has other products there.
 #else

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, runs every test and ends with ctest's own closing line.
 #   bash tests/run.sh [CTEST_OPTION ...]        for instance: bash tests/run.sh -R attention
-# With options only ctest's tests run; without, also the op tests of the variant whose products are Eigen's.
+# With options only ctest's tests run; without, also the op tests of a portable build whose products are Eigen's, with its
+# plain kernels and with the best that this machine can run.
 # ENGRAM_PRESET=werror (release by default) names another preset of CMakePresets.json to build and test.
 set -euo pipefail
 
@@ -23,7 +24,7 @@ cmake --build "build/$preset" --parallel "$jobs"
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 if (($# == 0)); then
-  heading "Building and testing the ops with Eigen's products (preset eigen)"
+  heading "Building and testing the ops of a portable build with Eigen's products (preset eigen)"
   warnings=OFF
   if [[ $preset == werror ]]; then warnings=ON; fi
   cmake --preset eigen -DENGRAM_WERROR="$warnings"
@@ -33,6 +34,11 @@ if (($# == 0)); then
     echo "tests/run.sh: build/eigen must hold the program engram_tests_ops, found none" >&2
     exit 1
   fi
+  if [[ $(uname -m) == x86_64 ]] && objdump -d "$program" | grep -q -m 1 '%[yz]mm'; then
+    echo "tests/run.sh: $program must run on any x86-64 machine, got AVX instructions in it" >&2
+    exit 1
+  fi
+  ENGRAM_CPU=baseline "$program"
   "$program"
 fi
 
