@@ -15,8 +15,8 @@ class Allocator {
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
 
   /// Memory for the small host objects that come with tensors and operations: counts of handles, recorded nodes, tables
-  /// of one kernel call. An arena recycles them, so that a step like the one before takes nothing from the system;
-  /// others use the heap. For one thread at a time.
+  /// of one kernel call. An arena recycles them, so that a step like the one before allocates none; others use the
+  /// heap. For one thread at a time.
   virtual std::pmr::memory_resource& objects() { return *std::pmr::new_delete_resource(); }
 
   static constexpr std::size_t kAlignment = 256;

@@ -8,7 +8,7 @@
 namespace engram {
 namespace {
 
-// Filled before main by static initialisers, constant afterwards.
+// Filled by static initialisers before main, and once more when a portable build opens its CPU backend.
 std::vector<KernelSlot*>& registry() {
   static std::vector<KernelSlot*> slots;
   return slots;

@@ -33,7 +33,8 @@ struct Scratch {
   T *weights, *dscores, *multipliers, *boundary, *query, *position_query, *dout, *totals;
 
   static std::int64_t columns(const AttentionPlan& plan) {
-    return std::max(plan.scratch_columns, plan.sizes.persistent > plan.slot_columns ? AttentionPlan::kSlotRun + 16 : 0);
+    return std::max(plan.scratch_columns,
+                    plan.sizes.persistent > plan.slot_columns ? matrix_row_length(AttentionPlan::kSlotRun) : 0);
   }
   static std::int64_t size(const AttentionPlan& plan) {
     return (plan.scratch_tile + 1) * 2 * columns(plan) + plan.scratch_tile * (3 * plan.sizes.depth + 1);
@@ -258,7 +259,7 @@ void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, con
   const BackwardCall<T>& call = gradients.call;
   const AttentionTile<T>& tile = gradients.tile;
   const AttentionSizes& s = call.data.plan.sizes;
-  constexpr std::int64_t kStride = AttentionPlan::kSlotRun + 16;  // see matrix_row_length
+  constexpr std::int64_t kStride = matrix_row_length(AttentionPlan::kSlotRun);
   for (std::int64_t slot = 0; slot < table.length; slot += AttentionPlan::kSlotRun) {
     const std::int64_t count = std::min(AttentionPlan::kSlotRun, table.length - slot);
     ScaledRows<T> keys = table.keys, values = table.values;

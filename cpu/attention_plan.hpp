@@ -74,10 +74,10 @@ struct HeadPlan {
   }
 };
 
-/// The distance of rows in a tile's matrix. A multiple of 256 halves the rate of products that read the matrix along
-/// its columns (cpu/colliding_rows.hpp).
+/// The distance of rows in a tile's matrix. A multiple of 256, of rows or of bands (one more), halves the rate of
+/// products that read the matrix along its columns (cpu/colliding_rows.hpp).
 constexpr std::int64_t matrix_row_length(std::int64_t columns) {
-  return columns > 0 && columns % 256 == 0 ? columns + 16 : columns;
+  return (columns + 1) % 256 <= 1 ? columns + 16 : columns;
 }
 
 /// Consecutive columns of a tile whose rows of keys (or values) are evenly spaced in memory.

@@ -56,7 +56,8 @@ struct AttentionTile {
         queries(std::min(head_plan.tile, call.plan.sizes.block - query)),
         columns(head_plan.slots == 0 ? 0 : queries - 1 + head_plan.slots),
         slot_columns(call.plan.slot_columns),
-        row_length(matrix_row_length(columns + slot_columns)),
+        // Of a whole tile, so that a shorter last one does not need more.
+        row_length(matrix_row_length(head_plan.columns() + slot_columns)),
         runs(head_plan, query, queries, call.options.past_count) {}
 
   /// Query m of this tile's head and stream in a [B, M, H D] tensor.

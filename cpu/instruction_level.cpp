@@ -11,6 +11,13 @@
 #include <system_error>
 
 #include "core/log.hpp"
+#include "interface_stamp.hpp"
+
+// What a module of this build needs, and no other: see module_stamp.cpp.
+extern "C" {
+extern const int INTERFACE_STAMP;
+const int INTERFACE_STAMP = 1;
+}
 #endif
 
 namespace engram::cpu {
@@ -26,56 +33,42 @@ struct Level {
 };
 // Best first; the names are those of the modules.
 constexpr Level kLevels[] = {
-    {"avx512",
-     [] {
-       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl");
-     }},
-    {"avx2",
-     [] {
-       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-              __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
-     }},
+    {"avx512", [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
+    {"avx2", [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
     {"baseline", [] { return true; }},
 };
 
 // Beside the program when installed, in the folder of the build otherwise.
 fs::path module_file(std::string_view level) {
   const std::string name = text("libengram_cpu_", level, ".so");
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& folder : {program, program / ".." / "lib" / "engram", fs::path(ENGRAM_CPU_MODULES)})
-    if (fs::exists(folder / name, ignored)) return folder / name;
-  return {};
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (!error)
+    for (const fs::path& folder : {program, program / ".." / "lib" / "engram"})
+      if (fs::exists(folder / name, error)) return folder / name;
+  return fs::path(ENGRAM_CPU_MODULES) / name;
 }
 
-bool load(std::string_view level) {
-  if (level == "baseline") return true;
-  const fs::path file = module_file(level);
-  if (file.empty()) {
-    log(LogLevel::warning,
-        text("cpu: kernels for ", level, " must lie in ", ENGRAM_CPU_MODULES, " or beside the program, found none"));
-    return false;
-  }
+// Why a level's kernels cannot be used; empty: they are in use.
+std::string load(const Level& level) {
+  if (!level.runs()) return text("this machine does not run ", level.name);
+  if (level.name == "baseline") return {};
   // Its static initialisers fill the slots; it stays loaded.
-  if (dlopen(file.c_str(), RTLD_NOW) != nullptr) return true;
-  log(LogLevel::warning, text("cpu: ", file.string(), " cannot be loaded: ", dlerror()));
-  return false;
+  if (dlopen(module_file(level.name).c_str(), RTLD_NOW) != nullptr) return {};
+  return text("the kernels for ", level.name, " cannot be loaded: ", dlerror());
 }
 
 std::string choose() {
   const char* const asked = std::getenv("ENGRAM_CPU");
   const std::string_view wanted = asked == nullptr ? "" : asked;
-  bool known = wanted.empty();
   for (const Level& level : kLevels) {
     if (!wanted.empty() && level.name != wanted) continue;
-    known = true;
-    if (level.runs() && load(level.name)) return std::string(level.name);
-    if (!wanted.empty()) throw UsageError(text("cpu: ENGRAM_CPU=", wanted, " does not run on this machine"));
+    const std::string fault = load(level);
+    if (fault.empty()) return std::string(level.name);
+    if (!wanted.empty()) throw UsageError(text("cpu: ENGRAM_CPU=", wanted, " was asked for, but ", fault));
+    if (level.runs()) log(LogLevel::warning, text("cpu: ", fault));
   }
-  if (!known) throw UsageError(text("cpu: ENGRAM_CPU must be baseline, avx2 or avx512, got '", wanted, "'"));
-  return "baseline";
+  throw UsageError(text("cpu: ENGRAM_CPU must be baseline, avx2 or avx512, got '", wanted, "'"));
 }
 
 }  // namespace

@@ -117,7 +117,9 @@ CLI::App* add_bench_command(CLI::App& program) {
   command->add_option("--config", arguments->configs, "TOML files [bench-a, bench-b and bench-c of apps/configs]");
   command->add_option("--set", arguments->overrides, "override a key of the configs: section.key=value");
   command->add_option("--filter", arguments->filter, "only configs with this text in their names");
-  command->add_option("--steps", arguments->steps, "timed steps of each config")
+  command
+      ->add_option("--steps", arguments->steps,
+                   "timed steps of each config; with --inference blocks, and 16 tokens for each")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")

@@ -37,7 +37,8 @@ double training_exponentials(const AllAttentionOptions& model, double window);
 /// values and persistent slots, forward once and backward twice; and the optimiser's pass over all parameters.
 double training_bytes(const AllAttentionOptions& model, const CostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters);
-/// Bytes that generating one token at batch 1 must read (f32): every parameter, and the keys and values of all spans.
+/// Bytes that generating one token at batch 1 reads (f32), by the spec: every parameter (though of the embedding one
+/// row would do), and the keys and values of all spans.
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters);
 /// f32 values that training keeps per parameter: value, gradient and the optimiser's state.
 int values_per_parameter(OptimizerKind optimizer);

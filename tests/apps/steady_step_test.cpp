@@ -1,5 +1,6 @@
-/// A training step like the ones before takes no memory from the system: tensors come from the arena, small host
-/// objects from what the arena recycles. This file replaces operator new for the whole program, to count.
+/// A training step like the ones before calls no operator new: tensors come from the arena, small host objects from
+/// what the arena recycles. (Libraries below may use malloc for their own copies.) This file replaces operator new for
+/// the whole program, to count.
 
 #include <atomic>
 #include <cstdlib>
@@ -17,7 +18,10 @@ std::atomic<std::int64_t> taken{0};
 void* counted(std::size_t bytes, std::size_t alignment) {
   taken.fetch_add(1, std::memory_order_relaxed);
   const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, whole == 0 ? alignment : whole);
+  return std::aligned_alloc(alignment, whole == 0 ? alignment : whole);
+}
+
+void* needed(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -27,8 +31,14 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t bytes) { return needed(counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return needed(counted(bytes, static_cast<std::size_t>(alignment)));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* memory) noexcept { give_back(memory); }
@@ -80,7 +90,7 @@ data::Block random_block(const RunConfig& config) {
   return block;
 }
 
-TEST_CASE("a steady training step takes no memory from the system") {
+TEST_CASE("a steady training step calls no operator new") {
   const auto [mode, optimizer, pad] = GENERATE(table<MemoryMode, OptimizerKind, Pad>({
       {MemoryMode::all, OptimizerKind::adagrad, Pad::attend_zero},
       {MemoryMode::transformer, OptimizerKind::adam, Pad::mask},

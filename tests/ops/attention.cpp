@@ -59,6 +59,11 @@ const OpCases cases{
                    {{.streams = 1, .block = 67, .depth = 2, .slots = 3}}),
     attention_case("attention, several long tiles", attention_options(150, {150}),
                    {{.streams = 1, .block = 131, .depth = 1, .slots = 1}}),
+    // Whole tiles have rows of 271 and 257 columns, their shorter last ones would have 256.
+    attention_case("attention, rows of a power of two in the last tile", attention_options(208, {208}),
+                   {{.streams = 1, .block = 113, .depth = 1}}),
+    attention_case("attention, rows of a power of two in a nearly whole tile", attention_options(194, {194}),
+                   {{.streams = 1, .block = 127, .depth = 1}}),
     attention_case("attention, slots only", attention_options(0, {0, 0}),
                    {{.slots = 5},
                     {.streams = 1, .block = 1, .slots = 1},

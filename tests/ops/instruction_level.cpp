@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/device.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
