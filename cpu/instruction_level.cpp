@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "core/log.hpp"
-#include "interface_stamp.hpp"
+#include "cpu/interface_stamp.hpp"
 
 // What a module of this build needs, and no other: see module_stamp.cpp.
 extern "C" {
