@@ -12,15 +12,14 @@ namespace {
 /// Seconds of one block of random tokens, once the past is full.
 class BlockTimer {
  public:
-  BlockTimer(BenchModel& bench, const BenchCase& config, Runtime& runtime, ModelPast past, std::int64_t streams,
-             std::int64_t block)
+  BlockTimer(BenchModel& bench, Runtime& runtime, ModelPast past, std::int64_t streams, std::int64_t block)
       : bench_(bench),
         runtime_(runtime),
         past_(std::move(past)),
         streams_(streams),
         block_(block),
-        tokens_(random_tokens(streams * block, config.config.model.vocabulary, 0)) {
-    for (std::int64_t seen = 0; seen <= config.config.model.max_span; seen += block) run();
+        tokens_(random_tokens(streams * block, bench.options.vocabulary, 0)) {
+    for (std::int64_t seen = 0; seen <= bench.options.max_span; seen += block) run();
   }
 
   double run() {
@@ -56,7 +55,7 @@ double median(std::vector<double> seconds) {
 InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime,
                                 std::int64_t runs) {
   BenchModel model(bench, runtime.backend());
-  const AllAttentionOptions& options = bench.config.model;
+  const AllAttentionOptions& options = model.options;
   const std::int64_t streams = bench.config.training.batch;
   InferenceResult result;
   result.mean_window = model.mean_window();
@@ -64,10 +63,10 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
     BlockInference one;
     one.block = std::max<std::int64_t>(1, std::llround(result.mean_window / share));
     one.cached_blocks = result.mean_window / static_cast<double>(one.block);
-    BlockTimer forward(model, bench, runtime,
+    BlockTimer forward(model, runtime,
                        model.model.hidden_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
                        one.block);
-    BlockTimer frozen(model, bench, runtime,
+    BlockTimer frozen(model, runtime,
                       model.model.key_value_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
                       one.block);
     std::vector<double> forward_seconds, frozen_seconds;
@@ -82,8 +81,8 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
         one.frozen_flops + training_flops(options, {result.mean_window, one.block, streams}).past_forward;
     result.blocks.push_back(one);
   }
-  BlockTimer token(model, bench, runtime,
-                   model.model.key_value_past(runtime.backend(), runtime.memory(), 1, DType::f32), 1, 1);
+  BlockTimer token(model, runtime, model.model.key_value_past(runtime.backend(), runtime.memory(), 1, DType::f32), 1,
+                   1);
   std::vector<double> seconds;
   for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
   result.token_seconds = median(std::move(seconds));
