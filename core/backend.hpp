@@ -35,6 +35,10 @@ class Backend {
   /// Runs `step` once and returns a way to run it again. On the CPU, replaying is calling it.
   virtual std::unique_ptr<Replay> capture(std::function<void()> step) = 0;
 
+  /// Whether the device has instructions for products of bf16 matrices: where it has none, ProductPrecision::bf16 gives
+  /// the same numbers, but no speed.
+  virtual bool multiplies_bf16() const { return false; }
+
   /// How many threads of the host the kernels use, from 1 on; 1 where they run on a device of their own. Products may
   /// differ in the last bits between counts.
   virtual int threads() const { return 1; }

@@ -7,6 +7,7 @@
 
 #include "core/allocator.hpp"
 #include "core/backend.hpp"
+#include "core/product_precision.hpp"
 #include "core/random_stream.hpp"
 #include "core/tensor.hpp"
 
@@ -74,6 +75,9 @@ class Step {
   /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids.
   void begin(const StepScalars& scalars);
 
+  ProductPrecision products() const { return products_; }
+  void set_products(ProductPrecision precision) { products_ = precision; }
+
   KernelObserver* observer() const { return observer_; }
   /// Not owned; nullptr: none.
   void observe(KernelObserver* observer) { observer_ = observer; }
@@ -84,6 +88,7 @@ class Step {
   std::uint64_t seed_;
   std::uint32_t next_operation_ = 0;
   StepScalars* scalars_;
+  ProductPrecision products_ = ProductPrecision::f32;
   KernelObserver* observer_ = nullptr;
 };
 

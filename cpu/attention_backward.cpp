@@ -1,146 +1,12 @@
 #include <algorithm>
 
 #include "cpu/attention_partials.hpp"
+#include "cpu/attention_row_gradients.hpp"
 #include "cpu/attention_rows.hpp"
-#include "cpu/colliding_rows.hpp"
-#include "cpu/dropout_bits.hpp"
-#include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
 
 namespace engram::cpu {
 namespace {
-
-template <class T>
-constexpr T kLargestBoundaryExponent = 18;  // see the declaration: a slot outside the mask is not part of lse
-
-template <class T>
-struct BackwardCall {
-  const AttentionData<T>& data;
-  RandomStream random;
-  const T* out;
-  const T* lse;
-  const T* dout;
-  AttentionGradients& gradients;
-
-  static T* of(const AttentionGradients::Target& target) { return target ? target.tensor.template data<T>() : nullptr; }
-};
-
-// Buffers of a tile: two matrices [queries, row_length], two rows, and the tile's own rows of the queries and of the
-// output's gradient: products that read them along their columns are a quarter faster when they lie together (oneDNN on
-// a Zen 3, width 512). Slot tables that are not copied have matrices [queries, kSlotRun] instead.
-template <class T>
-struct Scratch {
-  T *weights, *dscores, *multipliers, *boundary, *query, *position_query, *dout, *totals;
-
-  static std::int64_t columns(const AttentionPlan& plan) {
-    return std::max(plan.scratch_columns,
-                    plan.sizes.persistent > plan.slot_columns ? matrix_row_length(AttentionPlan::kSlotRun) : 0);
-  }
-  static std::int64_t size(const AttentionPlan& plan) {
-    return (plan.scratch_tile + 1) * 2 * columns(plan) + plan.scratch_tile * (3 * plan.sizes.depth + 1);
-  }
-  Scratch(T* memory, const BackwardCall<T>& call, const AttentionTile<T>& tile) : weights(memory) {
-    const AttentionSizes& s = call.data.plan.sizes;
-    const std::int64_t row = columns(call.data.plan);
-    dscores = weights + tile.queries * row;
-    multipliers = dscores + tile.queries * row;
-    boundary = multipliers + row;
-    query = boundary + row;
-    dout = query + tile.queries * s.depth;
-    position_query = dout + tile.queries * s.depth;
-    totals = position_query + tile.queries * s.depth;
-    const auto copy = [&](const T* tensor, T* to) {
-      copy_rows(tile.query_row(tensor, tile.first), s.width, tile.queries, s.depth, to, s.depth);
-    };
-    copy(call.data.content_query, query);
-    copy(call.dout, dout);
-    if (call.data.position_query == call.data.content_query)
-      position_query = query;
-    else
-      copy(call.data.position_query, position_query);
-    // What softmax takes off every gradient: the sum of weight times gradient, which is dout times out.
-    for (std::int64_t i = 0; i < tile.queries; ++i)
-      totals[i] = (vec(dout + i * s.depth, s.depth) * vec(tile.query_row(call.out, tile.first + i), s.depth)).sum();
-  }
-};
-
-// Numbers of the random elements of a query's row.
-template <class T>
-struct RandomElements {
-  std::uint64_t context, slots;  // of place 0 of the band (it may lie before the row's first), of slot 0
-  RandomElements(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::int64_t m) {
-    const AttentionSizes& s = call.data.plan.sizes;
-    const std::uint64_t row = s.dropout_row(tile.stream, tile.head, m);
-    context = row + static_cast<std::uint64_t>(call.data.options.max_distance - tile.head_plan.window);
-    slots = row + static_cast<std::uint64_t>(s.dropout_reach);
-  }
-};
-
-// Part of a row: weights -> times dropout (for the values' gradient), gradient of the weights -> of the scores.
-template <class T>
-void weight_gradients(const BackwardCall<T>& call, T* weights, T* dscores, std::int64_t length, T total,
-                      std::uint64_t first_element, T* multipliers) {
-  auto weight = vec(weights, length);
-  auto gradient = vec(dscores, length);
-  const DropoutRule& dropout = call.data.options.dropout;
-  if (!dropout.active()) {
-    gradient = weight * (gradient - total);
-    return;
-  }
-  dropout_multipliers(call.random, dropout, first_element, length, multipliers);
-  const auto kept = vec(static_cast<const T*>(multipliers), length);
-  gradient = weight * (kept * gradient - total);
-  weight *= kept;
-}
-
-// One row: scores -> weights times dropout, dweights -> gradient of the scores.
-template <class T>
-void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::int64_t i, const Scratch<T>& scratch,
-                  double* dspan) {
-  const HeadPlan& head = tile.head_plan;
-  const std::int64_t m = tile.first + i, low = tile.first_visible(i), count = head.slots - low;
-  const AttentionSizes& s = call.data.plan.sizes;
-  const T lse = call.lse[(tile.stream * s.heads + tile.head) * s.block + m], total = scratch.totals[i];
-  const RandomElements<T> elements(call, tile, m);
-  const auto of_place = [&](std::int64_t place) { return elements.context + static_cast<std::uint64_t>(place); };
-  if (tile.columns > 0 && count + s.persistent == 0) {
-    for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
-    return;
-  }
-
-  T* const band_weights = scratch.weights + tile.band(i);
-  T* const band_dscores = scratch.dscores + tile.band(i);
-  if (dspan != nullptr && head.corner_begin < head.corner_end) {
-    // Before the scores are overwritten: dmask = exp(score - lse) (g - D), for the few slots on the ramp.
-    std::int64_t begin = head.corner_begin;
-    if (call.data.in.past_valid)
-      begin = std::max(
-          begin, first_valid_place(head, m, call.data.in.past_valid.template data<const std::int32_t>()[tile.stream]));
-    if (const std::int64_t corners = head.corner_end - begin; corners > 0) {
-      auto share = vec(scratch.boundary, corners), gradient = vec(scratch.multipliers, corners);
-      share = (vec(band_weights + begin, corners) - lse).min(kLargestBoundaryExponent<T>);
-      exponentials(share.data(), corners, T(0));
-      if (call.data.options.dropout.active())
-        dropout_multipliers(call.random, call.data.options.dropout, of_place(begin), corners, scratch.multipliers);
-      else
-        gradient.setOnes();
-      *dspan += static_cast<double>((share * (gradient * vec(band_dscores + begin, corners) - total)).sum());
-    }
-  }
-  if (tile.columns > 0) {
-    exponentials(band_weights + low, count, lse);
-    for (std::int64_t place = low; place < head.full; ++place)
-      band_weights[place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
-    weight_gradients(call, band_weights + low, band_dscores + low, count, total, of_place(low), scratch.multipliers);
-    for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
-  }
-  if (tile.slot_columns > 0) {
-    T* const weights = scratch.weights + i * tile.row_length;
-    exponentials(weights, tile.slot_columns, lse);
-    weight_gradients(call, weights, scratch.dscores + i * tile.row_length, tile.slot_columns, total, elements.slots,
-                     scratch.multipliers);
-  }
-}
 
 // Gradients of the rows that AttentionRows copied: sums in the same order, spread to where the rows came from. Between
 // tiles the context's part is zero.
@@ -230,7 +96,8 @@ struct TileGradients {
                  .b_stride = depth,
                  .write = Write::add,
                  .c = to,
-                 .c_stride = depth});
+                 .c_stride = depth},
+         tile.rounding);
   }
   // The tile's rows of `to`, a [B, M, H D] tensor (set or add): matrix times keys.
   void into_query(T* to, Write& write, const T* matrix, std::int64_t stride, std::int64_t count,
@@ -247,7 +114,8 @@ struct TileGradients {
                  .b_stride = keys.rows.stride,
                  .write = write,
                  .c = tile.query_row(to, tile.first),
-                 .c_stride = s.width});
+                 .c_stride = s.width},
+         tile.rounding);
     write = Write::add;
   }
 };
@@ -265,14 +133,17 @@ void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, con
     ScaledRows<T> keys = table.keys, values = table.values;
     keys.rows.data += slot * s.depth;
     values.rows.data += slot * s.depth;
-    tile.against(call.data.content_query, keys, count, scratch.weights, kStride);
+    if (call.kept == nullptr) tile.against(call.data.content_query, keys, count, scratch.weights, kStride);
     tile.against(call.dout, values, count, scratch.dscores, kStride);
     for (std::int64_t i = 0; i < tile.queries; ++i) {
       const std::int64_t m = tile.first + i;
       T* const weights = scratch.weights + i * kStride;
-      exponentials(weights, count, call.lse[(tile.stream * s.heads + tile.head) * s.block + m]);
-      weight_gradients(call, weights, scratch.dscores + i * kStride, count, scratch.totals[i],
-                       RandomElements<T>(call, tile, m).slots + static_cast<std::uint64_t>(slot), scratch.multipliers);
+      const T* const kept = tile.kept_row(call.kept, i);
+      recall_weights(call, kept == nullptr ? nullptr : kept + slot,
+                     call.lse[(tile.stream * s.heads + tile.head) * s.block + m],
+                     RandomElements<T>(call, tile, m).slots + static_cast<std::uint64_t>(slot), count, weights,
+                     scratch.multipliers);
+      weight_gradients(call, weights, scratch.dscores + i * kStride, count, scratch.totals[i], scratch.multipliers);
     }
     const auto rows_of = [&](T* sum) { return sum == nullptr ? nullptr : sum + slot * s.depth; };
     gradients.into_rows(scratch.weights, kStride, count, scratch.dout, values.factor, rows_of(partial.slot_values));
@@ -289,7 +160,7 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   const std::span<const ColumnPart<T>> parts = sources.of(tile);
   if (parts.empty()) return;
   const std::int64_t stride = tile.row_length;
-  tile.compute_scores(parts, scratch.weights);
+  if (call.kept == nullptr) tile.compute_scores(parts, scratch.weights);
   for (const ColumnPart<T>& part : parts)
     tile.against(call.dout, part.values, part.length, scratch.dscores + part.column, stride);
   for (std::int64_t i = 0; i < tile.queries; ++i) backward_row(call, tile, i, scratch, partial.span);
@@ -327,7 +198,8 @@ void zero_if_set(const AttentionGradients::Target& target) {
 constexpr std::int64_t kMostGroups = 4;
 
 void attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
-                        const Tensor& out, const Tensor& lse, const Tensor& dout, AttentionGradients& gradients) {
+                        const Tensor& out, const Tensor& lse, const Tensor& kept, const Tensor& dout,
+                        AttentionGradients& gradients) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const AttentionPlan plan(step, in, options, AttentionPass::backward);
     const AttentionSizes& s = plan.sizes;
@@ -343,7 +215,13 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
     T* reversed = workspace.data<T>();
     if (positions) reverse_position_keys(in, options, reversed);
     const AttentionData<T> data(in, options, plan, positions ? reversed : nullptr);
-    const BackwardCall<T> call{data, random, out.data<const T>(), lse.data<const T>(), dout.data<const T>(), gradients};
+    const BackwardCall<T> call{.data = data,
+                               .random = random,
+                               .out = out.data<const T>(),
+                               .lse = lse.data<const T>(),
+                               .kept = kept ? kept.data<const T>() : nullptr,
+                               .dout = dout.data<const T>(),
+                               .gradients = gradients};
     // Rows of keys and values get sums from several tiles; queries of heads without any context from none.
     for (auto* target : {&gradients.past_keys, &gradients.past_values, &gradients.keys, &gradients.values})
       zero_if_set<T>(*target);
@@ -354,6 +232,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
     const std::int64_t groups = std::min(s.streams, kMostGroups);
     const Partials<T> partials(step, data, gradients, groups);
     T* scratch = reversed + (table + 63) / 64 * 64;
+    const RoundingMemory rounding = plan.rounding_memory(step);
     parallel_items_on_threads(s.heads * groups, [&](std::int64_t item, int thread) {
       const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / groups)], group = item % groups;
       const Partial<T> partial = partials.of(group, head);
@@ -363,7 +242,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       const RowGradients<T> row_gradients(call, partial, mine + tile_size + rows_size);
       for (std::int64_t stream = group; stream < s.streams; stream += groups)
         for (std::int64_t query = 0; query < s.block; query += plan.heads[static_cast<std::size_t>(head)].tile) {
-          const AttentionTile<T> tile(data, stream, head, query);
+          const AttentionTile<T> tile(data, stream, head, query, rounding.of_thread(thread));
           backward_tile(call, tile, rows, row_gradients, Scratch<T>(mine, call, tile), partial);
         }
       row_gradients.finish_slots();

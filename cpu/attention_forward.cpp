@@ -14,9 +14,9 @@ struct RowScale {
 };
 
 // Turns one row of scores into weights (zero outside the band) that still lack a common factor, and returns that factor
-// and log(sum of mask * exp(score)).
+// and log(sum of mask * exp(score)). What the mask is about to change is copied to `kept`, the row's first place.
 template <class T>
-RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix) {
+RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix, T* kept) {
   const HeadPlan& head = tile.head_plan;
   const std::int64_t low = tile.first_visible(i);
   T* const band = matrix + tile.band(i);
@@ -25,11 +25,14 @@ RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix)
   T top = -std::numeric_limits<T>::infinity();
   if (context.size() > 0) top = context.maxCoeff();
   if (slots.size() > 0) top = std::max(top, slots.maxCoeff());
+  if (kept != nullptr)
+    for (std::int64_t place = tile.first_corner(i); place < low; ++place) kept[place] = band[place];
   if (tile.columns > 0) tile.clear_outside(matrix, i, low);
   if (context.size() + slots.size() == 0) return {T(0), top};
   T sum = 0;
   if (context.size() > 0) {
     sum = exponentials(context.data(), context.size(), top);
+    if (kept != nullptr && low < head.full) std::copy(band + low, band + head.full, kept + low);
     for (std::int64_t place = low; place < head.full; ++place)
       band[place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
     if (low < head.full) sum = context.sum();
@@ -38,9 +41,44 @@ RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix)
   return {T(1) / sum, top + std::log(sum)};
 }
 
+// Completes the kept row: exp(score - lse) everywhere. `kept` has its slots first, like `weights`.
 template <class T>
-void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> parts, RandomStream random, T* scratch,
-                  T* out, T* lse) {
+void keep_row(const AttentionTile<T>& tile, std::int64_t i, const T* matrix, RowScale<T> scale, T* kept) {
+  const HeadPlan& head = tile.head_plan;
+  const std::int64_t low = tile.first_visible(i), unmasked = std::max(low, head.full);
+  T* const context = kept + tile.slot_columns;
+  if (scale.factor == T(0)) {
+    std::fill_n(kept, head.kept_row, T(0));
+    return;
+  }
+  vec(kept, tile.slot_columns) = scale.factor * vec(matrix + i * tile.row_length, tile.slot_columns);
+  std::int64_t place = std::min(low, tile.first_corner(i));
+  std::fill_n(context, place, T(0));
+  for (; place < low; ++place)
+    context[place] = std::exp(std::min(context[place] - scale.lse, kLargestCornerExponent<T>));
+  for (; place < unmasked; ++place) context[place] *= scale.factor;
+  vec(context + unmasked, head.slots - unmasked) =
+      scale.factor * vec(matrix + tile.band(i) + unmasked, head.slots - unmasked);
+}
+
+// Drops weights, and marks what is dropped in the kept ones (nullptr: none).
+template <class T>
+void drop(T* weights, const T* multipliers, std::int64_t count, T* kept) {
+  vec(weights, count) *= vec(multipliers, count);
+  if (kept == nullptr) return;
+  for (std::int64_t j = 0; j < count; ++j) kept[j] = multipliers[j] == T(0) ? -kept[j] : kept[j];
+}
+
+template <class T>
+struct ForwardCall {
+  const AttentionData<T>& data;
+  RandomStream random;
+  T *out, *lse, *kept;
+};
+
+template <class T>
+void forward_tile(const ForwardCall<T>& call, const AttentionTile<T>& tile, std::span<const ColumnPart<T>> parts,
+                  T* scratch) {
   const AttentionSizes& s = tile.data.plan.sizes;
   const AttentionOptions& options = tile.data.options;
   T* scores = scratch;
@@ -48,24 +86,28 @@ void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> p
   T* factors = multipliers + std::max(tile.head_plan.slots, tile.slot_columns);
   tile.compute_scores(parts, scores);
   for (std::int64_t i = 0; i < tile.queries; ++i) {
-    const RowScale<T> scale = row_weights(tile, i, scores);
+    T* const kept = tile.kept_row(call.kept, i);
+    T* const kept_context = kept == nullptr ? nullptr : kept + tile.slot_columns;
+    const RowScale<T> scale = row_weights(tile, i, scores, kept_context);
     factors[i] = scale.factor;
-    lse[(tile.stream * s.heads + tile.head) * s.block + tile.first + i] = scale.lse;
+    call.lse[(tile.stream * s.heads + tile.head) * s.block + tile.first + i] = scale.lse;
+    if (kept != nullptr) keep_row(tile, i, scores, scale, kept);
     if (!options.dropout.active()) continue;
     const std::uint64_t element = s.dropout_row(tile.stream, tile.head, tile.first + i);
-    const std::int64_t low = tile.first_visible(i), count = tile.head_plan.slots - low;
-    if (count > 0) {
+    std::int64_t low = tile.first_visible(i);
+    if (kept != nullptr) low = std::min(low, tile.first_corner(i));
+    if (const std::int64_t count = tile.head_plan.slots - low; count > 0) {
       const auto slot = static_cast<std::uint64_t>(options.max_distance - tile.head_plan.window + low);
-      dropout_multipliers(random, options.dropout, element + slot, count, multipliers);
-      vec(scores + tile.band(i) + low, count) *= vec(multipliers, count);
+      dropout_multipliers(call.random, options.dropout, element + slot, count, multipliers);
+      drop(scores + tile.band(i) + low, multipliers, count, kept == nullptr ? nullptr : kept_context + low);
     }
     if (tile.slot_columns > 0) {
-      dropout_multipliers(random, options.dropout, element + static_cast<std::uint64_t>(s.dropout_reach),
+      dropout_multipliers(call.random, options.dropout, element + static_cast<std::uint64_t>(s.dropout_reach),
                           tile.slot_columns, multipliers);
-      vec(scores + i * tile.row_length, tile.slot_columns) *= vec(multipliers, tile.slot_columns);
+      drop(scores + i * tile.row_length, multipliers, tile.slot_columns, kept);
     }
   }
-  T* const to = tile.query_row(out, tile.first);
+  T* const to = tile.query_row(call.out, tile.first);
   Write write = Write::set;
   const auto add = [&](const T* weights, std::int64_t count, const ScaledRows<T>& values) {
     gemm(Gemm<T>{.m = tile.queries,
@@ -78,7 +120,8 @@ void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> p
                  .b_stride = values.rows.stride,
                  .write = write,
                  .c = to,
-                 .c_stride = s.width});
+                 .c_stride = s.width},
+         tile.rounding);
     write = Write::add;
   };
   for (const ColumnPart<T>& part : parts) add(scores + part.column, part.length, part.values);
@@ -91,7 +134,7 @@ void forward_tile(const AttentionTile<T>& tile, std::span<const ColumnPart<T>> p
 constexpr std::int64_t kItemsOfHead = 8;
 
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
-                       Tensor& out, Tensor& lse) {
+                       Tensor& out, Tensor& lse, Tensor& kept) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const AttentionPlan plan(step, in, options, AttentionPass::forward);
     const bool positions =
@@ -107,8 +150,10 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
     T* reversed = workspace.data<T>();
     if (positions) reverse_position_keys(in, options, reversed);
     const AttentionData<T> data(in, options, plan, positions ? reversed : nullptr);
+    const ForwardCall<T> call{data, random, out.data<T>(), lse.data<T>(), kept ? kept.data<T>() : nullptr};
 
     T* scratch = reversed + (table + 63) / 64 * 64;
+    const RoundingMemory rounding = plan.rounding_memory(step);
     parallel_items_on_threads(plan.sizes.heads * kItemsOfHead, [&](std::int64_t item, int thread) {
       const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / kItemsOfHead)];
       const std::int64_t length = plan.heads[static_cast<std::size_t>(head)].tile;
@@ -119,8 +164,9 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
       T* const mine = scratch + thread * per_thread;
       AttentionRows<T> rows(data, head, mine + tile_size);
       for (std::int64_t at = begin; at < end; ++at) {
-        const AttentionTile<T> tile(data, at / tiles_of_stream, head, at % tiles_of_stream * length);
-        forward_tile(tile, rows.of(tile), random, mine, out.data<T>(), lse.data<T>());
+        const AttentionTile<T> tile(data, at / tiles_of_stream, head, at % tiles_of_stream * length,
+                                    rounding.of_thread(thread));
+        forward_tile(call, tile, rows.of(tile), mine);
       }
     });
   });

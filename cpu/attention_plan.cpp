@@ -10,6 +10,7 @@ namespace engram::cpu {
 AttentionPlan::AttentionPlan(Step& step, const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass)
     : sizes(in, options), heads(step.objects()), longest_first(static_cast<std::size_t>(sizes.heads), step.objects()) {
   heads.reserve(static_cast<std::size_t>(sizes.heads));
+  std::int64_t kept = 0;
   for (std::int64_t head = 0; head < sizes.heads; ++head) {
     double zeta = 0;
     if (in.span)
@@ -17,6 +18,9 @@ AttentionPlan::AttentionPlan(Step& step, const AttentionInputs& in, const Attent
                      [&]<class T>() { zeta = static_cast<double>(in.span.data<const T>()[head]); });
     const std::int64_t window = options.max_distance == 0 ? 0 : options.windows.window[static_cast<std::size_t>(head)];
     heads.emplace_back(options, sizes.block, window, static_cast<bool>(in.span), zeta, step.objects());
+    heads.back().kept_first = kept;
+    heads.back().kept_row = kept_row_length(in, options, head);
+    kept += sizes.streams * sizes.block * heads.back().kept_row;
   }
   // Below these sizes copying costs less than a further product, measured on a Zen 3; a short block (generation) reads
   // every row just once.

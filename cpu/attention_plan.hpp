@@ -13,6 +13,8 @@
 
 #include "core/kernels/attention.hpp"
 #include "core/span_mask.hpp"
+#include "cpu/parallel.hpp"
+#include "cpu/rounded_gemm.hpp"
 
 namespace engram::cpu {
 
@@ -45,6 +47,7 @@ struct HeadPlan {
   std::int64_t visible = 0;  ///< first place of the band whose mask is not 0
   std::int64_t full = 0;     ///< first place from which on the mask is 1
   std::int64_t corner_begin = 0, corner_end = 0;  ///< places that pass gradient to the span
+  std::int64_t kept_first = 0, kept_row = 0;      ///< kept weights: the head's first element, elements of a row
   std::pmr::vector<double> mask;                  ///< of places visible .. full - 1
   bool masked = false;
 
@@ -131,6 +134,12 @@ struct AttentionPlan {
 
   /// The backward pass gathers the context whatever the length of the block.
   AttentionPlan(Step& step, const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass);
+
+  /// For the products of all tiles.
+  RoundingMemory rounding_memory(Step& step) const {
+    const std::int64_t columns = std::max(scratch_columns, std::min(sizes.persistent, kSlotRun));
+    return {step, scratch_tile, sizes.depth, std::max({columns, sizes.depth, scratch_tile}), max_threads()};
+  }
 };
 
 /// Rows of the position table in order of decreasing distance, from options.windows.longest down to min_distance, so

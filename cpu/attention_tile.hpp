@@ -5,10 +5,13 @@
 #include <limits>
 
 #include "cpu/attention_plan.hpp"
-#include "cpu/gemm.hpp"
 #include "cpu/vec.hpp"
 
 namespace engram::cpu {
+
+/// In the span's gradient: a slot outside the mask is not part of lse.
+template <class T>
+constexpr T kLargestCornerExponent = 18;
 
 /// The tensors of one call as plain pointers.
 template <class T>
@@ -46,8 +49,10 @@ struct AttentionTile {
   std::int64_t stream, head, first, queries;
   std::int64_t columns, slot_columns, row_length;
   ColumnRuns runs;
+  void* rounding;  ///< memory of the thread for products of rounded operands; nullptr: not rounded
 
-  AttentionTile(const AttentionData<T>& call, std::int64_t stream_index, std::int64_t head_index, std::int64_t query)
+  AttentionTile(const AttentionData<T>& call, std::int64_t stream_index, std::int64_t head_index, std::int64_t query,
+                void* rounding_memory)
       : data(call),
         head_plan(call.plan.heads[static_cast<std::size_t>(head_index)]),
         stream(stream_index),
@@ -58,7 +63,8 @@ struct AttentionTile {
         slot_columns(call.plan.slot_columns),
         // Of a whole tile, so that a shorter last one does not need more.
         row_length(matrix_row_length(head_plan.columns() + slot_columns)),
-        runs(head_plan, query, queries, call.options.past_count) {}
+        runs(head_plan, query, queries, call.options.past_count),
+        rounding(rounding_memory) {}
 
   /// Query m of this tile's head and stream in a [B, M, H D] tensor.
   template <class U>
@@ -90,13 +96,24 @@ struct AttentionTile {
     std::fill(row + slot_columns, matrix + band(i) + low, T(0));
     std::fill(matrix + band(i) + head_plan.slots, row + row_length, T(0));
   }
+  /// The row of query number i in the weights kept for the backward pass; nullptr when there are none.
+  template <class U>
+  U* kept_row(U* kept, std::int64_t i) const {
+    if (kept == nullptr) return nullptr;
+    const AttentionSizes& s = data.plan.sizes;
+    return kept + head_plan.kept_first + (stream * s.block + first + i) * head_plan.kept_row;
+  }
   /// First place of the band that query number i of the tile can see.
   std::int64_t first_visible(std::int64_t i) const {
-    std::int64_t place = head_plan.visible;
-    if (data.in.past_valid)
-      place = std::max(place, first_valid_place(head_plan, first + i,
-                                                data.in.past_valid.template data<const std::int32_t>()[stream]));
-    return std::min(place, head_plan.slots);
+    return std::min(std::max(head_plan.visible, first_valid(i)), head_plan.slots);
+  }
+  /// First place that passes gradient to the span: a corner of the ramp may lie before the first visible place.
+  std::int64_t first_corner(std::int64_t i) const { return std::max(head_plan.corner_begin, first_valid(i)); }
+  /// First place whose position exists.
+  std::int64_t first_valid(std::int64_t i) const {
+    return data.in.past_valid
+               ? first_valid_place(head_plan, first + i, data.in.past_valid.template data<const std::int32_t>()[stream])
+               : 0;
   }
 
   /// to[i, :] (set) = factor times row i of the tile (of a [B, M, H D] tensor) against `count` rows.
@@ -112,7 +129,8 @@ struct AttentionTile {
                  .b = side.rows.data,
                  .b_stride = side.rows.stride,
                  .c = to,
-                 .c_stride = to_stride});
+                 .c_stride = to_stride},
+         rounding);
   }
   /// scores[i, :] = scaled slot scores and scaled content scores, in the band also with position scores from
   /// first_visible on. Context columns outside the band hold meaningless numbers.
@@ -135,7 +153,8 @@ struct AttentionTile {
                  .b_stride = rows.stride,
                  .write = Write::add,
                  .c = scores + band(0) + from,
-                 .c_stride = band_stride()});
+                 .c_stride = band_stride()},
+         rounding);
   }
 
   static const T* past(const Tensor& tensor) { return tensor ? tensor.data<const T>() : nullptr; }

@@ -1,17 +1,33 @@
 #include "core/backend.hpp"
 
 #include <omp.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
+#include "cpu/gemm.hpp"
 #include "cpu/instruction_level.hpp"
 
 namespace engram::cpu {
 namespace {
+
+/// Asks for 2 MiB pages inside a large block: a step's memory then needs few enough entries of the address tables that
+/// the processor can remember them. Only a hint, where the system knows it.
+void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t begin = (address + kPage - 1) / kPage * kPage, end = (address + bytes) / kPage * kPage;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
 
 class CpuBackend final : public Backend {
  public:
@@ -21,6 +37,7 @@ class CpuBackend final : public Backend {
     if (data == nullptr)
       throw DeviceError(text("memory: the host has no ", bytes, " bytes (", bytes >> 20, " MiB) left",
                              "\n  a smaller batch, block or model needs less"));
+    prefer_huge_pages(data, bytes);
     return data;
   }
   void release(void* data) noexcept override { ::operator delete (data, std::align_val_t{Allocator::kAlignment}); }
@@ -40,6 +57,7 @@ class CpuBackend final : public Backend {
     step();
     return std::make_unique<Call>(std::move(step));
   }
+  bool multiplies_bf16() const override { return cpu::multiplies_bf16(); }
   int threads() const override { return omp_get_max_threads(); }
   void set_threads(int count) override { omp_set_num_threads(count); }
 };

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/colliding_rows.hpp"
 #include "cpu/parallel.hpp"
+#include "cpu/rounded_gemm.hpp"
 #include "cpu/vec.hpp"
 
 namespace engram::cpu {
@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kRowChunk = 256;     // past positions projected by one work item
 constexpr std::int64_t kColumnChunk = 128;  // columns of the weight gradient computed by one work item
-constexpr std::int64_t kCopiedRows = 512;   // of the cache at a time, where its rows collide: they stay in the caches
 
 // Heads by decreasing window, so that the longest work starts first.
 std::pmr::vector<int> longest_first(Step& step, const HeadWindows& windows) {
@@ -43,7 +42,8 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
         for (std::int64_t begin = 0; begin < window; begin += kRowChunk)
           items.push_back({head, stream, begin, std::min(window, begin + kRowChunk)});
     }
-    parallel_items(static_cast<std::int64_t>(items.size()), [&](std::int64_t index) {
+    const RoundingMemory rounding(step, kRowChunk, depth, width, max_threads());
+    parallel_items_on_threads(static_cast<std::int64_t>(items.size()), [&](std::int64_t index, int thread) {
       const auto [head, stream, begin, end] = items[static_cast<std::size_t>(index)];
       const std::int64_t window = windows.window[std::size_t(head)];
       T* rows = y.data<T>() + (streams * windows.first[std::size_t(head)] + stream * window) * depth;
@@ -60,7 +60,8 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
                    .b = weight.data<const T>() + head * depth * width,
                    .b_stride = width,
                    .c = rows + present * depth,
-                   .c_stride = depth});
+                   .c_stride = depth},
+           rounding.of_thread(thread));
     });
   });
 }
@@ -72,10 +73,21 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
     const std::int64_t depth = dy.shape()[-1];
     const std::pmr::vector<int> order = longest_first(step, windows);
     const std::int64_t column_chunks = (width + kColumnChunk - 1) / kColumnChunk;
+    // States whose rows collide are copied once for all heads.
     const bool copies = rows_collide<T>(width);
-    const std::int64_t piece_rows = copies ? kCopiedRows : std::max<std::int64_t>(1, cached);
-    const std::int64_t copy_size = copies ? kCopiedRows * apart(kColumnChunk) : 0;
-    const Workspace copied = step.workspace(static_cast<std::size_t>(copy_size * max_threads()) * sizeof(T));
+    const std::int64_t reached = std::min<std::int64_t>(windows.longest, cached),
+                       stride = copies ? apart(width) : width;
+    const Workspace copied =
+        step.workspace(copies ? static_cast<std::size_t>(streams * reached * stride) * sizeof(T) : std::size_t{0});
+    if (copies)
+      parallel_chunks(streams * reached, row_chunk(width), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row)
+          std::copy_n(cache.data<const T>() + (row / reached * cached + cached - reached + row % reached) * width,
+                      width, copied.data<T>() + row * stride);
+      });
+    const T* const states = copies ? copied.data<const T>() : cache.data<const T>();
+    const std::int64_t stored = copies ? reached : cached;  // rows of a stream
+    const RoundingMemory rounding(step, depth, kColumnChunk, std::max<std::int64_t>(1, reached), max_threads());
     parallel_items_on_threads(windows.heads() * column_chunks, [&](std::int64_t item, int thread) {
       const auto head = std::size_t(order[static_cast<std::size_t>(item / column_chunks)]);
       const std::int64_t column = item % column_chunks * kColumnChunk;
@@ -84,25 +96,19 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
       T* target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
       if (write == Write::set)
         for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
-      // The last `used` rows of a stream, in pieces.
-      for (std::int64_t stream = 0; stream < streams; ++stream)
-        for (std::int64_t left = used; left > 0; left -= piece_rows) {
-          const T* rows = cache.data<const T>() + ((stream + 1) * cached - left) * width + column;
-          const std::int64_t count = std::min(left, piece_rows);
-          T* const copy = copied.data<T>() + thread * copy_size;
-          if (copies) copy_rows(rows, width, count, columns, copy, apart(kColumnChunk));
-          gemm(Gemm<T>{.transpose_a = Transpose::yes,
-                       .m = depth,
-                       .n = columns,
-                       .k = count,
-                       .a = dy.data<const T>() + (streams * windows.first[head] + (stream + 1) * window - left) * depth,
-                       .a_stride = depth,
-                       .b = copies ? copy : rows,
-                       .b_stride = copies ? apart(kColumnChunk) : width,
-                       .write = Write::add,
-                       .c = target,
-                       .c_stride = width});
-        }
+      for (std::int64_t stream = 0; stream < streams && used > 0; ++stream)
+        gemm(Gemm<T>{.transpose_a = Transpose::yes,
+                     .m = depth,
+                     .n = columns,
+                     .k = used,
+                     .a = dy.data<const T>() + (streams * windows.first[head] + (stream + 1) * window - used) * depth,
+                     .a_stride = depth,
+                     .b = states + ((stream + 1) * stored - used) * stride + column,
+                     .b_stride = stride,
+                     .write = Write::add,
+                     .c = target,
+                     .c_stride = width},
+             rounding.of_thread(thread));
     });
   });
 }

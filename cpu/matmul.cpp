@@ -1,7 +1,7 @@
 #include "core/kernels/matmul.hpp"
 
-#include "cpu/colliding_rows.hpp"
 #include "cpu/parallel.hpp"
+#include "cpu/rounded_gemm.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -59,6 +59,37 @@ void large_product(Step& step, const Gemm<T>& g) {
     }
 }
 
+/// On all threads, operands rounded.
+template <class Rounded>
+void large_rounded_product(Step& step, const Gemm<float>& g) {
+  RoundedGemm<Rounded> rounded(g);
+  const std::int64_t a_size = rounded.a_size();
+  const Workspace memory = step.workspace(static_cast<std::size_t>(a_size + rounded.b_size()) * sizeof(Rounded));
+  const auto round = [](const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t length,
+                        Rounded* to, std::int64_t to_stride) {
+    parallel_chunks(rows, row_chunk(length), [&](std::int64_t begin, std::int64_t end) {
+      round_rows(from + begin * from_stride, from_stride, end - begin, length, to + begin * to_stride, to_stride);
+    });
+    return to;
+  };
+  rounded.product.a =
+      round(g.a, g.a_stride, rounded.a_rows, rounded.a_length, memory.data<Rounded>(), rounded.product.a_stride);
+  rounded.product.b = round(g.b, g.b_stride, rounded.b_rows, rounded.b_length, memory.data<Rounded>() + a_size,
+                            rounded.product.b_stride);
+  parallel_gemm(rounded.product);
+}
+
+/// On all threads, in the step's precision.
+void product_of_step(Step& step, const Gemm<double>& g) { large_product(step, g); }
+void product_of_step(Step& step, const Gemm<float>& g) {
+  if (step.products() == ProductPrecision::f32 || g.k == 0)
+    large_product(step, g);
+  else if (multiplies_bf16())
+    large_rounded_product<bf16>(step, g);
+  else
+    large_rounded_product<float>(step, g);
+}
+
 void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const MatrixView& b, Transpose transpose_b,
             const MatrixView& c, std::int64_t batch, double factor, Write write) {
   dispatch_float(c.tensor.dtype(), "matmul", [&]<class T>() {
@@ -79,13 +110,16 @@ void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const Matrix
     };
     // Many small products: one per thread. Few, or all into one result: each one on all threads, in order.
     if (batch >= 8 && c.batch_stride != 0) {
-      parallel_items(batch, [&](std::int64_t index) { gemm(product(index)); });
+      const Gemm<T> any = product(0);
+      const RoundingMemory rounding(step, any.m, any.n, any.k, max_threads());
+      parallel_items_on_threads(
+          batch, [&](std::int64_t index, int thread) { gemm(product(index), rounding.of_thread(thread)); });
       return;
     }
     for (std::int64_t index = 0; index < batch; ++index) {
       Gemm<T> next = product(index);
       if (index > 0 && c.batch_stride == 0) next.write = Write::add;
-      large_product(step, next);
+      product_of_step(step, next);
     }
   });
 }

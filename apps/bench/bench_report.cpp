@@ -53,8 +53,9 @@ std::string spans_text(const BenchCase& bench) {
 std::string limits_text(const MachineLimits& limits) {
   std::string text = "This machine, through the library's kernels\n";
   for (const MachineLimits::Product& product : limits.products)
-    text += fmt::format("  f32 product {}x{}x{}: {:.1f} GFLOP/s\n", product.rows, product.columns, product.inner,
-                        product.flops_per_second / kGiga);
+    text += fmt::format("  {} product {}x{}x{}: {:.1f} GFLOP/s\n", name_of(product.precision), product.rows,
+                        product.columns, product.inner, product.flops_per_second / kGiga);
+  if (limits.bf16_flops_per_second == 0) text += "  bf16 product: the device has no instructions for it\n";
   return text + fmt::format("  copy {:.1f} GB/s, softmax {:.2f} G exponentials/s\n", limits.bytes_per_second / kGiga,
                             limits.exponentials_per_second / kGiga);
 }
@@ -62,12 +63,14 @@ std::string limits_text(const MachineLimits& limits) {
 nlohmann::json limits_json(const MachineLimits& limits) {
   nlohmann::json products = nlohmann::json::array();
   for (const MachineLimits::Product& product : limits.products)
-    products.push_back({{"rows", product.rows},
+    products.push_back({{"precision", name_of(product.precision)},
+                        {"rows", product.rows},
                         {"columns", product.columns},
                         {"inner", product.inner},
                         {"flops_per_second", product.flops_per_second}});
   return {{"products", products},
           {"product_flops_per_second", limits.flops_per_second},
+          {"bf16_product_flops_per_second", limits.bf16_flops_per_second},
           {"copy_bytes_per_second", limits.bytes_per_second},
           {"exponentials_per_second", limits.exponentials_per_second}};
 }
@@ -82,8 +85,10 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
   text += fmt::format("  {:.1f} ms a step, median of {} ({:.1f} to {:.1f}); {:.0f} tokens/s\n", median * 1e3,
                       result.seconds.size(), result.seconds.front() * 1e3, result.seconds.back() * 1e3,
                       result.tokens_per_second());
-  text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate\n",
-                      result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second);
+  const bool rounded = bench.config.training.products == ProductPrecision::bf16;
+  text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate{}\n",
+                      result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second,
+                      rounded ? " (operands rounded to bf16)" : "");
   text += fmt::format("  {:.2f} times the floor of {:.1f} ms that this machine's limits set\n",
                       median / result.least_seconds, result.least_seconds * 1e3);
   text +=
@@ -117,6 +122,7 @@ nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, co
     if (row.floor_seconds > 0) kernels.back()["milliseconds_floor"] = row.floor_seconds * 1e3;
   }
   return {{"name", bench.name},
+          {"products", name_of(bench.config.training.products)},
           {"spans", bench.spans},
           {"mean_span_positions", result.mean_window},
           {"parameters", result.parameters},
@@ -162,6 +168,7 @@ nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& res
                       {"saving", one.saving()},
                       {"saving_by_formulas", one.predicted_saving()}});
   return {{"name", bench.name},
+          {"products", name_of(bench.config.training.products)},
           {"spans", bench.spans},
           {"mean_span_positions", result.mean_window},
           {"blocks", blocks},

@@ -6,18 +6,24 @@
 #include <vector>
 
 #include "core/backend.hpp"
+#include "core/product_precision.hpp"
 
 namespace engram {
 
 struct MachineLimits {
   struct Product {
+    ProductPrecision precision;
     std::int64_t rows, columns, inner;
     double flops_per_second;  ///< median of several calls
   };
-  std::vector<Product> products;       ///< f32, of different shapes
-  double flops_per_second = 0;         ///< of the fastest product
+  std::vector<Product> products;       ///< of different shapes
+  double flops_per_second = 0;         ///< of the fastest f32 product
+  double bf16_flops_per_second = 0;    ///< of the fastest bf16 product; 0: the device has no instructions for them
   double bytes_per_second = 0;         ///< of a copy larger than the caches: read and written bytes together
   double exponentials_per_second = 0;  ///< of softmax over rows that the caches hold
+
+  /// The same with flops_per_second of the products that a step uses, where the device has them.
+  MachineLimits with(ProductPrecision precision) const;
 };
 
 /// `side`: rows, columns and inner size of the largest product; the copy has as many elements as four of its matrices.

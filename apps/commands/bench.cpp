@@ -25,7 +25,7 @@ struct Arguments {
   std::int64_t steps = 10;
   std::int64_t vocabulary = 0;
   std::vector<std::int64_t> spans;  ///< positions
-  std::string device = "cpu";
+  std::string device = "cpu", dtype;
   int threads = 0;
   std::int64_t product_size = 4000;
   bool compare_spans = false;
@@ -46,11 +46,13 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
   if (files.empty() && arguments.compare_spans) files = {(folder / "bench-b.toml").string()};
   if (files.empty())
     for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"}) files.push_back((folder / name).string());
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.dtype.empty()) overrides.push_back("training.products=" + arguments.dtype);
   std::vector<BenchCase> cases;
   for (const std::string& file : files) {
     BenchCase one{std::filesystem::path(file).stem().string(), {}, arguments.spans};
     if (one.name.find(arguments.filter) == std::string::npos) continue;
-    one.config = load_run_config(file, arguments.overrides);
+    one.config = load_run_config(file, overrides);
     if (arguments.vocabulary != 0) one.config.model.vocabulary = arguments.vocabulary;
     if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model);
     cases.push_back(std::move(one));
@@ -70,11 +72,12 @@ BenchCase context_only(BenchCase bench) {
 void run(const Arguments& arguments) {
   const std::vector<BenchCase> cases = cases_of(arguments);
   const Device device = parse_device(arguments.device);
-  const MachineLimits limits = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
-  nlohmann::json object{{"machine", limits_json(limits)}, {"device", text(device)}};
-  if (!arguments.json) print(limits_text(limits));
+  const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
+  nlohmann::json object{{"machine", limits_json(machine)}, {"device", text(device)}};
+  if (!arguments.json) print(limits_text(machine));
 
   const auto measure = [&](const BenchCase& bench) {
+    const MachineLimits limits = machine.with(bench.config.training.products);
     if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
     Runtime runtime(device, arguments.threads, bench.config.training.seed);
     BenchResult result = bench_training(bench, limits, runtime, arguments.steps);
@@ -86,7 +89,7 @@ void run(const Arguments& arguments) {
     if (arguments.inference) {
       if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
       Runtime runtime(device, arguments.threads, bench.config.training.seed);
-      const InferenceResult result = bench_inference(bench, limits, runtime, arguments.steps);
+      const InferenceResult result = bench_inference(bench, machine, runtime, arguments.steps);
       object["inference"].push_back(inference_json(bench, result));
       if (!arguments.json) print(inference_text(bench, result));
       continue;
@@ -129,6 +132,8 @@ CLI::App* add_bench_command(CLI::App& program) {
                    "positions that the heads see, one number or one per head: 2048,32,32,32 [the longest]")
       ->delimiter(',');
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "operands of products: f32 or bf16 [the config's training.products]")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
   command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include "apps/config/config_keys.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/training_run.hpp"
+#include "core/error.hpp"
 
 namespace engram {
 namespace {
@@ -27,7 +28,11 @@ void run(const CLI::App& command, const Arguments& arguments) {
   options.data = arguments.data;
   options.out = arguments.out;
   options.device = parse_device(arguments.device);
-  if (!arguments.dtype.empty()) options.dtype = parse_dtype(arguments.dtype);
+  if (!arguments.dtype.empty()) {
+    const DType dtype = parse_dtype(arguments.dtype);
+    options.dtype = dtype == DType::bf16 ? DType::f32 : dtype;
+    options.overrides.push_back(text("training.products=", dtype == DType::bf16 ? "bf16" : "f32"));
+  }
   if (command.count("--steps") > 0) options.overrides.push_back("schedule.steps=" + std::to_string(arguments.steps));
   if (command.count("--seed") > 0) options.overrides.push_back("training.seed=" + std::to_string(arguments.seed));
   const StopSignals signals;
@@ -46,7 +51,8 @@ CLI::App* add_train_command(CLI::App& program) {
   command->add_option("--steps", arguments->steps, "override schedule.steps");
   command->add_option("--seed", arguments->seed, "override training.seed");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
-  command->add_option("--dtype", arguments->dtype, "f32 or f64 [f32; with --resume that of the run]");
+  command->add_option("--dtype", arguments->dtype,
+                      "f32, bf16 (training.products) or f64 [f32; with --resume that of the run]");
   command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->check(CLI::PositiveNumber);
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
   command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");

@@ -48,6 +48,8 @@ std::vector<ConfigKey> make_keys() {
   model(&Model::pad, "pad", kKeep, "before the start of a text: zero vectors (attend_zero) or nothing (mask)");
   model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations, 0 to below 1");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
+  model(&Model::attention_memory, "attention_memory", kChange,
+        "MiB of attention weights kept for the backward pass; what does not fit is computed again, about 10% slower");
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
     keys.push_back(key("optimizer", &RunConfig::optimizer, member, name, on_resume, meaning));
@@ -81,6 +83,8 @@ std::vector<ConfigKey> make_keys() {
   training(&TrainingOptions::batch, "batch", "streams of text read side by side");
   training(&TrainingOptions::block, "block", "tokens of each stream per step");
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
+  training(&TrainingOptions::products, "products",
+           "operands of matrix products: as they are, or rounded to bf16; all else stays f32");
   training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
   training(&TrainingOptions::finetune_steps, "finetune_steps", "steps after schedule.steps, at the fine-tuning rate");
   training(&TrainingOptions::report_every, "report_every", "steps between reports");

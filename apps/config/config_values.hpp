@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "core/error.hpp"
+#include "core/product_precision.hpp"
 #include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
 #include "nn/optim/schedule.hpp"
@@ -41,6 +42,10 @@ struct Choices<RampGradient> {
 template <>
 struct Choices<Pad> {
   static constexpr Pad values[] = {Pad::attend_zero, Pad::mask};
+};
+template <>
+struct Choices<ProductPrecision> {
+  static constexpr ProductPrecision values[] = {ProductPrecision::f32, ProductPrecision::bf16};
 };
 template <>
 struct Choices<OptimizerKind> {

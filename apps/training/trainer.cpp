@@ -22,6 +22,7 @@ double read_number(Backend& backend, const Tensor& tensor) {
 
 Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime)
     : config_(&config), model_(&model), store_(&store), runtime_(&runtime) {
+  runtime.step().set_products(config.training.products);
   optimizer_ = make_optimizer(config.optimizer, store, runtime.step());
   const std::int64_t streams = config.training.batch / config.training.split;
   for (std::int64_t piece = 0; piece < config.training.split; ++piece)

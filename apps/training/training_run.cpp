@@ -80,9 +80,14 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
   if (before) compare(*before, config, dtype);
   if (dtype != DType::f32 && dtype != DType::f64)
-    throw UsageError(text("training: --dtype must be f32 or f64, got ", dtype));
+    throw UsageError(text("training: --dtype must be f32, bf16 or f64, got ", dtype));
+  if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
+    throw UsageError("training: products of f64 matrices are f64, got training.products = bf16 with --dtype f64");
 
   Runtime runtime(options.device, options.threads, config.training.seed);
+  if (config.training.products == ProductPrecision::bf16 && !runtime.backend().multiplies_bf16())
+    log(LogLevel::warning, text("training.products = bf16: ", options.device,
+                                " has no instructions for bf16 products; the numbers are the same, f32 is faster"));
   TrainingSession session(config, data, runtime, dtype);
   for (const std::string& note : session.notes()) log(LogLevel::info, note);
   if (checkpoint)

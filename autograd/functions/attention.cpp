@@ -15,7 +15,8 @@ struct Attention final : Node {
   AttentionOptions options;
   RandomStream random;  // the same stream again: no mask is stored
   Tensor out;           // [B, M, H D]
-  Tensor lse;           // [B, H, M]; scores and weights are recomputed from it
+  Tensor lse;           // [B, H, M]
+  Tensor kept;          // weights; empty: computed again from lse
 
   std::string_view name() const override { return "attention"; }
   std::vector<Saved> saved() const override {
@@ -30,7 +31,8 @@ struct Attention final : Node {
             {"slot_values", in.slot_values},
             {"span", in.span},
             {"out", out},
-            {"lse", lse}};
+            {"lse", lse},
+            {"kept", kept}};
   }
   void backward(Step& step, Backward& pass) override {
     AttentionGradients gradients;
@@ -56,7 +58,7 @@ struct Attention final : Node {
         *targets[input] = {target.tensor, target.write};
       }
     }
-    kernels::attention_backward(step, in, options, random, out, lse, pass.output_grad(), gradients);
+    kernels::attention_backward(step, in, options, random, out, lse, kept, pass.output_grad(), gradients);
     gradients = {};  // a gradient that is held here could not be added to in place
     for (int input = 0; input < 10; ++input)
       if (repeated[std::size_t(input)]) pass.give(input, std::move(repeated[std::size_t(input)]));
@@ -116,7 +118,7 @@ void check_inputs(const AttentionVariables& in, const AttentionOptions& options)
 
 }  // namespace
 
-AttentionResult attention(const AttentionVariables& in, const AttentionOptions& options) {
+AttentionResult attention(const AttentionVariables& in, const AttentionOptions& options, std::int64_t keep_bytes) {
   check_inputs(in, options);
   const Variable inputs[] = {in.content_query, in.position_query, in.past_keys, in.past_values, in.keys,
                              in.values,        in.position_keys,  in.slot_keys, in.slot_values, in.span};
@@ -146,7 +148,10 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
   if (node.options.dropout.active()) node.random = step.next_random();
   node.out = step.empty(query, in.content_query.dtype());
   node.lse = step.empty({query[0], options.heads, query[1]}, in.content_query.dtype());
-  kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse);
+  const std::int64_t kept = kept_weights_count(node.in, options);
+  if (tape.training() && kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
+    node.kept = step.empty({kept}, node.out.dtype());
+  kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse, node.kept);
   Tensor out = node.out, lse = node.lse;
   Variable result = tape.record(std::move(node), inputs, std::move(out));
   return {std::move(result), std::move(lse)};

@@ -26,8 +26,10 @@ struct AttentionResult {
 };
 
 /// Windowed attention with relative positions, adaptive spans and persistent slots: the definition is in
-/// core/kernels/attention.hpp. Dropout is active on a training tape only. Throws ShapeError or DTypeError naming the
-/// input that does not fit.
-AttentionResult attention(const AttentionVariables& inputs, const AttentionOptions& options);
+/// core/kernels/attention.hpp. Dropout is active on a training tape only. A training tape keeps the weights for the
+/// backward pass when they take at most `keep_bytes`, else it computes them again, which takes about a sixth longer.
+/// Throws ShapeError or DTypeError naming the input that does not fit.
+AttentionResult attention(const AttentionVariables& inputs, const AttentionOptions& options,
+                          std::int64_t keep_bytes = 0);
 
 }  // namespace engram

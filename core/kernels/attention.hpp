@@ -4,6 +4,8 @@
 /// Self-attention with Persistent Memory" (2019), eq. 9-13. With min_distance 0, two queries and per-head position
 /// keys it is the relative attention of Dai et al.: "Transformer-XL" (2019), section 3.3.
 
+#include <algorithm>
+
 #include "core/kernel.hpp"
 #include "core/kernels/head_windows.hpp"
 
@@ -59,6 +61,20 @@ struct AttentionGradients {
       span;
 };
 
+/// Elements of a head's row in kept weights (see attention_forward): N persistent slots and the slots of its window.
+inline std::int64_t kept_row_length(const AttentionInputs& in, const AttentionOptions& options, std::int64_t head) {
+  const std::int64_t persistent = in.slot_keys ? in.slot_keys.shape()[1] : 0;
+  if (options.max_distance == 0) return persistent;
+  const std::int64_t window = options.windows.window[static_cast<std::size_t>(head)];
+  return persistent + std::max<std::int64_t>(0, window + 1 - options.min_distance);
+}
+/// Elements of the kept weights of one call.
+inline std::int64_t kept_weights_count(const AttentionInputs& in, const AttentionOptions& options) {
+  std::int64_t row = 0;
+  for (std::int64_t head = 0; head < options.heads; ++head) row += kept_row_length(in, options, head);
+  return in.content_query.shape()[0] * in.content_query.shape()[1] * row;
+}
+
 /// For observers of kernels.
 inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionInputs& in) {
   for (const Tensor* tensor : {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys,
@@ -84,15 +100,21 @@ namespace kernels {
 /// Dropout: element ((b H + h) M + m) stride + slot, where slot is max_distance - delta for the context (oldest first)
 /// and reach + n for persistent slots; reach = max_distance + 1 - min_distance, rounded up to 8, and stride = reach +
 /// N, rounded up to 8. So the bits do not depend on windows or tiles.
+/// kept: [kept_weights_count], or empty: the backward pass computes scores and random bits again. One row for every
+/// head, stream and query, in this order: N persistent slots, then the places of the window, oldest first. Elements are
+/// e_i = exp(score_i - lse), weights without their mask, with the sign bit set where dropout drops them; 0 where the
+/// mask is 0, except at the corners of a ramp.
 inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,
-                             Tensor& out, Tensor& lse)>
+                             Tensor& out, Tensor& lse, Tensor& kept)>
     attention_forward{"attention_forward"};
 
 /// With a_i the weights, e_i = exp(score_i - lse), g_i = r_i dout . value_i and D = dout . out:
 ///   dscore_i = a_i (g_i - D);  dmask_i = e_i (g_i - D);  dspan_h = S / ramp * sum of dmask_i over slots on the ramp.
 /// In the sum for the span, score_i - lse is capped at 18 (a slot just outside the mask is not part of lse).
+/// kept: what the forward pass kept, or empty.
 inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,
-                             const Tensor& out, const Tensor& lse, const Tensor& dout, AttentionGradients& gradients)>
+                             const Tensor& out, const Tensor& lse, const Tensor& kept, const Tensor& dout,
+                             AttentionGradients& gradients)>
     attention_backward{"attention_backward"};
 
 }  // namespace kernels

@@ -9,9 +9,11 @@
 
 namespace engram {
 
-SelfAttention::SelfAttention(std::int64_t width, int heads, std::int64_t slots, double dropout, const SpanOptions& span)
+SelfAttention::SelfAttention(std::int64_t width, int heads, std::int64_t slots, double dropout, const SpanOptions& span,
+                             std::int64_t keep_bytes)
     : heads_(heads),
       dropout_(dropout),
+      keep_bytes_(keep_bytes),
       query_({width, width}, init::uniform_fan_in(width)),
       key_({width, width}, init::uniform_fan_in(width)),
       value_({width, width}, init::uniform_fan_in(width)),
@@ -45,7 +47,7 @@ Variable SelfAttention::forward(const Variable& x, LayerPast& past, const Variab
     options.slot_value_scale = persistent_->value_scale();
   }
   past.read(tape, key_weight, value_weight, in, options);
-  const Variable mixed = attention(in, options).out;
+  const Variable mixed = attention(in, options, keep_bytes_).out;
   past.update(tape.step(), x.value(), in.keys.value(), in.values.value(), span_);
   return linear(mixed, tape.parameter(output_));
 }

@@ -15,8 +15,10 @@ namespace engram {
 
 class SelfAttention final : public Module {
  public:
-  /// `slots`: persistent slots per head, 0: none. `dropout`: on the attention weights.
-  SelfAttention(std::int64_t width, int heads, std::int64_t slots, double dropout, const SpanOptions& span);
+  /// `slots`: persistent slots per head, 0: none. `dropout`: on the attention weights. `keep_bytes`: attention weights
+  /// are kept for the backward pass when they take no more; else they are computed again.
+  SelfAttention(std::int64_t width, int heads, std::int64_t slots, double dropout, const SpanOptions& span,
+                std::int64_t keep_bytes = 0);
 
   /// x: [B, M, width], the block; past: this layer's memory of what came before, updated with the block;
   /// position_keys: [S, width / heads], row delta - 1 for distance delta. Returns [B, M, width].
@@ -28,6 +30,7 @@ class SelfAttention final : public Module {
  private:
   int heads_;
   double dropout_;
+  std::int64_t keep_bytes_;
   Parameter query_, key_, value_, output_;  // [width, width], no biases
   AttentionSpan span_;
   std::optional<PersistentMemory> persistent_;

@@ -30,7 +30,8 @@ SpanOptions span_options(const AllAttentionOptions& options) {
 }  // namespace
 
 AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options)
-    : attention_(options.width, static_cast<int>(options.heads), options.slots, options.dropout, span_options(options)),
+    : attention_(options.width, static_cast<int>(options.heads), options.slots, options.dropout, span_options(options),
+                 (options.attention_memory << 20) / options.layers),
       attention_norm_(options.width) {
   if (options.memory_mode != MemoryMode::transformer) return;
   feed_forward_.emplace(options.width, options.inner, options.dropout);

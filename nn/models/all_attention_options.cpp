@@ -43,6 +43,8 @@ void AllAttentionOptions::check() const {
   require(mask_offset == 0 || mask_offset == 1, "mask_offset", "0 or 1", mask_offset);
   require(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
   require(embedding_dropout >= 0 && embedding_dropout < 1, "embedding_dropout", "in [0, 1)", embedding_dropout);
+  require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "at least 0",
+          attention_memory);
 }
 
 std::string_view name_of(MemoryMode mode) {

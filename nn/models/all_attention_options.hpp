@@ -34,6 +34,9 @@ struct AllAttentionOptions {
   Pad pad = Pad::attend_zero;
   double dropout = 0;            ///< on attention weights and feed-forward activations, in [0, 1)
   double embedding_dropout = 0;  ///< on embeddings and on the last hidden states, in [0, 1)
+  /// MiB of attention weights that all layers together keep for the backward pass of one piece of a batch; layers whose
+  /// share is not enough compute them again, which takes longer. 0: nothing is kept.
+  std::int64_t attention_memory = 1024;
 
   /// Throws UsageError naming the option and its value.
   void check() const;

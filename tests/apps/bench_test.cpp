@@ -136,16 +136,34 @@ TEST_CASE("spans that the model cannot have are refused") {
 TEST_CASE("limits are measured at the size that is asked for") {
   Runtime runtime;
   const MachineLimits limits = measure_limits(runtime.backend(), 64);
-  REQUIRE(limits.products.size() == 3);
+  const bool bf16 = runtime.backend().multiplies_bf16();
+  REQUIRE(limits.products.size() == (bf16 ? 6 : 3));
   CHECK(limits.products[0].rows == 64);
   CHECK(limits.products[1].rows == 16);
   CHECK(limits.products[2].inner == 8);
   double fastest = 0;
-  for (const auto& product : limits.products) fastest = std::max(fastest, product.flops_per_second);
+  for (const auto& product : limits.products)
+    if (product.precision == ProductPrecision::f32) fastest = std::max(fastest, product.flops_per_second);
   CHECK(limits.flops_per_second == fastest);
+  CHECK((limits.bf16_flops_per_second > 0) == bf16);
   CHECK(limits.bytes_per_second > 0);
   CHECK(limits.exponentials_per_second > 0);
   CHECK_THROWS_AS(measure_limits(runtime.backend(), 8), UsageError);
+}
+
+TEST_CASE("steps with bf16 products are measured against the rate of bf16 products, where there is one") {
+  MachineLimits limits;
+  limits.flops_per_second = 3;
+  CHECK(limits.with(ProductPrecision::bf16).flops_per_second == 3);
+  limits.bf16_flops_per_second = 5;
+  CHECK(limits.with(ProductPrecision::bf16).flops_per_second == 5);
+  CHECK(limits.with(ProductPrecision::f32).flops_per_second == 3);
+  BenchCase bench = small_case();
+  const BenchResult f32 = bench_on_fresh_runtime(bench, 1);
+  CHECK_THAT(result_text(bench, f32, made_up_limits()), !Catch::Contains("bf16"));
+  bench.config.training.products = ProductPrecision::bf16;
+  CHECK_THAT(result_text(bench, bench_on_fresh_runtime(bench, 1), made_up_limits()),
+             Catch::Contains("operands rounded to bf16"));
 }
 
 TEST_CASE("the report's shares add up to the whole step") {

@@ -66,6 +66,29 @@ TEST_CASE("the same run gives the same bytes") {
   CHECK(get_file(checkpoint_path(other.out, CheckpointKind::newest)) != first);
 }
 
+TEST_CASE("products in bf16 are part of the configuration and stay on when a run is continued") {
+  const RunFolder folder;
+  const auto loss_of = [&](const char* name, const std::vector<std::string>& overrides) {
+    TrainingRunOptions options = run_options(folder, name);
+    options.overrides = overrides;
+    CHECK_THROWS_AS(run_training(options, after_steps(12)), Error);
+    options.overrides.clear();
+    options.config.clear();
+    options.resume = true;
+    const double loss = *run_training(options, never()).best_nll;
+    CHECK(load_run_config(options.out / "config.toml").training.products ==
+          (overrides.empty() ? ProductPrecision::f32 : ProductPrecision::bf16));
+    return loss;
+  };
+  const double f32 = loss_of("f32", {}), bf16 = loss_of("bf16", {"training.products=bf16"});
+  CHECK(bf16 != f32);
+  CHECK(bf16 == Approx(f32).epsilon(0.02));
+  TrainingRunOptions twice = run_options(folder, "f64");
+  twice.dtype = DType::f64;
+  twice.overrides = {"training.products=bf16"};
+  CHECK_THAT(message_of<UsageError>([&] { run_training(twice, never()); }), Catch::Contains("training.products"));
+}
+
 TEST_CASE("a validation split that is too short for the batch is read with fewer streams") {
   const RunFolder folder(1500);  // 75 characters of validation, 4 rows of 40 need 164
   CHECK(run_training(run_options(folder, "run"), after_steps(100)).step == 24);

@@ -26,19 +26,22 @@ AttentionOptions ring(AttentionOptions options, std::int64_t past_count) {
   return options;
 }
 
-const OpCases cases{
-    attention_case("attention, dropout", dropped(attention_options(13, {13, 13}), 0.3),
-                   {{.slots = 5},
-                    {.streams = 1, .block = 35, .depth = 1, .positions = Positions::none},
-                    {.streams = 1, .block = 2, .depth = 2, .slots = 1031}}),
-    attention_case("attention, dropout of slots only", dropped(attention_options(0, {0, 0}), 0.5),
-                   {{.slots = 3}, {.block = 1, .slots = 300}}),
-    attention_case("attention, dropout with ragged windows", dropped(attention_options(9, {7, 0, 3, 9}), 0.25),
-                   {{.slots = 2}, {.positions = Positions::per_head, .position_query = true, .past_valid = {4, 0}}}),
-    attention_case("attention, dropout with spans and a ring",
-                   ring(spanning(dropped(attention_options(12, {12, 1, 9}), 0.3), 0), 29),
-                   {{.slots = 2, .span = {3.5 / 12, 0.05, 0.88}},
-                    {.streams = 3, .block = 2, .slots = 4, .span = {0, 0.25, 1}, .span_is_constant = true}}),
+const AttentionCases cases{
+    {"attention, dropout",
+     dropped(attention_options(13, {13, 13}), 0.3),
+     {{.slots = 5},
+      {.streams = 1, .block = 35, .depth = 1, .positions = Positions::none},
+      {.streams = 1, .block = 2, .depth = 2, .slots = 1031}}},
+    {"attention, dropout of slots only",
+     dropped(attention_options(0, {0, 0}), 0.5),
+     {{.slots = 3}, {.block = 1, .slots = 300}}},
+    {"attention, dropout with ragged windows",
+     dropped(attention_options(9, {7, 0, 3, 9}), 0.25),
+     {{.slots = 2}, {.positions = Positions::per_head, .position_query = true, .past_valid = {4, 0}}}},
+    {"attention, dropout with spans and a ring",
+     ring(spanning(dropped(attention_options(12, {12, 1, 9}), 0.3), 0), 29),
+     {{.slots = 2, .span = {3.5 / 12, 0.05, 0.88}},
+      {.streams = 3, .block = 2, .slots = 4, .span = {0, 0.25, 1}, .span_is_constant = true}}},
 };
 
 /// Sums over draws of one element of out: B equal streams draw independently, and so do steps.

@@ -15,6 +15,7 @@ struct Device {
     StepScalars scalars = run_scalars();
     scalars.step = call.step;
     step.begin(scalars);
+    step.set_products(call.products);
     Tensor* const places[] = {&in.content_query, &in.position_query, &in.past_keys,     &in.past_values,
                               &in.keys,          &in.values,         &in.position_keys, &in.slot_keys,
                               &in.slot_values,   &in.span,           &in.past_valid};
@@ -33,8 +34,10 @@ AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions&
   const Shape& query = device.in.content_query.shape();
   Tensor out = device.step.empty(query, call.dtype);
   Tensor lse = device.step.empty({query[0], options.heads, query[1]}, call.dtype);
-  kernels::attention_forward(device.step, device.in, options, device.step.next_random(), out, lse);
-  return {to_host(cpu(), out), to_host(cpu(), lse)};
+  Tensor kept;
+  if (call.keep) kept = device.step.empty({kept_weights_count(device.in, options)}, call.dtype);
+  kernels::attention_forward(device.step, device.in, options, device.step.next_random(), out, lse, kept);
+  return {to_host(cpu(), out), to_host(cpu(), lse), call.keep ? to_host(cpu(), kept) : Array64{}};
 }
 
 std::vector<Array64> run_attention_backward(std::span<const Array64> x, const AttentionOptions& options,
@@ -51,6 +54,7 @@ std::vector<Array64> run_attention_backward(std::span<const Array64> x, const At
       places[i]->tensor = device.step.empty(Shape(std::span<const std::int64_t>(x[i].shape)), call.dtype);
   kernels::attention_backward(device.step, device.in, options, device.step.next_random(),
                               device.upload(forward.out, call.dtype), device.upload(forward.lse, call.dtype),
+                              forward.kept.given() ? device.upload(forward.kept, call.dtype) : Tensor{},
                               device.upload(dout, call.dtype), gradients);
   std::vector<Array64> all(kAttentionArguments);
   for (std::size_t i = 0; i < kPastValid; ++i)

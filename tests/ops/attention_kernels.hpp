@@ -13,12 +13,15 @@ namespace engram::harness {
 struct AttentionCall {
   DType dtype = DType::f64;
   std::uint64_t step = run_scalars().step;
+  bool keep = false;  // the forward pass also returns the kept weights
+  ProductPrecision products = ProductPrecision::f32;
 };
 
 /// `x` in the order of AttentionArgument. On the CPU.
 AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions& options, AttentionCall call = {});
 /// Gradients of all given inputs, in their order. `forward` need not come from the same inputs: a joint softmax of
-/// several passes hands each the common out and lse.
+/// several passes hands each the common out and lse. Its kept
+/// weights are used when it has some.
 std::vector<Array64> run_attention_backward(std::span<const Array64> x, const AttentionOptions& options,
                                             const AttentionTruth& forward, const Array64& dout,
                                             AttentionCall call = {});

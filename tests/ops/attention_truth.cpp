@@ -198,11 +198,12 @@ std::vector<Input> attention_inputs(const AttentionOptions& options, const Atten
   return in;
 }
 
-OpCase attention_case(std::string name, const AttentionOptions& options, std::vector<AttentionInputSizes> sets) {
+OpCase attention_case(std::string name, const AttentionOptions& options, std::vector<AttentionInputSizes> sets,
+                      std::int64_t keep_bytes) {
   OpCase op;
   op.name = std::move(name);
   for (const AttentionInputSizes& sizes : sets) op.inputs.push_back(attention_inputs(options, sizes));
-  op.function = [options](std::span<const Variable> x) {
+  op.function = [options, keep_bytes](std::span<const Variable> x) {
     AttentionResult result = attention({.content_query = x[kContentQuery],
                                         .position_query = x[kPositionQuery],
                                         .past_keys = x[kPastKeys],
@@ -214,7 +215,7 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
                                         .slot_values = x[kSlotValues],
                                         .span = x[kSpan],
                                         .past_valid = x[kPastValid].value()},
-                                       options);
+                                       options, keep_bytes);
     Variable lse = result.out.tape().constant(result.lse);
     return std::array{std::move(result.out), std::move(lse)};
   };
@@ -227,6 +228,12 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
   op.tolerance.f32 = 5e-6;
   op.tolerance.negligible = 0.1;
   return op;
+}
+
+AttentionCases::AttentionCases(std::initializer_list<AttentionCase> cases) {
+  for (const AttentionCase& entry : cases)
+    OpCases{attention_case(entry.name, entry.options, entry.sets),
+            attention_case(entry.name + ", weights kept", entry.options, entry.sets, std::int64_t{1} << 30)};
 }
 
 AttentionOptions attention_options(int max_distance, std::vector<std::int32_t> windows) {

@@ -29,8 +29,9 @@ enum AttentionArgument : std::uint8_t {
 };
 
 struct AttentionTruth {
-  Array64 out;  // [B, M, H D]
-  Array64 lse;  // [B, H, M]
+  Array64 out;        // [B, M, H D]
+  Array64 lse;        // [B, H, M]
+  Array64 kept = {};  // as attention_forward keeps it, when asked
 };
 
 /// `x` in the order of AttentionArgument. Dropout of `options` takes its numbers from random_stream(operation).
@@ -52,8 +53,20 @@ struct AttentionInputSizes {
 };
 std::vector<Input> attention_inputs(const AttentionOptions& options, const AttentionInputSizes& sizes);
 
-/// An entry of the op table; outputs are out and (compared only) lse.
-OpCase attention_case(std::string name, const AttentionOptions& options, std::vector<AttentionInputSizes> sets);
+/// An entry of the op table; outputs are out and (compared only) lse. `keep_bytes` as in attention().
+OpCase attention_case(std::string name, const AttentionOptions& options, std::vector<AttentionInputSizes> sets,
+                      std::int64_t keep_bytes = 0);
+
+/// Registers two entries for each: weights kept for the backward pass, and computed again there.
+struct AttentionCase {
+  std::string name;
+  AttentionOptions options;
+  std::vector<AttentionInputSizes> sets;
+};
+class AttentionCases {
+ public:
+  AttentionCases(std::initializer_list<AttentionCase> cases);
+};
 
 /// Options for one window per head, score scale 0.6 and slot scales that differ from 1.
 AttentionOptions attention_options(int max_distance, std::vector<std::int32_t> windows);
