@@ -135,6 +135,7 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
     if (kept == nullptr) share = vec(band_weights + corner, corners).min(lse + kLargestCornerExponent<T>);
     if (!call.data.options.dropout.active()) multipliers.setOnes();
     recall_context(corner, corners, scratch.corners);
+    if (kept != nullptr) share = share.min(std::exp(kLargestCornerExponent<T>));
     *dspan += static_cast<double>((share * (multipliers * vec(band_dscores + corner, corners) - total)).sum());
   }
   if (tile.columns > 0) {

@@ -18,8 +18,8 @@
 namespace engram::cpu {
 namespace {
 
-/// Asks for 2 MiB pages inside a large block: a step's memory then needs few enough entries of the address tables that
-/// the processor can remember them. Only a hint, where the system knows it.
+/// Asks for 2 MiB pages inside a large block, for fewer entries of the address tables. Only a hint, where the system
+/// knows it; on the machines so far it changed nothing that could be measured.
 void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
   constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "cpu/gemm.hpp"
+#include "cpu/parallel.hpp"
 
 // Exported by the library like dnnl_sgemm, with the same arguments, but missing in its headers.
 extern "C" dnnl_status_t dnnl_gemm_bf16bf16f32(char transpose_a, char transpose_b, dnnl_dim_t m, dnnl_dim_t n,
@@ -18,6 +19,7 @@ bool multiplies_bf16() {
 
 void gemm(const Gemm<bf16>& g) {
   static_assert(sizeof(bf16) == sizeof(std::uint16_t));
+  const OneThread alone;
   const dnnl_status_t status = dnnl_gemm_bf16bf16f32(
       g.transpose_a == Transpose::yes ? 'T' : 'N', g.transpose_b == Transpose::yes ? 'T' : 'N', g.m, g.n, g.k, g.factor,
       &g.a->bits, g.a_stride, &g.b->bits, g.b_stride, g.write == Write::add ? 1.0f : 0.0f, g.c, g.c_stride);

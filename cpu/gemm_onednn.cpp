@@ -2,13 +2,14 @@
 
 #include "core/error.hpp"
 #include "cpu/gemm.hpp"
+#include "cpu/parallel.hpp"
 
 namespace engram::cpu::detail {
 
 const bool kHaveOneDnn = true;
 
 void gemm_onednn(const Gemm<float>& g) {
-  // Inside a parallel region oneDNN uses the calling thread only.
+  const OneThread alone;
   const dnnl_status_t status =
       dnnl_sgemm(g.transpose_a == Transpose::yes ? 'T' : 'N', g.transpose_b == Transpose::yes ? 'T' : 'N', g.m, g.n,
                  g.k, g.factor, g.a, g.a_stride, g.b, g.b_stride, g.write == Write::add ? 1.0f : 0.0f, g.c, g.c_stride);

@@ -73,43 +73,45 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
     const std::int64_t depth = dy.shape()[-1];
     const std::pmr::vector<int> order = longest_first(step, windows);
     const std::int64_t column_chunks = (width + kColumnChunk - 1) / kColumnChunk;
-    // States whose rows collide are copied once for all heads.
-    const bool copies = rows_collide<T>(width);
+    // States whose rows collide are copied once for all heads, stream by stream.
+    const bool copies = rows_collide<T>(width) && step.products() == ProductPrecision::f32;
     const std::int64_t reached = std::min<std::int64_t>(windows.longest, cached),
                        stride = copies ? apart(width) : width;
     const Workspace copied =
-        step.workspace(copies ? static_cast<std::size_t>(streams * reached * stride) * sizeof(T) : std::size_t{0});
-    if (copies)
-      parallel_chunks(streams * reached, row_chunk(width), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; ++row)
-          std::copy_n(cache.data<const T>() + (row / reached * cached + cached - reached + row % reached) * width,
-                      width, copied.data<T>() + row * stride);
-      });
-    const T* const states = copies ? copied.data<const T>() : cache.data<const T>();
-    const std::int64_t stored = copies ? reached : cached;  // rows of a stream
+        step.workspace(copies ? static_cast<std::size_t>(reached * stride) * sizeof(T) : std::size_t{0});
     const RoundingMemory rounding(step, depth, kColumnChunk, std::max<std::int64_t>(1, reached), max_threads());
-    parallel_items_on_threads(windows.heads() * column_chunks, [&](std::int64_t item, int thread) {
-      const auto head = std::size_t(order[static_cast<std::size_t>(item / column_chunks)]);
-      const std::int64_t column = item % column_chunks * kColumnChunk;
-      const std::int64_t columns = std::min(kColumnChunk, width - column);
-      const std::int64_t window = windows.window[head], used = std::min(window, cached);
-      T* target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
-      if (write == Write::set)
-        for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
-      for (std::int64_t stream = 0; stream < streams && used > 0; ++stream)
-        gemm(Gemm<T>{.transpose_a = Transpose::yes,
-                     .m = depth,
-                     .n = columns,
-                     .k = used,
-                     .a = dy.data<const T>() + (streams * windows.first[head] + (stream + 1) * window - used) * depth,
-                     .a_stride = depth,
-                     .b = states + ((stream + 1) * stored - used) * stride + column,
-                     .b_stride = stride,
-                     .write = Write::add,
-                     .c = target,
-                     .c_stride = width},
-             rounding.of_thread(thread));
-    });
+    const std::int64_t together = copies ? 1 : streams;
+    for (std::int64_t first = 0; first < streams; first += together) {
+      const T* states = cache.data<const T>() + ((first + 1) * cached - reached) * width;
+      if (copies) {
+        parallel_chunks(reached, row_chunk(width), [&](std::int64_t begin, std::int64_t end) {
+          copy_rows(states + begin * width, width, end - begin, width, copied.data<T>() + begin * stride, stride);
+        });
+        states = copied.data<const T>();
+      }
+      parallel_items_on_threads(windows.heads() * column_chunks, [&](std::int64_t item, int thread) {
+        const auto head = std::size_t(order[static_cast<std::size_t>(item / column_chunks)]);
+        const std::int64_t column = item % column_chunks * kColumnChunk;
+        const std::int64_t columns = std::min(kColumnChunk, width - column);
+        const std::int64_t window = windows.window[head], used = std::min(window, cached);
+        T* target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
+        if (write == Write::set && first == 0)
+          for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
+        for (std::int64_t stream = first; stream < first + together && used > 0; ++stream)
+          gemm(Gemm<T>{.transpose_a = Transpose::yes,
+                       .m = depth,
+                       .n = columns,
+                       .k = used,
+                       .a = dy.data<const T>() + (streams * windows.first[head] + (stream + 1) * window - used) * depth,
+                       .a_stride = depth,
+                       .b = states + ((stream - first) * cached + reached - used) * stride + column,
+                       .b_stride = stride,
+                       .write = Write::add,
+                       .c = target,
+                       .c_stride = width},
+               rounding.of_thread(thread));
+      });
+    }
   });
 }
 

@@ -12,6 +12,13 @@ namespace engram::cpu {
 
 int max_threads() { return omp_get_max_threads(); }
 
+OneThread::OneThread() : before_(omp_in_parallel() ? 0 : omp_get_max_threads()) {
+  if (before_ > 1) omp_set_num_threads(1);
+}
+OneThread::~OneThread() {
+  if (before_ > 1) omp_set_num_threads(before_);
+}
+
 namespace detail {
 namespace {
 

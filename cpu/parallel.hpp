@@ -54,4 +54,16 @@ constexpr std::int64_t row_chunk(std::int64_t row_length) {
   return std::max<std::int64_t>(1, kElementChunk / std::max<std::int64_t>(1, row_length));
 }
 
+/// While it lives, a library that is called on this thread starts no threads of its own.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;  ///< the number of threads to restore; 0: none
+};
+
 }  // namespace engram::cpu

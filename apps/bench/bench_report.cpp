@@ -168,7 +168,7 @@ nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& res
                       {"saving", one.saving()},
                       {"saving_by_formulas", one.predicted_saving()}});
   return {{"name", bench.name},
-          {"products", name_of(bench.config.training.products)},
+
           {"spans", bench.spans},
           {"mean_span_positions", result.mean_window},
           {"blocks", blocks},

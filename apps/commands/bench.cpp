@@ -132,7 +132,9 @@ CLI::App* add_bench_command(CLI::App& program) {
                    "positions that the heads see, one number or one per head: 2048,32,32,32 [the longest]")
       ->delimiter(',');
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
-  command->add_option("--dtype", arguments->dtype, "operands of products: f32 or bf16 [the config's training.products]")
+  command
+      ->add_option("--dtype", arguments->dtype,
+                   "operands of training's products: f32 or bf16 [the config's training.products]")
       ->check(CLI::IsMember({"f32", "bf16"}));
   command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
   command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")

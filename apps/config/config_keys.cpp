@@ -49,7 +49,7 @@ std::vector<ConfigKey> make_keys() {
   model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations, 0 to below 1");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
   model(&Model::attention_memory, "attention_memory", kChange,
-        "MiB of attention weights kept for the backward pass; what does not fit is computed again, about 10% slower");
+        "MiB, shared equally by the layers, for keeping attention weights; else they are computed again, 10% slower");
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
     keys.push_back(key("optimizer", &RunConfig::optimizer, member, name, on_resume, meaning));

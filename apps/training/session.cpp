@@ -71,6 +71,12 @@ StepLosses TrainingSession::step() {
   return losses;
 }
 
-Evaluation TrainingSession::validate() { return evaluate(model, validation, validation_past, store.dtype(), runtime); }
+Evaluation TrainingSession::validate() {
+  // As `engram evaluate` does it.
+  runtime.step().set_products(ProductPrecision::f32);
+  const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime);
+  runtime.step().set_products(config.training.products);
+  return result;
+}
 
 }  // namespace engram

@@ -1,6 +1,7 @@
 #include "apps/training/training_run.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cstdio>
 #include <system_error>
@@ -37,7 +38,14 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
 }
 
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
-  if (!options.config.empty()) return load_run_config(options.config, options.overrides);
+  if (!options.config.empty()) {
+    RunConfig config = load_run_config(options.config, options.overrides);
+    // --dtype bf16 of the run's first start is in its own configuration only.
+    const bool asked = std::ranges::any_of(
+        options.overrides, [](const std::string& override) { return override.starts_with("training.products="); });
+    if (before && !asked) config.training.products = before->config.training.products;
+    return config;
+  }
   if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
   return parse_run_config(to_toml(before->config), text("the run in '", options.out.string(), "'"), options.overrides);
 }

@@ -86,6 +86,24 @@ TEST_CASE("a bench counts steps, tokens, parameters, memory and kernels") {
   CHECK(result.least_seconds > 0);
 }
 
+TEST_CASE("attention weights take what model.attention_memory allows each layer") {
+  BenchCase bench = small_case();
+  bench.config.model.max_span = 1024;
+  bench.config.training.batch = 16;
+  bench.config.training.block = 64;
+  bench.config.training.split = 1;
+  const auto step_bytes = [&](std::int64_t limit) {
+    bench.config.model.attention_memory = limit;
+    return static_cast<double>(bench_on_fresh_runtime(bench, 1).arena_bytes);
+  };
+  // Two layers, two heads, 1024 positions and 4 slots: 8.03 MiB a layer.
+  const double kept = 2.0 * 16 * 64 * 2 * (1024 + 4) * 4, again = step_bytes(0);
+  CHECK(step_bytes(1024) - again > 0.9 * kept);
+  CHECK(step_bytes(1024) - again < 1.1 * kept);
+  CHECK(step_bytes(17) - again > 0.9 * kept);
+  CHECK(step_bytes(16) == again);
+}
+
 TEST_CASE("a kernel's floor is the slowest of products, exponentials and bytes") {
   const BenchResult result = bench_on_fresh_runtime(small_case(), 3);
   MachineLimits limits;

@@ -149,6 +149,13 @@ TEST_CASE("command line: --json is one object on stdout and nothing else") {
 
 TEST_CASE("command line: without --json the reports are for people") {
   const Workplace& place = workplace();
+  const ProcessResult rounded = run_engram({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1",
+                                            "--product-size", "32", "--dtype", "bf16"});
+  CHECK_THAT(rounded.out, Contains("operands rounded to bf16"));
+  const ProcessResult trained = run_engram({"train", "--config", place.config(), "--data", place.data(), "--out",
+                                            place.path("bf16"), "--steps", "2", "--dtype", "bf16"});
+  CHECK(trained.exit_code == 0);
+  CHECK_THAT(get_file(place.path("bf16/config.toml")), Contains("products = \"bf16\""));
   const ProcessResult count = run_engram({"count", "--config", kConfigs + "text8-transformer-22-layers.toml"});
   CHECK(count.exit_code == 0);
   CHECK_THAT(count.out, Contains("116042956"));
