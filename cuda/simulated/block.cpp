@@ -79,9 +79,8 @@ std::string Block::run(const LaunchRecord& launch, std::int64_t block, const Run
   begun_ = &begun;
   ended_ = &ended;
   begun.acquire();
-  between_blocks_.acquire();
   begin(block, options);
-  between_blocks_.release();
+  block_begun_.release();
   caller_.adopt_caller();
   // Threads continue each other; this one is back when none can run.
   while (!failed_ && ready_count_ > 0) {
@@ -90,7 +89,7 @@ std::string Block::run(const LaunchRecord& launch, std::int64_t block, const Run
     Fiber::switch_to(caller_, thread->fiber);
   }
   current_place = nullptr;
-  between_blocks_.acquire();
+  block_ended_.acquire();
   if (!failed_ && exited_ < count_)
     failure_ = text("launch: ", deadlock_report(threads_, count_));
   else if (!failed_ && !shared_.guard_intact())
@@ -111,17 +110,15 @@ void Block::entry() {
   self.fiber.entered(block.caller_);
   if (block.launch_ == nullptr) Fiber::leave_for_good(self.fiber, block.caller_);
   block.begun_->acquire();
-  block.between_blocks_.acquire();
-  // The handlers must have ended before the fiber is left for good.
-  const std::string thrown = block.run_kernel();
-  if (!thrown.empty()) block.fail(self, thrown);
+  block.block_begun_.acquire();
+  block.fail_unless_empty(self, block.run_kernel());
   block.ended_->release();
-  block.between_blocks_.release();
+  block.block_ended_.release();
   block.exit(self);
 }
 
 std::string Block::run_kernel() const {
-  try {
+  try {  // The handlers end here: a fiber that is left inside of one would confuse the next exception of its OS thread.
     launch_->kernel(launch_->arguments);
     return {};
   } catch (const std::exception& error) {
@@ -134,7 +131,7 @@ std::string Block::run_kernel() const {
 void Block::exit(Thread& self) {
   self.state = Thread::State::exited;
   ++exited_;
-  if (const std::string mistake = warp_of(self).exit(self.lane()); !mistake.empty()) fail(self, mistake);
+  fail_unless_empty(self, warp_of(self).exit(self.lane()));
   if (at_barrier_ > 0 && at_barrier_ + exited_ == count_) open_barrier();
   suspend(self);
   std::abort();  // nobody continues a thread that has exited
@@ -162,10 +159,11 @@ void Block::suspend(Thread& self) {
   Fiber::switch_to(self.fiber, next != nullptr ? next->fiber : caller_);
 }
 
-void Block::fail(const Thread& self, const std::string& mistake) {
+void Block::fail(const Thread& self, std::string&& mistake) {
   failed_ = true;
   failure_ = text("launch: ", mistake, "\n  by thread ", index_text(self.thread), " of block ", index_text(self.block));
-  between_blocks_.release();
+  std::string().swap(mistake);  // an assignment would keep its memory
+  block_ended_.release();
   Fiber::switch_to(const_cast<Thread&>(self).fiber, caller_);
   std::abort();  // run() does not continue after a failure
 }
@@ -178,10 +176,14 @@ void Block::open_barrier() {
       make_ready(thread);
 }
 
+std::string Block::barrier_mistake(const Thread& self, const Site& site) const {
+  if (at_barrier_ == 0 || first_at_barrier_->site == site) return {};
+  return text("all threads of a block must wait at one barrier, got thread ", self.number, " at ", site.text(),
+              " and thread ", first_at_barrier_->number, " at ", first_at_barrier_->site.text());
+}
+
 void Block::barrier(Thread& self, const Site& site) {
-  if (at_barrier_ > 0 && !(first_at_barrier_->site == site))
-    fail(self, text("all threads of a block must wait at one barrier, got thread ", self.number, " at ", site.text(),
-                    " and thread ", first_at_barrier_->number, " at ", first_at_barrier_->site.text()));
+  fail_unless_empty(self, barrier_mistake(self, site));
   if (at_barrier_ == 0) first_at_barrier_ = &self;
   self.state = Thread::State::at_barrier;
   self.site = site;
@@ -195,7 +197,7 @@ void Block::barrier(Thread& self, const Site& site) {
 
 Meeting& Block::meet(Thread& self, const Site& site, std::uint32_t mask, std::uint64_t value, Memory memory) {
   Warp& warp = warp_of(self);
-  if (const std::string mistake = warp.mistake(self.lane(), site, mask); !mistake.empty()) fail(self, mistake);
+  fail_unless_empty(self, warp.mistake(self.lane(), site, mask));
   Meeting& meeting = warp.arrive(self.lane(), site, mask, value);
   self.state = Thread::State::at_collective;
   self.site = site;

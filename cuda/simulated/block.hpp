@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/simulated/launch_record.hpp"
@@ -37,8 +38,12 @@ class Block {
   /// Waits for the lanes of `mask`; `value` is what they can read of this one. Call leave() when done reading.
   Meeting& meet(Thread& self, const Site& site, std::uint32_t mask, std::uint64_t value, Memory memory);
   void leave(Thread& self, Meeting& meeting) { warp_of(self).leave(meeting, self.lane()); }
-  /// Ends the launch with "launch: MISTAKE" and the place of `self`. What the fiber holds is never destroyed.
-  [[noreturn]] void fail(const Thread& self, const std::string& mistake);
+  /// Ends the launch with "launch: MISTAKE" and the place of `self`. The fiber is never continued, so what its frames
+  /// hold is never destroyed: the caller may hold no memory but the mistake.
+  [[noreturn]] void fail(const Thread& self, std::string&& mistake);
+  void fail_unless_empty(const Thread& self, std::string&& mistake) {
+    if (!mistake.empty()) fail(self, std::move(mistake));
+  }
   std::byte* shared_memory() const { return shared_.data(); }
   std::size_t shared_bytes() const { return shared_.bytes(); }
 
@@ -48,6 +53,7 @@ class Block {
   static void entry();
   void begin(std::int64_t block, const RunOptions& options);
   std::string run_kernel() const;
+  std::string barrier_mistake(const Thread& self, const Site& site) const;
   void exit(Thread& self);
   void make_ready(Thread& thread);
   Thread* next_ready();
@@ -57,7 +63,10 @@ class Block {
   const LaunchRecord* launch_ = nullptr;  // null: fibers only leave, for the destructor
   HappensBefore* begun_ = nullptr;
   HappensBefore* ended_ = nullptr;
-  HappensBefore between_blocks_;  // which use the same memory one after the other
+  // Blocks use the same memory one after the other. Two objects: a thread that ended must not seem ordered before one
+  // that begins in the same block.
+  HappensBefore block_begun_;
+  HappensBefore block_ended_;
   std::array<HappensBefore, 2> barrier_orders_;
   unsigned barriers_ = 0;
 

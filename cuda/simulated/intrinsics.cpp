@@ -26,6 +26,17 @@ int source_lane(int lane, Shuffle how, std::uint32_t argument, int width) {
   return lane;
 }
 
+std::string width_mistake(int width, const Site& site) {
+  if (width >= 1 && width <= kWarpSize && (width & (width - 1)) == 0) return {};
+  return text("the width of a shuffle must be 1, 2, 4, 8, 16 or 32, got ", width, " at ", site.text());
+}
+
+std::string source_mistake(int lane, int source, std::uint32_t mask, const Site& site) {
+  if (mask >> source & 1u) return {};
+  return text("a shuffle must read a lane of its mask, got lane ", lane, " reading lane ", source, " with mask ",
+              mask_text(mask), " at ", site.text());
+}
+
 }  // namespace
 
 void block_barrier(const char* file, int line, const char* name) {
@@ -43,13 +54,10 @@ std::uint64_t warp_shuffle(const char* file, int line, const char* name, std::ui
                            Shuffle how, std::uint32_t argument, int width) {
   Thread& self = current_thread();
   const Site site{file, line, name};
-  if (width < 1 || width > kWarpSize || (width & (width - 1)) != 0)
-    self.owner->fail(self, text("the width of a shuffle must be 1, 2, 4, 8, 16 or 32, got ", width, " at ", site.text()));
+  self.owner->fail_unless_empty(self, width_mistake(width, site));
   Meeting& meeting = self.owner->meet(self, site, mask, value, Block::Memory::not_ordered);
   const int source = source_lane(self.lane(), how, argument, width);
-  if (!(mask >> source & 1u))
-    self.owner->fail(self, text("a shuffle must read a lane of its mask, got lane ", self.lane(), " reading lane ",
-                                source, " with mask ", mask_text(mask), " at ", site.text()));
+  self.owner->fail_unless_empty(self, source_mistake(self.lane(), source, mask, site));
   const std::uint64_t result = meeting.values[static_cast<std::size_t>(source)];
   self.owner->leave(self, meeting);
   return result;

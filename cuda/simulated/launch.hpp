@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "cuda/launch_size.hpp"
+#include "cuda/simulated/atomics.hpp"
 #include "cuda/simulated/backend.hpp"
 #include "cuda/simulated/intrinsics.hpp"
 
