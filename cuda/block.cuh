@@ -1,6 +1,6 @@
 #pragma once
-/// Reductions over all threads of a block, every one of which must call. The order of the additions is a function of the
-/// number of threads; every thread gets the same bits.
+/// Reductions over all threads of a block, every one of which must call. The order of the additions is a function of
+/// the number of threads; every thread gets the same bits.
 
 #include "cuda/warp.cuh"
 

@@ -1,7 +1,7 @@
 #pragma once
 /// The same sources are compiled for two devices, for cards by nvcc and for the simulated one by the host compiler, and
-/// one program may hold both. What a header of cuda/ defines for them therefore lies in an inline namespace of the device:
-/// `namespace engram::cuda::inline ENGRAM_CUDA_DEVICE { ... }`. Sources bind their kernels for `kThisDevice`.
+/// one program may hold both. What a header of cuda/ defines for them therefore lies in an inline namespace of the
+/// device: `namespace engram::cuda::inline ENGRAM_CUDA_DEVICE { ... }`. Sources bind their kernels for `kThisDevice`.
 
 #include "core/device.hpp"
 

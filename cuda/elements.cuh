@@ -19,22 +19,25 @@ __global__ void __launch_bounds__(kElementThreads) each_element(std::int64_t cou
   }
 }
 
-/// Calls body.run<kWidth>(i) for elements i, ..., i + kWidth - 1, so that every one of `count` is met once. `data` are the
-/// pointers that the body gives to load<kWidth> and store; T decides the width. A body is copied to the device as bytes.
-template <class T, class Body, class... Data>
-void for_each_element(const LaunchedFrom& from, std::int64_t count, const Body& body, const Data*... data) {
-  constexpr int kWidth = kPackWidth<T>;
-  const auto blocks = [count](int width) {
-    const std::int64_t in_block = std::int64_t{width} * kElementThreads;
-    return (count + in_block - 1) / in_block;
-  };
-  if (aligned_for_packs(data...))
-    launch(from, {.blocks = blocks(kWidth), .threads = kElementThreads}, each_element<kWidth, Body>, count, body);
-  else
-    launch(from, {.blocks = blocks(1), .threads = kElementThreads}, each_element<1, Body>, count, body);
+/// Calls body.run<kWidth>(i) for elements i, ..., i + kWidth - 1 (i a multiple of kWidth) and body.run<1>(i) for those
+/// of the last, shorter piece, so that every one of `count` is met once. A body is copied to the device as bytes.
+template <int kWidth, class Body>
+void launch_elements(const LaunchedFrom& from, std::int64_t count, const Body& body) {
+  const std::int64_t in_block = std::int64_t{kWidth} * kElementThreads;
+  launch(from, {.blocks = (count + in_block - 1) / in_block, .threads = kElementThreads}, each_element<kWidth, Body>,
+         count, body);
 }
 
-/// result (set or add) value, element by element.
+/// The same with packs of 16 bytes of T where `in_packs` allows them, else one by one.
+template <class T, class Body>
+void for_each_element(const LaunchedFrom& from, std::int64_t count, bool in_packs, const Body& body) {
+  if (in_packs)
+    launch_elements<kPackWidth<T>>(from, count, body);
+  else
+    launch_elements<1>(from, count, body);
+}
+
+/// to (set or add) value, element by element.
 template <int kWidth, class T>
 __device__ __forceinline__ void write_pack(T* to, const Pack<T, kWidth>& value, Write write) {
   if (write == Write::add) {

@@ -21,7 +21,7 @@ struct Fill {
 template <class T>
 void fill_with(Step& step, Tensor& y, T value) {
   T* out = y.data<T>();
-  for_each_element<T>(step, y.count(), Fill<T>{out, value}, out);
+  for_each_element<T>(step, y.count(), aligned_for_packs(out), Fill<T>{out, value});
 }
 
 void fill(Step& step, Tensor& y, double value) {

@@ -28,8 +28,9 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
   if (size.is_empty()) return;
   constexpr std::size_t kBytesWithoutAsking = 48 << 10;
   if (size.shared_bytes > kBytesWithoutAsking)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(size.shared_bytes)),
-          "launch: shared memory");
+    check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(size.shared_bytes)),
+        "launch: shared memory");
   const auto dimensions = [](const Extent& extent) {
     return dim3(static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y), static_cast<unsigned>(extent.z));
   };

@@ -1,6 +1,6 @@
 #pragma once
-/// How many blocks and threads a launch has, and what a card allows. Checked on every device, so that a kernel that runs
-/// on the simulated one does not fail on a card for its size.
+/// How many blocks and threads a launch has, and what a card allows. Checked on every device, so that a kernel that
+/// runs on the simulated one does not fail on a card for its size.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-/// Dynamic shared memory without `extern __shared__`, whose declarations of different types in one source contradict each
-/// other.
+/// Dynamic shared memory without `extern __shared__`, whose declarations of different types in one source contradict
+/// each other.
 
 #include "cuda/launch.hpp"
 

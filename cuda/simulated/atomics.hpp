@@ -1,6 +1,6 @@
 #pragma once
-/// Atomic operations on integers. There are none on floating-point numbers: their sums would depend on the order in which
-/// threads come, and every kernel must give the same bits on every run.
+/// Atomic operations on integers. There are none on floating-point numbers: their sums would depend on the order in
+/// which threads come, and every kernel must give the same bits on every run.
 
 #include <atomic>
 #include <concepts>

@@ -1,6 +1,6 @@
 #pragma once
-/// Runs the threads of one block as fibers on the OS thread that calls. A thread runs until it waits or returns; then the
-/// next one that can run goes on, in an order that is a function of the launch and the options alone.
+/// Runs the threads of one block as fibers on the OS thread that calls. A thread runs until it waits or returns; then
+/// the next one that can run goes on, in an order that is a function of the launch and the options alone.
 
 #include <array>
 #include <cstdint>

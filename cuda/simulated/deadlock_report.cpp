@@ -30,7 +30,8 @@ std::string runs(int count, Contains contains) {
 
 bool wait_together(const Thread& a, const Thread& b) {
   return a.state == b.state && a.site == b.site &&
-         (a.state == Thread::State::at_barrier || (a.meeting == b.meeting && a.number / kWarpSize == b.number / kWarpSize));
+         (a.state == Thread::State::at_barrier ||
+          (a.meeting == b.meeting && a.number / kWarpSize == b.number / kWarpSize));
 }
 
 }  // namespace
@@ -39,8 +40,8 @@ std::string deadlock_report(const std::deque<Thread>& threads, int count) {
   const auto thread = [&threads](int number) -> const Thread& { return threads[static_cast<std::size_t>(number)]; };
   int exited = 0;
   for (int i = 0; i < count; ++i) exited += thread(i).state == Thread::State::exited;
-  std::string report = text("threads must not wait for each other for ever, got a block of ", count, " threads of which ",
-                            exited, " have exited and all others wait:");
+  std::string report = text("threads must not wait for each other for ever, got a block of ", count,
+                            " threads of which ", exited, " have exited and all others wait:");
   std::vector<bool> told(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     const Thread& first = thread(i);

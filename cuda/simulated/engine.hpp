@@ -11,9 +11,9 @@ namespace engram::simulated {
 
 class Engine {
  public:
-  /// Returns when every block has run. Throws one DeviceError for the first block, in the order of the run, whose kernel
-  /// made a mistake; blocks after it may not have run, and the engine is ready for the next launch. For one OS thread at
-  /// a time.
+  /// Returns when every block has run. Throws one DeviceError for the first block, in the order of the run, whose
+  /// kernel made a mistake; blocks after it may not have run, and the engine is ready for the next launch. For one OS
+  /// thread at a time.
   void run(const LaunchRecord& launch);
 
   RunOptions options;

@@ -1,8 +1,9 @@
 #pragma once
-/// CUDA's keywords, indices and intrinsics for the host compiler. What is missing here is missing on purpose: fences and
-/// floating-point atomics (docs/simulated-cuda.md says which rule forbids them), and __activemask, whose answer depends
-/// on how a card happens to schedule.
+/// CUDA's keywords, indices and intrinsics for the host compiler. What is missing here is missing on purpose: fences
+/// and floating-point atomics (docs/simulated-cuda.md says which rule forbids them), and __activemask, whose answer
+/// depends on how a card happens to schedule.
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -57,16 +58,16 @@ T shuffle(const char* file, int line, const char* name, std::uint32_t mask, T va
 #define __syncthreads() ::engram::simulated::block_barrier(ENGRAM_SITE("__syncthreads"))
 #define __syncwarp(...) \
   ::engram::simulated::warp_barrier(ENGRAM_SITE("__syncwarp"), ::engram::simulated::full_or(__VA_ARGS__))
-#define __shfl_sync(mask, value, ...)                                                                               \
+#define __shfl_sync(mask, value, ...)                                                                        \
   ::engram::simulated::shuffle(ENGRAM_SITE("__shfl_sync"), mask, value, ::engram::simulated::Shuffle::index, \
                                __VA_ARGS__)
-#define __shfl_up_sync(mask, value, ...)                                                                       \
+#define __shfl_up_sync(mask, value, ...)                                                                     \
   ::engram::simulated::shuffle(ENGRAM_SITE("__shfl_up_sync"), mask, value, ::engram::simulated::Shuffle::up, \
                                __VA_ARGS__)
-#define __shfl_down_sync(mask, value, ...)                                                                         \
+#define __shfl_down_sync(mask, value, ...)                                                                       \
   ::engram::simulated::shuffle(ENGRAM_SITE("__shfl_down_sync"), mask, value, ::engram::simulated::Shuffle::down, \
                                __VA_ARGS__)
-#define __shfl_xor_sync(mask, value, ...)                      \
+#define __shfl_xor_sync(mask, value, ...)                                   \
   ::engram::simulated::shuffle(ENGRAM_SITE("__shfl_xor_sync"), mask, value, \
                                ::engram::simulated::Shuffle::exclusive_or, __VA_ARGS__)
 #define __ballot_sync(mask, predicate) \
@@ -75,9 +76,13 @@ T shuffle(const char* file, int line, const char* name, std::uint32_t mask, T va
   (::engram::simulated::warp_ballot(ENGRAM_SITE("__any_sync"), mask, (predicate) != 0) != 0)
 #define __all_sync(mask, predicate) \
   (::engram::simulated::warp_ballot(ENGRAM_SITE("__all_sync"), mask, !(predicate)) == 0)
-#define __reduce_add_sync(mask, value) \
-  ::engram::simulated::warp_sum(ENGRAM_SITE("__reduce_add_sync"), mask, value)
+#define __reduce_add_sync(mask, value) ::engram::simulated::warp_sum(ENGRAM_SITE("__reduce_add_sync"), mask, value)
 
 namespace engram::simulated {
 constexpr std::uint32_t full_or(std::uint32_t mask = 0xffffffffu) { return mask; }
 }  // namespace engram::simulated
+
+namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+/// One more than the number of the lowest bit that is set, 0 when none is.
+constexpr int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
+}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE

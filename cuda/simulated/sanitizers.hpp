@@ -1,7 +1,7 @@
 #pragma once
 /// What the engine tells the sanitizers. Kernels are instrumented, the engine is not: its bookkeeping is invisible to
-/// ThreadSanitizer, a switch cannot confuse the sanitizer's call stack, and the engine's frames, which a fiber leaves by
-/// switching away, mark nothing of the stack for AddressSanitizer. CMake defines ENGRAM_SIMULATED_TSAN and
+/// ThreadSanitizer, a switch cannot confuse the sanitizer's call stack, and the engine's frames, which a fiber leaves
+/// by switching away, mark nothing of the stack for AddressSanitizer. CMake defines ENGRAM_SIMULATED_TSAN and
 /// ENGRAM_SIMULATED_ASAN where the program is built with them.
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #pragma once
-/// Stacks of simulated threads: 64 KiB each (256 KiB under a sanitizer, whose frames are larger), with a page below that
-/// may not be touched, so that a kernel with too large local arrays ends in a segmentation fault instead of silence.
+/// Stacks of simulated threads: 64 KiB each (256 KiB under a sanitizer, whose frames are larger), with a page below
+/// that may not be touched, so that a kernel with too large local arrays ends in a segmentation fault instead of
+/// silence.
 
 #include <cstddef>
 #include <vector>
@@ -22,8 +23,8 @@ class Stacks {
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;
 
-  /// Stack number `index`; makes those that do not exist yet. Memory is used when it is touched. Throws DeviceError when
-  /// the system gives no more.
+  /// Stack number `index`; makes those that do not exist yet. Memory is used when it is touched. Throws DeviceError
+  /// when the system gives no more.
   StackBounds at(std::size_t index);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-/// The collective calls of one warp. A call waits for exactly the lanes of its mask; lanes that give one mask at one place
-/// of the source meet there, bring a value each, and read each other's.
+/// The collective calls of one warp. A call waits for exactly the lanes of its mask; lanes that give one mask at one
+/// place of the source meet there, bring a value each, and read each other's.
 
 #include <array>
 #include <cstdint>

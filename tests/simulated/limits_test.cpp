@@ -44,8 +44,8 @@ TEST_CASE("limits: what no card allows is refused", "[simulated]") {
   const auto refused = [&](const LaunchSize& size, const std::string& message) {
     INFO(message);
     CHECK_THROWS_AS(started(device, size), DeviceError);
-    CHECK_THROWS_WITH(started(device, size), Catch::Contains(message) &&
-                                                 Catch::Contains("launched at tests/simulated/limits_test.cpp:"));
+    CHECK_THROWS_WITH(started(device, size),
+                      Catch::Contains(message) && Catch::Contains("launched at tests/simulated/limits_test.cpp:"));
   };
   refused({.blocks = 1, .threads = 1025}, "launch: threads.x must be 1 to 1024, got 1025");
   refused({.blocks = 1, .threads = {1, 1025}}, "threads.y must be 1 to 1024, got 1025");

@@ -1,5 +1,5 @@
-/// Every mistake that the engine itself can see is reported, with the places in the source, in every order, and the next
-/// launch works. Mistakes that only a sanitizer sees: tests/simulated/sanitized_program.cpp.
+/// Every mistake that the engine itself can see is reported, with the places in the source, in every order, and the
+/// next launch works. Mistakes that only a sanitizer sees: tests/simulated/sanitized_program.cpp.
 
 #include <array>
 #include <cmath>
@@ -87,10 +87,10 @@ TEST_CASE("mistakes: a write after a read gives wrong numbers as soon as threads
 #endif
 
 TEST_CASE("mistakes: threads at different barriers", "[simulated]") {
-  require_report({{.blocks = 1, .threads = 32}, divergent_barrier},
-                 {"launch: all threads of a block must wait at one barrier, got thread ", kHere,
-                  ": __syncthreads and thread ", ": __syncthreads\n",
-                  "of block (0, 0, 0); the kernel was started at tests/simulated/mistakes_test.cpp:"});
+  require_report(
+      {{.blocks = 1, .threads = 32}, divergent_barrier},
+      {"launch: all threads of a block must wait at one barrier, got thread ", kHere, ": __syncthreads and thread ",
+       ": __syncthreads\n", "of block (0, 0, 0); the kernel was started at tests/simulated/mistakes_test.cpp:"});
 }
 
 TEST_CASE("mistakes: a lane outside its own mask", "[simulated]") {
@@ -116,8 +116,8 @@ TEST_CASE("mistakes: one mask at two places", "[simulated]") {
 
 TEST_CASE("mistakes: a full mask when lanes have exited", "[simulated]") {
   require_report({{.blocks = 1, .threads = 32}, exited_lane, 20},
-                 {"a mask must not name a lane that has exited, got mask 0xffffffff", "cuda/warp.cuh:",
-                  "__shfl_xor_sync", "returned from the kernel"});
+                 {"a mask must not name a lane that has exited, got mask 0xffffffff",
+                  "cuda/warp.cuh:", "__shfl_xor_sync", "returned from the kernel"});
 }
 
 TEST_CASE("mistakes: a full mask in a block whose last warp is not full", "[simulated]") {
@@ -133,7 +133,8 @@ TEST_CASE("mistakes: a deadlock says who waits where", "[simulated]") {
 }
 
 TEST_CASE("mistakes: the width of a shuffle", "[simulated]") {
-  require_report({{.blocks = 1, .threads = 32}, width_of_shuffle}, {"must be 1, 2, 4, 8, 16 or 32, got 12 at " + kHere});
+  require_report({{.blocks = 1, .threads = 32}, width_of_shuffle},
+                 {"must be 1, 2, 4, 8, 16 or 32, got 12 at " + kHere});
 }
 
 TEST_CASE("mistakes: dynamic shared memory that was not asked for", "[simulated]") {

@@ -27,7 +27,9 @@ TEST_CASE("orders: the numbers are right", "[simulated]") {
   const std::vector<float> all = run_correct_kernels(device, kRows);
   std::vector<float> x(kCount);
   for (int i = 0; i < kCount; ++i) x[static_cast<std::size_t>(i)] = std::sin(static_cast<float>(i) * 1.7f) * 3;
-  const auto got = [&](int kernel, int row, int i) { return all[static_cast<std::size_t>((kernel * kRows + row) * kThreads + i)]; };
+  const auto got = [&](int kernel, int row, int i) {
+    return all[static_cast<std::size_t>((kernel * kRows + row) * kThreads + i)];
+  };
   for (int row = 0; row < kRows; ++row) {
     const float* in = x.data() + row * kThreads;
     double largest = in[0], sum = 0;

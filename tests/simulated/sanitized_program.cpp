@@ -1,5 +1,5 @@
-/// Runs one kernel on the simulated device, in a program built with a sanitizer: `sanitized_program NAME`. The sanitizer's
-/// report is the result; ctest requires it for broken kernels, and none for "correct".
+/// Runs one kernel on the simulated device, in a program built with a sanitizer: `sanitized_program NAME`. The
+/// sanitizer's report is the result; ctest requires it for broken kernels, and none for "correct".
 
 #include <cstdio>
 #include <memory>
