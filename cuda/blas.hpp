@@ -7,7 +7,8 @@
 #include "core/kernels/matmul.hpp"
 #include "cuda/device_namespace.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// A row-major operand; strides count elements.
 template <class T>
@@ -34,4 +35,5 @@ struct Product {
 void multiply(Step& step, const Product<float>& product);
 void multiply(Step& step, const Product<double>& product);
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -4,7 +4,8 @@
 
 #include "cuda/warp.cuh"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// `neutral` changes nothing when combined. A block of kThreads threads in one dimension, a multiple of 32.
 template <int kThreads, class T, class Combine>
@@ -32,4 +33,5 @@ __device__ __forceinline__ T block_maximum(T value) {
   return block_reduce<kThreads>(value, -static_cast<T>(INFINITY), Maximum{});
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

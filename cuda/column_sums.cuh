@@ -7,7 +7,8 @@
 #include "core/kernel.hpp"
 #include "cuda/launch.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// At most 64 chunks, each of at least 32 rows.
 struct RowChunks {
@@ -72,4 +73,5 @@ void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& ter
              stride, n, results[s], writes[s]);
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

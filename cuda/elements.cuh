@@ -4,7 +4,8 @@
 #include "core/kernel.hpp"
 #include "cuda/vector_access.cuh"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 inline constexpr int kElementThreads = 256;
 
@@ -49,4 +50,5 @@ __device__ __forceinline__ void write_pack(T* to, const Pack<T, kWidth>& value, 
   }
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

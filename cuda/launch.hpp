@@ -16,7 +16,8 @@
 
 #include "cuda/check.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// The stream that keeps the order of a step's kernels and copies; the backend for cards defines it.
 cudaStream_t stream_of(Step& step);
@@ -42,6 +43,7 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
   check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "launch");
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda
 
 #endif

@@ -9,7 +9,8 @@
 #include "core/step.hpp"
 #include "cuda/device_namespace.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// One to three sizes: `.blocks = rows`, `.blocks = {columns, rows}`.
 struct Extent {
@@ -58,4 +59,5 @@ inline void check_launch(const LaunchedFrom& from, const LaunchSize& size) {
   check("bytes of shared memory", static_cast<std::int64_t>(size.shared_bytes), 0, kMostSharedBytes);
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

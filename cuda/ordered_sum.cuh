@@ -7,7 +7,8 @@
 #include "core/step.hpp"
 #include "cuda/block.cuh"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 inline constexpr int kSumThreads = 256;
 inline constexpr std::int64_t kSumChunk = 16 * kSumThreads;
@@ -55,4 +56,5 @@ void ordered_sum(Step& step, std::int64_t count, const Terms& terms, const Take&
          take);
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -5,7 +5,8 @@
 #include "cuda/block.cuh"
 #include "cuda/vector_access.cuh"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// Four warps in a block, a row each. A warp whose row does not exist returns as a whole.
 struct WarpTeam {
@@ -76,4 +77,5 @@ void with_row_team(std::int64_t n, bool aligned, Body&& body) {
   }
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -9,7 +9,8 @@
 #include "core/kernels/optimizer.hpp"
 #include "cuda/launch.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 struct SegmentChunk {
   int segment;  ///< in its batch
@@ -59,4 +60,5 @@ void for_segment_batches(const SegmentTable& segments, Body&& body) {
   }
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

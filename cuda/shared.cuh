@@ -4,7 +4,8 @@
 
 #include "cuda/launch.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 /// The block's LaunchSize::shared_bytes bytes, aligned to 16. Not initialised: NaN on the simulated device.
 template <class T>
@@ -18,4 +19,5 @@ __device__ __forceinline__ T* dynamic_shared() {
 #endif
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -5,7 +5,8 @@
 
 #include "cuda/launch.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Pack {
@@ -32,4 +33,5 @@ bool aligned_for_packs(const Pointers*... data) {
   return ((reinterpret_cast<std::uintptr_t>(data) % 16 == 0) && ...);
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

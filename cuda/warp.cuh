@@ -4,7 +4,8 @@
 
 #include "cuda/launch.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 inline constexpr int kWarpLanes = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
@@ -40,4 +41,5 @@ __device__ __forceinline__ T warp_maximum(T value) {
   return warp_reduce(value, Maximum{});
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

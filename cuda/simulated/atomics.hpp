@@ -8,7 +8,8 @@
 
 #include "cuda/device_namespace.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 template <class T>
 concept AtomicInteger = std::same_as<T, int> || std::same_as<T, unsigned> || std::same_as<T, unsigned long long>;
@@ -49,4 +50,5 @@ T atomicMin(T* to, std::type_identity_t<T> value) {
   return before;
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

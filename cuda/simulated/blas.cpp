@@ -1,6 +1,7 @@
 #include "cuda/blas.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 namespace {
 
 /// Element (row, column) of op(x_i).
@@ -36,4 +37,5 @@ void multiply_batch(const Product<T>& product) {
 void multiply(Step&, const Product<float>& product) { multiply_batch(product); }
 void multiply(Step&, const Product<double>& product) { multiply_batch(product); }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -82,7 +82,9 @@ namespace engram::simulated {
 constexpr std::uint32_t full_or(std::uint32_t mask = 0xffffffffu) { return mask; }
 }  // namespace engram::simulated
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 /// One more than the number of the lowest bit that is set, 0 when none is.
 constexpr int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -8,7 +8,8 @@
 #include "cuda/simulated/backend.hpp"
 #include "cuda/simulated/intrinsics.hpp"
 
-namespace engram::cuda::inline ENGRAM_CUDA_DEVICE {
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
 
 template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {
@@ -31,4 +32,5 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
             .line = from.line});
 }
 
-}  // namespace engram::cuda::inline ENGRAM_CUDA_DEVICE
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda
