@@ -31,7 +31,7 @@ Block::~Block() {
   launch_ = nullptr;
   caller_.adopt_caller();
   for (std::size_t i = 0; i < threads_.size(); ++i) {
-    threads_[i].fiber.prepare(stacks_.at(i), &Block::entry);
+    threads_[i].fiber.prepare(stacks_.at(i), &Block::entry, i);
     current_place = &threads_[i];
     Fiber::switch_to(caller_, threads_[i].fiber);
   }
@@ -63,12 +63,12 @@ void Block::begin(std::int64_t block, const RunOptions& options) {
   failure_.clear();
   shared_.begin_block(launch_->shared_bytes);
   const Index3 place = index_in(launch_->blocks, block);
-  for (int i = 0; i < count_; ++i) {
-    Thread& thread = threads_[static_cast<std::size_t>(i)];
-    static_cast<Place&>(thread) = {index_in(launch_->threads, i), place, launch_->threads, launch_->blocks};
+  for (std::size_t i = 0; i < count; ++i) {
+    Thread& thread = threads_[i];
+    thread.number = static_cast<int>(i);
+    static_cast<Place&>(thread) = {index_in(launch_->threads, thread.number), place, launch_->threads, launch_->blocks};
     thread.owner = this;
-    thread.number = i;
-    thread.fiber.prepare(stacks_.at(static_cast<std::size_t>(i)), &Block::entry);
+    thread.fiber.prepare(stacks_.at(i), &Block::entry, i);
   }
   for (const std::int64_t number : order_) make_ready(threads_[static_cast<std::size_t>(number)]);
 }

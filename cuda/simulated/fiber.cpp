@@ -1,6 +1,7 @@
 #include "cuda/simulated/fiber.hpp"
 
 #include <cstdlib>
+#include <string>
 
 #include "cuda/simulated/sanitizers.hpp"
 
@@ -19,10 +20,13 @@ void Fiber::adopt_caller() {
 #endif
 }
 
-void Fiber::prepare(const StackBounds& stack, void (*entry)()) {
+void Fiber::prepare(const StackBounds& stack, void (*entry)(), [[maybe_unused]] std::size_t number) {
   stack_ = stack;
 #if defined(ENGRAM_SIMULATED_TSAN)
-  if (!owns_thread_) thread_ = __tsan_create_fiber(0);
+  if (!owns_thread_) {
+    thread_ = __tsan_create_fiber(0);
+    __tsan_set_fiber_name(thread_, ("simulated thread " + std::to_string(number)).c_str());
+  }
   owns_thread_ = true;
 #endif
   prepare_context(context_, stack.bottom, stack.bytes, entry);

@@ -23,7 +23,8 @@ class Fiber {
   /// This object stands for the calling OS thread from now on: it can be switched from, and back to.
   void adopt_caller();
   /// A fiber that calls `entry` on `stack` when it is switched to. `entry` begins with entered() and never returns.
-  void prepare(const StackBounds& stack, void (*entry)());
+  /// ThreadSanitizer calls it `simulated thread NUMBER`.
+  void prepare(const StackBounds& stack, void (*entry)(), std::size_t number);
   /// For a fiber that was suspended in the middle and will not be continued: forgets what the sanitizers know of its
   /// frames. prepare() it before it runs again.
   void abandon();

@@ -32,15 +32,19 @@ endif()
 function(sanitized_kernel sanitizer name report)
   set(test simulated_${sanitizer}_${name})
   add_test(NAME ${test} COMMAND ${FIXED_ADDRESSES} $<TARGET_FILE:engram_simulated_${sanitizer}> ${name})
-  set_tests_properties(${test} PROPERTIES LABELS simulated PASS_REGULAR_EXPRESSION "${report}")
+  set_tests_properties(${test} PROPERTIES LABELS simulated ENVIRONMENT "${SANITIZER_OPTIONS}"
+                                             PASS_REGULAR_EXPRESSION "${report}")
 endfunction()
 # The kernels must run, and the sanitizer say nothing.
 function(sanitized_kernel_clean sanitizer name)
   set(test simulated_${sanitizer}_${name})
   add_test(NAME ${test} COMMAND ${FIXED_ADDRESSES} $<TARGET_FILE:engram_simulated_${sanitizer}> ${name})
-  set_tests_properties(${test} PROPERTIES LABELS simulated FAIL_REGULAR_EXPRESSION "Sanitizer|runtime error")
+  set_tests_properties(${test} PROPERTIES LABELS simulated ENVIRONMENT "${SANITIZER_OPTIONS}"
+                                             FAIL_REGULAR_EXPRESSION "Sanitizer|runtime error")
 endfunction()
 
+# Locals on a stack of the sanitizer's own, as in the whole project's tests under it.
+set(SANITIZER_OPTIONS ASAN_OPTIONS=detect_stack_use_after_return=1)
 foreach(sanitizer thread address alignment)
   engram_simulated_engine_library(engram_simulated_engine_${sanitizer} ${ENGRAM_SIMULATED_USED_SWITCH} ${sanitizer})
   set(program engram_simulated_${sanitizer})

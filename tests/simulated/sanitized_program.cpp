@@ -44,17 +44,18 @@ int run(const std::string& name) {
     return 0;
   }
   if (name == "mistake") {  // an error in the middle, then correct kernels: what was suspended must not be reported
-    for (int repetition = 0; repetition < 3; ++repetition) {
-      std::vector<float> y(kCount);
-      try {
-        launch(device.step, {.blocks = 4, .threads = 32}, divergent_barrier, y.data(), 0);
-        std::puts("no report");
-        return 1;
-      } catch (const DeviceError& error) {
-        std::puts(error.what());
+    for (int repetition = 0; repetition < 3; ++repetition)
+      for (void (*kernel)(float*, int) : {divergent_barrier, exited_lane, deadlock, throws}) {
+        std::vector<float> y(kCount);
+        try {
+          launch(device.step, {.blocks = 4, .threads = 32}, kernel, y.data(), 20);
+          std::puts("no report");
+          return 1;
+        } catch (const DeviceError& error) {
+          std::puts(error.what());
+        }
+        run_correct_kernels(device, 3);
       }
-      run_correct_kernels(device, 3);
-    }
     std::puts("correct kernels ran clean");
     return 0;
   }
