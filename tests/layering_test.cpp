@@ -51,6 +51,9 @@ Lines faults_of(const std::string& path, const Lines& lines) {
     if (folder != "tests" && lines[i].find("<<"
                                            "<") != std::string::npos)
       fault(i, "start kernels through launch()");
+    if (folder == "cuda" && path != "cuda/shared.cuh" && lines[i].find("extern __shared__") != std::string::npos &&
+        lines[i].find("//") == std::string::npos)
+      fault(i, "take dynamic shared memory from dynamic_shared()");
     std::smatch match;
     if (!std::regex_search(lines[i], match, include)) continue;
     const std::string target = match[1];
@@ -61,6 +64,9 @@ Lines faults_of(const std::string& path, const Lines& lines) {
       else if (path.starts_with("core/") && path.ends_with(".hpp") && !path.starts_with("core/kernels/") &&
                target.starts_with("core/kernels/"))
         fault(i, "headers of core must not include " + target);
+      else if (path.starts_with("cuda/") && !path.starts_with("cuda/simulated/") && path != "cuda/launch.hpp" &&
+               target.starts_with("cuda/simulated/"))
+        fault(i, "only cuda/launch.hpp knows the simulated device, not " + path);
     } else if (lines[i].find('"') != std::string::npos) {
       fault(i, "include paths start at the root, got " + target);
     }
@@ -68,7 +74,8 @@ Lines faults_of(const std::string& path, const Lines& lines) {
       if (std::regex_search(target, library) && folder != home && folder != "tests")
         fault(i, target + " belongs into " + home + "/ only");
   }
-  if (path.ends_with(".hpp") && (lines.empty() || lines[0] != "#pragma once")) fault(0, "must begin with #pragma once");
+  if ((path.ends_with(".hpp") || path.ends_with(".cuh")) && (lines.empty() || lines[0] != "#pragma once"))
+    fault(0, "must begin with #pragma once");
   if (lines.size() > kMostLines) fault(kMostLines, "a file has at most " + std::to_string(kMostLines) + " lines");
   return faults;
 }
@@ -124,6 +131,10 @@ TEST_CASE("layering: broken rules are found", "[layering]") {
   CHECK(count("apps/a.cpp", {"#include \"b.hpp\""}) == 1);
   CHECK(count("cuda/a.cu", {"kernel<<"
                             "<1, 2>>>();"}) == 1);
+  CHECK(count("cuda/a.cu", {"extern __shared__ float values[];"}) == 1);
+  CHECK(count("cuda/a.cu", {"#include \"cuda/simulated/engine.hpp\""}) == 1);
+  CHECK(count("cuda/launch.hpp", {"#pragma once", "#include \"cuda/simulated/launch.hpp\""}) == 0);
+  CHECK(count("cuda/a.cuh", {"#include <vector>"}) == 1);
   CHECK(count("nn/a.hpp", {"#include <vector>"}) == 1);
   CHECK(count("nn/a.cpp", Lines(400, "")) == 0);
   CHECK(count("nn/a.cpp", Lines(401, "")) == 1);

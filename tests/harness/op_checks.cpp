@@ -152,6 +152,16 @@ Faults check_precision(Backend& backend, Backend& truth, const OpCase& op, std::
   return faults;
 }
 
+Faults check_same_f64(Backend& backend, Backend& truth, const OpCase& op, std::size_t set) {
+  const RunResult wanted = run_op(truth, op, set);
+  const RunResult got = run_op(backend, op, set);
+  Faults faults = got.faults;
+  append(faults, compare_norms("f64: output", got.outputs, wanted.outputs, kSameValue, op.tolerance.negligible));
+  append(faults,
+         compare_norms("f64: gradient of input", got.gradients, wanted.gradients, kSameValue, op.tolerance.negligible));
+  return faults;
+}
+
 Faults check_add_mode(Backend& backend, const OpCase& op, std::size_t set, DType dtype) {
   if (op.root) return {};  // it consumes its input: there is no second use
   RunResult once = run_op(backend, op, set, {.dtype = dtype});
@@ -213,6 +223,9 @@ Faults check_determinism(Backend& backend, const OpCase& op, std::size_t set, DT
   const bool cpu = backend.device().kind == DeviceKind::cpu;
   const RunResult first = run_op(backend, op, set, {.dtype = dtype});
   Faults faults = compare_runs("second run", run_op(backend, op, set, {.dtype = dtype}), first);
+  if (backend.device().kind == DeviceKind::simulated)
+    for (const auto& [order, other] : simulated_in_other_orders())
+      append(faults, compare_runs(order, run_op(*other, op, set, {.dtype = dtype}), first));
   if (!cpu || !op.cpu_threads_exact) return faults;
   for (const int count : {1, 2}) {
     const Threads threads(count);

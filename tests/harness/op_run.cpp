@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "autograd/gradcheck.hpp"
@@ -126,6 +127,19 @@ const std::vector<std::unique_ptr<Backend>>& available_backends() {
       } catch (const NotAvailable&) {  // not built
       } catch (const DeviceError&) {   // built, but this machine has none
       }
+    }
+    return found;
+  }();
+  return backends;
+}
+
+const std::vector<std::pair<std::string, std::unique_ptr<Backend>>>& simulated_in_other_orders() {
+  static const auto backends = [] {
+    std::vector<std::pair<std::string, std::unique_ptr<Backend>>> found;
+    for (const char* order : {"reversed", "shuffled:3"}) {
+      setenv("ENGRAM_SIMULATED_ORDER", order, 1);  // read when the device is opened
+      found.emplace_back(order, open_backend({DeviceKind::simulated, 0}));
+      unsetenv("ENGRAM_SIMULATED_ORDER");
     }
     return found;
   }();

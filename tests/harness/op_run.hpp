@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/backend.hpp"
@@ -16,6 +17,10 @@ namespace engram::harness {
 
 /// Every device that this program was built with and this machine has; the first is the CPU.
 const std::vector<std::unique_ptr<Backend>>& available_backends();
+
+/// The simulated device with its threads and blocks in other orders than forward, by the name of the order. Only for
+/// programs that have that device.
+const std::vector<std::pair<std::string, std::unique_ptr<Backend>>>& simulated_in_other_orders();
 
 struct RunOptions {
   DType dtype = DType::f64;

@@ -1,6 +1,9 @@
 /// All checks of every entry of the op table: one test case per check, one section per entry.
 
 #include <cstdlib>
+#include <iostream>
+#include <map>
+#include <set>
 
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
@@ -29,13 +32,27 @@ void for_every_entry(Check check) {
   }
 }
 
+/// Entries that a device cannot run for lack of a kernel, with what it says; tests/kernel_coverage_test.cpp has the
+/// list of kernels that may be lacking. Told by the last test case.
+std::map<std::string, std::set<std::string>>& left_out() {
+  static std::map<std::string, std::set<std::string>> entries;
+  return entries;
+}
+
 /// Runs check(backend, op, set) for every device.
 template <class Check>
 void for_every_device(Check check) {
   for_every_entry([&](const OpCase& op, std::size_t set) {
     Faults faults;
-    for (const auto& backend : available_backends())
-      for (const std::string& fault : check(*backend, op, set)) faults.push_back(text(backend->device(), ": ", fault));
+    for (const auto& backend : available_backends()) {
+      try {
+        for (const std::string& fault : check(*backend, op, set))
+          faults.push_back(text(backend->device(), ": ", fault));
+      } catch (const NotAvailable& lacking) {
+        if (backend->device().kind == DeviceKind::cpu) throw;
+        left_out()[lacking.what()].insert(op.name);
+      }
+    }
     return faults;
   });
 }
@@ -52,7 +69,8 @@ TEST_CASE("op table: entries are complete", "[ops]") {
 }
 
 TEST_CASE("op table: forward in f64 against the reference", "[ops]") {
-  for_every_entry([](const OpCase& op, std::size_t set) { return check_reference(cpu(), op, set); });
+  for_every_device(
+      [](Backend& backend, const OpCase& op, std::size_t set) { return check_reference(backend, op, set); });
 }
 
 TEST_CASE("op table: gradients in f64 against central differences", "[ops]") {
@@ -74,7 +92,8 @@ TEST_CASE("op table: gradients of a second use are added, f32 on every device", 
 }
 
 TEST_CASE("op table: gradients that are not wanted", "[ops]") {
-  for_every_entry([](const OpCase& op, std::size_t set) { return check_unwanted(cpu(), op, set); });
+  for_every_device(
+      [](Backend& backend, const OpCase& op, std::size_t set) { return check_unwanted(backend, op, set); });
 }
 
 TEST_CASE("op table: every element written, nothing else", "[ops]") {
@@ -92,10 +111,24 @@ TEST_CASE("op table: same bits in every run and with every number of threads", "
   });
 }
 
+TEST_CASE("op table: gradients in f64 of every device against the CPU's", "[ops]") {
+  for_every_device([](Backend& backend, const OpCase& op, std::size_t set) {
+    return backend.device().kind == DeviceKind::cpu ? Faults{} : check_same_f64(backend, cpu(), op, set);
+  });
+}
+
 TEST_CASE("op table: texts of errors", "[ops]") {
   for (const OpCase& op : all_op_cases()) DYNAMIC_SECTION(op.name) {
       report(op, 0, check_errors(cpu(), op));
     }
+}
+
+TEST_CASE("op table: what devices leave out", "[ops]") {
+  for (const auto& [reason, entries] : left_out()) {
+    std::string names;
+    for (const std::string& name : entries) names += (names.empty() ? "" : ", ") + name;
+    std::cout << reason << "\n  left out: " << names << "\n";
+  }
 }
 
 }  // namespace

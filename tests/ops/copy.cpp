@@ -5,13 +5,13 @@
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/harness/each_device.hpp"
 
 namespace engram::harness {
 namespace {
 
 struct Fixture {
-  Backend& backend = *available_backends().front();
+  Backend& backend = each_device();
   GuardedAllocator memory{backend};
   Step step{backend, memory};
 

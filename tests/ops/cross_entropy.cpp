@@ -6,7 +6,7 @@
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
@@ -52,7 +52,7 @@ const OpCases cases{
 };
 
 struct Fixture {
-  Backend& backend = *available_backends().front();
+  Backend& backend = each_device();
   GuardedAllocator memory{backend};
   Step step{backend, memory};
 

@@ -4,13 +4,13 @@
 #include "autograd/functions.hpp"
 #include "autograd/tape.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/harness/each_device.hpp"
 
 namespace engram::harness {
 namespace {
 
 struct EmptyFixture {
-  Backend& backend = *available_backends().front();
+  Backend& backend = each_device();
   GuardedAllocator memory{backend};
   Step step{backend, memory};
   Tape tape{step};

@@ -9,7 +9,7 @@
 
 #include "autograd/initializer.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/reference/optimizers.hpp"
 
 namespace engram::harness {
@@ -19,7 +19,7 @@ constexpr float kRate = 0.07f;
 const StepScalars kScalars{.step = 6, .learning_rate = kRate};
 
 struct Fixture {
-  Backend& backend = *available_backends().front();
+  Backend& backend = each_device();
   GuardedAllocator memory{backend};
   Step step{backend, memory};
 

@@ -1,0 +1,39 @@
+#pragma once
+/// Matrix products, the one thing that kernels leave to a library: cuBLAS on cards, plain loops on the simulated device
+/// (cuda/simulated/blas.cpp), which exist to be right, not fast.
+
+#include <cstdint>
+
+#include "core/kernels/matmul.hpp"
+#include "cuda/device_namespace.hpp"
+
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
+
+/// A row-major operand; strides count elements.
+template <class T>
+struct Operand {
+  const T* data = nullptr;
+  std::int64_t row_stride = 0;
+  std::int64_t batch_stride = 0;
+  bool transposed = false;
+};
+
+/// c_i[m, n] (set or add) factor op(a_i)[m, k] op(b_i)[k, n] for i < batch; with k == 0 the product is zero. When
+/// batch_stride of c is 0, the products are added up in order of i.
+template <class T>
+struct Product {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  T factor = 1;
+  Operand<T> a, b;
+  Write write = Write::set;
+  T* c = nullptr;
+  std::int64_t row_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+
+void multiply(Step& step, const Product<float>& product);
+void multiply(Step& step, const Product<double>& product);
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

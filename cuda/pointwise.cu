@@ -1,0 +1,63 @@
+#include "core/kernels/pointwise.hpp"
+
+#include "cuda/elements.cuh"
+
+namespace engram::cuda {
+namespace {
+
+template <class F, class T>
+struct Value {
+  const T* x;
+  T* y;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    Pack<T, kWidth> out = load<kWidth>(x + i);
+    for (int j = 0; j < kWidth; ++j) out.value[j] = F::value(out.value[j]);
+    store(y + i, out);
+  }
+};
+
+template <class F>
+void forward(Step& step, const Tensor& x, Tensor& y) {
+  dispatch_float(x.dtype(), F::name, [&]<class T>() {
+    const Value<F, T> body{x.data<const T>(), y.data<T>()};
+    for_each_element<T>(step, x.count(), aligned_for_packs(body.x, body.y), body);
+  });
+}
+
+template <class F, class T>
+struct Derivative {
+  const T* x;
+  const T* y;
+  const T* dy;
+  T* dx;
+  Write write;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    const Pack<T, kWidth> in = load<kWidth>(x + i), out = load<kWidth>(y + i);
+    Pack<T, kWidth> gradient = load<kWidth>(dy + i);
+    for (int j = 0; j < kWidth; ++j) gradient.value[j] *= F::derivative(in.value[j], out.value[j]);
+    write_pack(dx + i, gradient, write);
+  }
+};
+
+template <class F>
+void backward(Step& step, const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
+  dispatch_float(dx.dtype(), F::name, [&]<class T>() {
+    const Derivative<F, T> body{x.data<const T>(), y.data<const T>(), dy.data<const T>(), dx.data<T>(), write};
+    for_each_element<T>(step, dx.count(), aligned_for_packs(body.x, body.y, body.dy, body.dx), body);
+  });
+}
+
+template <class... F>
+bool bind_all(TypeList<F...>) {
+  return ((kernels::pointwise_forward<F>.bind(kThisDevice, &forward<F>) &&
+           kernels::pointwise_backward<F>.bind(kThisDevice, &backward<F>)) &&
+          ...);
+}
+const bool bound = bind_all(Activations{});
+
+}  // namespace
+}  // namespace engram::cuda

@@ -1,0 +1,56 @@
+#include "core/kernels/reduce.hpp"
+
+#include "cuda/elements.cuh"
+#include "cuda/ordered_sum.cuh"
+
+namespace engram::cuda {
+namespace {
+
+template <class T>
+struct Element {
+  const T* x;
+
+  __device__ double operator()(std::int64_t i) const { return static_cast<double>(x[i]); }
+};
+template <class T>
+struct StoreScaled {
+  double factor;
+  T* y;
+
+  __device__ void operator()(double sum) const { y[0] = static_cast<T>(factor * sum); }
+};
+
+void sum_forward(Step& step, const Tensor& x, double factor, Tensor& y) {
+  dispatch_float(x.dtype(), "sum", [&]<class T>() {
+    ordered_sum(step, x.count(), Element<T>{x.data<const T>()}, StoreScaled<T>{factor, y.data<T>()});
+  });
+}
+
+template <class T>
+struct SpreadGradient {
+  const T* dy;
+  double factor;
+  T* dx;
+  Write write;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    const T gradient = static_cast<T>(factor * static_cast<double>(dy[0]));
+    Pack<T, kWidth> out;
+    for (int j = 0; j < kWidth; ++j) out.value[j] = gradient;
+    write_pack(dx + i, out, write);
+  }
+};
+
+void sum_backward(Step& step, const Tensor& dy, double factor, Tensor& dx, Write write) {
+  dispatch_float(dx.dtype(), "sum", [&]<class T>() {
+    const SpreadGradient<T> body{dy.data<const T>(), factor, dx.data<T>(), write};
+    for_each_element<T>(step, dx.count(), aligned_for_packs(body.dx), body);
+  });
+}
+
+const bool bound =
+    kernels::sum_forward.bind(kThisDevice, &sum_forward) && kernels::sum_backward.bind(kThisDevice, &sum_backward);
+
+}  // namespace
+}  // namespace engram::cuda

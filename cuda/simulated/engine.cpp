@@ -1,0 +1,80 @@
+#include "cuda/simulated/engine.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "core/error.hpp"
+#include "cuda/simulated/run_order.hpp"
+
+namespace engram::simulated {
+namespace {
+
+/// The mistake of the earliest block that made one.
+class FirstFailure {
+ public:
+  void add(std::int64_t position, std::string report) {
+    const std::lock_guard lock(mutex_);
+    if (position >= position_.load()) return;
+    position_.store(position);
+    report_ = std::move(report);
+  }
+  bool before(std::int64_t position) const { return position_.load() < position; }
+  const std::string& report() const { return report_; }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::int64_t> position_{INT64_MAX};
+  std::string report_;
+};
+
+int worker_count(std::int64_t blocks) {
+  // Every worker keeps the stacks of its largest block, two mappings per thread: more than 16 times 1024 of them would
+  // come near the number that Linux allows a process.
+  constexpr int kMostWorkers = 16;
+#if defined(ENGRAM_SIMULATED_TSAN)
+  // Blocks on different OS threads are not ordered, so races between neighbours show even where there is one core.
+  const int available = std::max(2, omp_get_max_threads());
+#else
+  if (omp_in_parallel()) return 1;
+  const int available = omp_get_max_threads();
+#endif
+  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, std::min(available, kMostWorkers)));
+}
+
+}  // namespace
+
+void Engine::run(const LaunchRecord& launch) {
+  const std::int64_t blocks = launch.block_count();
+  const int workers = worker_count(blocks);
+  while (workers_.size() < static_cast<std::size_t>(workers)) workers_.push_back(std::make_unique<Block>());
+  std::vector<std::int64_t> order;
+  make_order(options, 0, blocks, order);
+
+  FirstFailure failure;
+  const auto work = [&](int worker, int stride) {
+    Block& block = *workers_[static_cast<std::size_t>(worker)];
+    for (std::int64_t position = worker; position < blocks && !failure.before(position); position += stride) {
+      try {
+        std::string report = block.run(launch, order[static_cast<std::size_t>(position)], options, begun_, ended_);
+        if (!report.empty()) failure.add(position, std::move(report));
+      } catch (const Error& error) {
+        failure.add(position, error.what());
+      }
+    }
+  };
+  begun_.release();
+  if (workers == 1) {
+    work(0, 1);
+  } else {
+#pragma omp parallel num_threads(workers)
+    work(omp_get_thread_num(), omp_get_num_threads());
+  }
+  ended_.acquire();
+  if (!failure.report().empty()) throw DeviceError(failure.report());
+}
+
+}  // namespace engram::simulated

@@ -1,0 +1,36 @@
+#pragma once
+/// launch() on the simulated device; cuda/launch.hpp includes it.
+
+#include <type_traits>
+
+#include "cuda/launch_size.hpp"
+#include "cuda/simulated/atomics.hpp"
+#include "cuda/simulated/backend.hpp"
+#include "cuda/simulated/intrinsics.hpp"
+
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
+
+template <class... Parameters, class... Arguments>
+void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "every parameter of the kernel needs an argument");
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...), "a kernel's parameters are copied as bytes");
+  check_launch(from, size);
+  if (size.is_empty()) return;
+  const auto index = [](const Extent& extent) {
+    return simulated::Index3{static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y),
+                             static_cast<unsigned>(extent.z)};
+  };
+  const auto call = [&] { kernel(static_cast<Parameters>(arguments)...); };
+  simulated::engine_of(from.step->backend())
+      .run({.blocks = index(size.blocks),
+            .threads = index(size.threads),
+            .shared_bytes = size.shared_bytes,
+            .kernel = [](const void* erased) { (*static_cast<const decltype(call)*>(erased))(); },
+            .arguments = &call,
+            .file = from.file,
+            .line = from.line});
+}
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

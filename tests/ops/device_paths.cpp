@@ -1,0 +1,221 @@
+/// Kernels for cards take other paths for rows that divide into packs of 16 bytes, for long rows, for memory that is
+/// not aligned, and for sums of several chunks. Every device against the CPU at shapes and places that take each of
+/// them.
+
+#include <algorithm>
+#include <functional>
+
+#include "core/error.hpp"
+#include "core/kernels/add.hpp"
+#include "core/kernels/bias.hpp"
+#include "core/kernels/copy.hpp"
+#include "core/kernels/cross_entropy.hpp"
+#include "core/kernels/dropout.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/gather_rows.hpp"
+#include "core/kernels/layer_norm.hpp"
+#include "core/kernels/optimizer.hpp"
+#include "core/kernels/pointwise.hpp"
+#include "core/kernels/reduce.hpp"
+#include "core/kernels/softmax.hpp"
+#include "tests/harness/array_difference.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/op_run.hpp"
+
+namespace engram::harness {
+namespace {
+
+/// One device, and tensors whose first element lies `shift` elements behind an aligned address.
+struct Place {
+  Backend& backend;
+  DType dtype;
+  std::int64_t shift;
+  GuardedAllocator memory{backend};
+  Step step{backend, memory, run_seed()};
+  std::vector<Tensor> results;
+  int inputs = 0;
+
+  Place(Backend& on, DType type, std::int64_t elements) : backend(on), dtype(type), shift(elements) {
+    step.begin(run_scalars());
+  }
+
+  Tensor place(const Shape& shape, const Array64& whole, const Input& input) {
+    return to_device(backend, memory, whole, input, dtype).rows(shift, shift + shape.count()).view(shape);
+  }
+  /// Numbers that are a function of the place in the list of inputs.
+  Tensor input(const Shape& shape) {
+    const std::vector<Input> one{normal({shape.count() + shift})};
+    Array64 whole = input_values(text("input ", inputs++), one, DType::f32)[0];
+    std::rotate(whole.data.begin(), whole.data.end() - shift, whole.data.end());  // the same with and without shift
+    return place(shape, whole, one[0]);
+  }
+  Tensor ids(std::int64_t count, std::int64_t below) {
+    const std::vector<Input> one{index({count}, below)};
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<double>(i * 7 % 5 * i % below));
+    return to_device(backend, memory, Array64{{count}, numbers}, one[0], dtype);
+  }
+  /// Also an input where a kernel adds.
+  Tensor& output(const Shape& shape) { return results.emplace_back(input(shape)); }
+};
+
+using Body = std::function<void(Place&)>;
+
+std::vector<Array64> run(Backend& backend, DType dtype, std::int64_t shift, const Body& body) {
+  std::vector<Array64> values;
+  Place place(backend, dtype, shift);
+  place.results.reserve(16);  // bodies hold references
+  body(place);
+  for (const Tensor& result : place.results) values.push_back(to_host(backend, result));
+  place.results.clear();
+  for (const std::string& fault : place.memory.faults()) FAIL_CHECK(fault);
+  return values;
+}
+
+/// On every device, f32 and f64, aligned and not: the CPU's numbers.
+void same_on_every_device(const Body& body, double f32_tolerance = 2e-6, double f64_tolerance = 1e-13) {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const std::int64_t shift : {0, 1}) {
+      const std::vector<Array64> wanted = run(*available_backends().front(), dtype, shift, body);
+      for (const auto& backend : available_backends()) {
+        INFO(text(backend->device(), ", ", dtype, ", shift ", shift));
+        const double tolerance = dtype == DType::f32 ? f32_tolerance : f64_tolerance;
+        for (const std::string& fault :
+             compare_norms("output", run(*backend, dtype, shift, body), wanted, tolerance, 0.1))
+          FAIL_CHECK(fault);
+        CHECK(wanted.size() > 0);
+      }
+    }
+}
+
+const std::vector<std::int64_t> kRowLengths{1, 8, 130, 1024, 1028, 2051};
+
+TEST_CASE("device paths: element-wise kernels", "[ops]") {
+  for (const std::int64_t count : {1, 3, 4, 5, 1023, 1024, 5000})
+    same_on_every_device([count](Place& p) {
+      for (const Write write : {Write::set, Write::add}) {
+        kernels::accumulate(p.step, p.input({count}), 0.7, p.output({count}), write);
+        const Tensor x = p.input({count}), y = p.input({count}), dy = p.input({count});
+        kernels::pointwise_backward<Gelu>(p.step, x, y, dy, p.output({count}), write);
+        kernels::sum_backward(p.step, p.input({1}), 0.3, p.output({count}), write);
+      }
+      kernels::add(p.step, p.input({count}), p.input({count}), p.output({count}));
+      kernels::fill(p.step, p.output({count}), 0.1);
+      kernels::pointwise_forward<Tanh>(p.step, p.input({count}), p.output({count}));
+      kernels::clamp(p.step, p.output({count}), -0.5, 0.5);
+    });
+}
+
+TEST_CASE("device paths: dropout keeps the same elements", "[ops]") {
+  for (const std::int64_t count : {1, 7, 8, 9, 2047, 2048, 2049, 5000})
+    same_on_every_device(
+        [count](Place& p) {
+          for (const Write write : {Write::set, Write::add})
+            kernels::dropout(p.step, p.input({count}), p.step.next_random(), DropoutRule(0.4), p.output({count}),
+                             write);
+        },
+        1e-7, 1e-15);
+}
+
+TEST_CASE("device paths: conversions and runs", "[ops]") {
+  for (const std::int64_t length : {1, 4, 6, 8, 300})
+    same_on_every_device([length](Place& p) {
+      for (const DType other : {DType::f32, DType::f64, DType::bf16}) {
+        Tensor converted = p.step.empty({length}, other);
+        kernels::convert(p.step, p.input({length}), converted);
+        p.results.push_back(converted);
+        kernels::convert(p.step, converted, p.output({length}));
+      }
+      for (const std::int64_t gap : {0, 3, 4})
+        kernels::copy_runs(p.step, p.input({5 * (length + gap)}), {gap, length + gap}, p.output({6 * (length + 4)}),
+                           {4, length + 4}, 5, length, gap == 0 ? Write::set : Write::add);
+    });
+}
+
+TEST_CASE("device paths: sums over rows and over everything", "[ops]") {
+  for (const std::int64_t rows : {1, 33, 3000})
+    for (const std::int64_t n : {1, 33}) {
+      if (rows * n > 110000) continue;
+      same_on_every_device(
+          [rows, n](Place& p) {
+            kernels::bias_forward(p.step, p.input({n}), p.output({rows, n}));
+            for (const Write write : {Write::set, Write::add})
+              kernels::bias_backward(p.step, p.input({rows, n}), p.output({n}), write);
+            kernels::sum_forward(p.step, p.input({rows, n}), 0.01, p.output({1}));
+          },
+          5e-6, 1e-12);
+    }
+}
+
+TEST_CASE("device paths: softmax and layer norm", "[ops]") {
+  for (const std::int64_t n : kRowLengths)
+    same_on_every_device(
+        [n](Place& p) {
+          const Shape shape{n > 1000 ? 3 : 6, n};
+          kernels::softmax_forward(p.step, p.input(shape), p.output(shape));
+          Tensor none, sum = p.output(shape), mean = p.output({shape[0]}), reciprocal = p.output({shape[0]});
+          const Tensor gain = p.input({n}), bias = p.input({n}), dy = p.input(shape);
+          kernels::layer_norm_forward(p.step, p.input(shape), p.input(shape), gain, bias, 1e-5, sum, p.output(shape),
+                                      mean, reciprocal);
+          for (const Write write : {Write::set, Write::add}) {
+            kernels::softmax_backward(p.step, p.input(shape), p.input(shape), p.output(shape), write);
+            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, p.input(shape), p.output(shape),
+                                         write, p.output({n}), write, p.output({n}), write);
+            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, none, write, none, write,
+                                         p.output({n}), write);
+          }
+        },
+        1e-5, 1e-12);
+}
+
+TEST_CASE("device paths: cross entropy", "[ops]") {
+  for (const std::int64_t n : kRowLengths)
+    for (const bool gradient : {false, true})
+      same_on_every_device([n, gradient](Place& p) {
+        Tensor logits = p.input({7, n});
+        kernels::cross_entropy(p.step, logits, p.ids(7, n), p.input({7}), gradient, p.output({7}), p.output({1}));
+        if (gradient) p.results.push_back(logits);
+      });
+}
+
+TEST_CASE("device paths: rows by index", "[ops]") {
+  for (const std::int64_t n : {1, 30, 132, 600})
+    for (const std::int64_t rows : {1, 33, 100})
+      same_on_every_device([n, rows](Place& p) {
+        const Tensor ids = p.ids(rows, 6);
+        kernels::gather_rows(p.step, p.input({6, n}), ids, 1.5, p.output({rows, n}));
+        for (const Write write : {Write::set, Write::add})
+          kernels::scatter_rows(p.step, p.input({rows, n}), ids, 1.5, p.output({6, n}), write);
+      });
+}
+
+TEST_CASE("device paths: update rules of many segments", "[ops]") {
+  SegmentTable segments;
+  std::int64_t end = 0;
+  for (std::int64_t s = 0; s < 150; ++s) {  // several batches of segments; lengths from 0, one of several chunks
+    const std::int64_t count = s == 70 ? 9001 : s % 7 * 5;
+    segments.push_back({end, count});
+    end += (count + 3) / 4 * 4 + (s == 100 ? 1 : 0);  // from there on not aligned
+  }
+  for (const bool aligned : {true, false}) {
+    const SegmentTable table(segments.begin(), aligned ? segments.begin() + 100 : segments.end());
+    same_on_every_device([&](Place& p) {
+      const Tensor gradient = p.input({end}), one = p.step.empty({1}, DType::f64);
+      Tensor scale = one, squares = p.step.empty({static_cast<std::int64_t>(table.size())}, DType::f64);
+      kernels::segment_squared_norms(p.step, gradient, table, squares);
+      kernels::clip_scale(p.step, squares, 0.5, scale);
+      p.results.push_back(squares);
+      p.results.push_back(scale);
+      p.step.begin({.step = 3, .learning_rate = 0.01f});
+      Tensor &parameter = p.output({end}), &first = p.output({end}), &second = p.output({end});
+      kernels::fill(p.step, second, 0.2);
+      kernels::adagrad(p.step, gradient, table, squares, {.clip = 2}, parameter, second);
+      kernels::adagrad(p.step, gradient, table, squares, {.clip = 2, .clip_gradient = true}, parameter, second);
+      kernels::adam(p.step, gradient, scale, {.weight_decay = 0.1}, parameter, first, second);
+      kernels::sgd(p.step, gradient, scale, {.momentum = 0.9}, parameter, first);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace engram::harness
