@@ -99,8 +99,10 @@ std::string Block::run(const LaunchRecord& launch, std::int64_t block, const Run
   if (!failed_) failure_ += text("\n  in block ", index_text(index_in(launch.blocks, block)));
   for (int i = 0; i < count_; ++i) {
     Thread& thread = threads_[static_cast<std::size_t>(i)];
-    if (thread.state != Thread::State::exited) thread.fiber.abandon();
+    if (thread.state != Thread::State::exited) thread.fiber.abandon(block_ended_);
   }
+  block_ended_.acquire();
+  ended.release();
   return failure_ + text("; the kernel was started at ", launch.file, ":", launch.line);
 }
 

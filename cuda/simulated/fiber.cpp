@@ -32,9 +32,13 @@ void Fiber::prepare(const StackBounds& stack, void (*entry)(), [[maybe_unused]] 
   prepare_context(context_, stack.bottom, stack.bytes, entry);
 }
 
-void Fiber::abandon() {
+void Fiber::abandon([[maybe_unused]] HappensBefore& ended) {
   allow_memory(stack_.bottom, stack_.bytes);
 #if defined(ENGRAM_SIMULATED_TSAN)
+  void* caller = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(thread_, __tsan_switch_to_fiber_no_sync);
+  ended.release();
+  __tsan_switch_to_fiber(caller, __tsan_switch_to_fiber_no_sync);
   if (owns_thread_) __tsan_destroy_fiber(thread_);
   owns_thread_ = false;
 #endif

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "cuda/simulated/context.hpp"
+#include "cuda/simulated/sanitizers.hpp"
 
 namespace engram::simulated {
 
@@ -26,8 +27,8 @@ class Fiber {
   /// ThreadSanitizer calls it `simulated thread NUMBER`.
   void prepare(const StackBounds& stack, void (*entry)(), std::size_t number);
   /// For a fiber that was suspended in the middle and will not be continued: forgets what the sanitizers know of its
-  /// frames. prepare() it before it runs again.
-  void abandon();
+  /// frames, and releases `ended` for it. prepare() it before it runs again.
+  void abandon(HappensBefore& ended);
   /// First on a new stack. `adopted` is the OS thread's object; its stack's bounds are learnt here when the switch came
   /// from it.
   void entered(Fiber& adopted);
