@@ -1,6 +1,5 @@
 #include "core/kernels/matmul.hpp"
 
-#include "core/error.hpp"
 #include "cuda/blas.hpp"
 
 namespace engram::cuda {
@@ -15,9 +14,6 @@ Operand<T> operand(const MatrixView& view, Transpose transpose) {
 
 void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const MatrixView& b, Transpose transpose_b,
             const MatrixView& c, std::int64_t batch, double factor, Write write) {
-  if (step.products() != ProductPrecision::f32)
-    throw NotAvailable(text("matmul: on ", step.device(), " products of operands rounded to bf16 are to come",
-                            "\n  training.products = f32, or --device cpu"));
   dispatch_float(c.tensor.dtype(), "matmul", [&]<class T>() {
     multiply(step, Product<T>{.m = c.rows,
                               .n = c.columns,

@@ -18,12 +18,7 @@ struct Exception {
   DeviceKind device;
   const char* reason;
 };
-constexpr const char* kToCome = "its kernel for cards is to come";
-const std::vector<Exception> exceptions{
-    {"append_past", DeviceKind::simulated, kToCome},          {"attention_backward", DeviceKind::simulated, kToCome},
-    {"attention_forward", DeviceKind::simulated, kToCome},    {"project_past_backward", DeviceKind::simulated, kToCome},
-    {"project_past_forward", DeviceKind::simulated, kToCome}, {"shift_cache", DeviceKind::simulated, kToCome},
-};
+const std::vector<Exception> exceptions{};
 
 bool excepted(const KernelSlot& slot, DeviceKind device) {
   return std::ranges::any_of(

@@ -1,5 +1,7 @@
 #include "cuda/blas.hpp"
 
+#include "core/error.hpp"
+
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 namespace {
@@ -34,7 +36,12 @@ void multiply_batch(const Product<T>& product) {
 
 }  // namespace
 
-void multiply(Step&, const Product<float>& product) { multiply_batch(product); }
+void multiply(Step& step, const Product<float>& product) {
+  if (step.products() != ProductPrecision::f32)
+    throw NotAvailable(text("matmul: on ", step.device(), " products of operands rounded to bf16 are to come",
+                            "\n  training.products = f32, or --device cpu"));
+  multiply_batch(product);
+}
 void multiply(Step&, const Product<double>& product) { multiply_batch(product); }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -6,7 +6,7 @@
 #include "core/kernels/head_windows.hpp"
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/ops/packed_past.hpp"
 
 namespace engram::harness {
@@ -72,14 +72,13 @@ const OpCases cases{
     refused(),
 };
 
-Backend& cpu() { return *available_backends().front(); }
-
-/// Memory and a step; tensors go in and out as plain arrays.
+/// Memory and a step, on every device in turn; tensors go in and out as plain arrays.
 struct Device {
-  GuardedAllocator memory{cpu()};
-  Step step{cpu(), memory};
+  Backend& backend = each_device();
+  GuardedAllocator memory{backend};
+  Step step{backend, memory};
 
-  Tensor upload(const Array64& x, DType dtype) { return to_device(cpu(), memory, x, {}, dtype); }
+  Tensor upload(const Array64& x, DType dtype) { return to_device(backend, memory, x, {}, dtype); }
 };
 
 // The op table cannot differentiate an output without elements.
@@ -91,10 +90,10 @@ TEST_CASE("project_past: without any window the weight's gradient is zero", "[ke
   Tensor y = device.step.empty({0, 2}, DType::f32), dweight = device.step.empty({4, 5}, DType::f32);
   kernels::project_past_forward(device.step, cache, weight, windows, y);
   kernels::project_past_backward(device.step, cache, windows, y, dweight, Write::set);
-  CHECK(to_host(cpu(), dweight).data == std::vector<double>(20, 0.0));
+  CHECK(to_host(device.backend, dweight).data == std::vector<double>(20, 0.0));
   Tensor held = device.upload(reference::constant(7, {4, 5}), DType::f32);
   kernels::project_past_backward(device.step, cache, windows, y, held, Write::add);
-  CHECK(to_host(cpu(), held).data == std::vector<double>(20, 7.0));
+  CHECK(to_host(device.backend, held).data == std::vector<double>(20, 7.0));
 }
 
 /// Element number `column` of stream b at absolute position t, made so that every one differs.
@@ -112,7 +111,7 @@ Array64 states(std::int64_t streams, std::int64_t first, std::int64_t length, st
 
 TEST_CASE("append_past: rings hold the last positions of every head", "[kernels]") {
   const HeadWindows windows({7, 0, 3, 12, 1});
-  const std::int64_t streams = GENERATE(1, 3), depth = 2, heads = windows.heads();
+  const std::int64_t streams = GENERATE(1, 3), depth = GENERATE(2, 4), heads = windows.heads();
   const DType dtype = GENERATE(DType::f32, DType::f64);
   Device device;
   Tensor ring = device.upload(zeros({streams * windows.total, depth}), dtype);
@@ -123,7 +122,7 @@ TEST_CASE("append_past: rings hold the last positions of every head", "[kernels]
                          windows, ring);
     count += length;
     CAPTURE(count);
-    const Array64 packed = to_host(cpu(), ring);
+    const Array64 packed = to_host(device.backend, ring);
     for (std::size_t h = 0; h < windows.window.size(); ++h) {
       const Array64 past = unpacked_past(packed, windows, streams, h, count);
       for (std::int64_t b = 0; b < streams; ++b)
@@ -152,13 +151,13 @@ TEST_CASE("shift_cache: the last positions of cache and block", "[kernels]") {
                Sizes{0, 2, 6}, Sizes{2, 3, 9}, Sizes{5, 1, 5}, Sizes{5, 1, 1}, Sizes{3, 2, 0});
   const DType dtype = GENERATE(DType::f32, DType::f64);
   CAPTURE(sizes.cached, sizes.block, sizes.kept);
-  const std::int64_t streams = 3, width = 5;
+  const std::int64_t streams = 3, width = GENERATE(5, 8);
   Device device;
   {
     Tensor y = device.step.empty({streams, sizes.kept, width}, dtype);
     kernels::shift_cache(device.step, device.upload(states(streams, 1, sizes.cached, width), dtype),
                          device.upload(states(streams, 1 + sizes.cached, sizes.block, width), dtype), y);
-    const Array64 got = to_host(cpu(), y);
+    const Array64 got = to_host(device.backend, y);
     Array64 wanted = zeros({streams, sizes.kept, width});
     for (std::int64_t b = 0; b < streams; ++b)
       for (std::int64_t r = 0; r < sizes.kept; ++r)
@@ -195,7 +194,7 @@ TEST_CASE("rings and projected caches hold the same past", "[kernels]") {
     count += length;
     Tensor packed = device.step.empty({streams * windows.total, depth}, DType::f64);
     kernels::project_past_forward(device.step, cache, device.upload(weight, DType::f64), windows, packed);
-    const Array64 from_ring = to_host(cpu(), ring), from_cache = to_host(cpu(), packed);
+    const Array64 from_ring = to_host(device.backend, ring), from_cache = to_host(device.backend, packed);
     std::vector<Array64> got, wanted;
     for (std::size_t h = 0; h < 2; ++h) {
       got.push_back(unpacked_past(from_ring, windows, streams, h, count));
