@@ -3,15 +3,14 @@
 namespace engram::harness {
 namespace {
 
-Backend& cpu() { return *available_backends().front(); }
-
 /// A step with the call's scalars, and the inputs as tensors.
 struct Device {
-  GuardedAllocator memory{cpu()};
-  Step step{cpu(), memory, run_seed()};
+  Backend& backend;
+  GuardedAllocator memory{backend};
+  Step step{backend, memory, run_seed()};
   AttentionInputs in;
 
-  Device(std::span<const Array64> x, AttentionCall call) {
+  Device(std::span<const Array64> x, AttentionCall call) : backend(*call.backend) {
     StepScalars scalars = run_scalars();
     scalars.step = call.step;
     step.begin(scalars);
@@ -23,7 +22,7 @@ struct Device {
       if (x[i].given()) *places[i] = upload(x[i], call.dtype, i == kPastValid);
   }
   Tensor upload(const Array64& x, DType dtype, bool integer = false) {
-    return to_device(cpu(), memory, x, {.integer = integer}, dtype);
+    return to_device(backend, memory, x, {.integer = integer}, dtype);
   }
 };
 
@@ -37,7 +36,8 @@ AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions&
   Tensor kept;
   if (call.keep) kept = device.step.empty({kept_weights_count(device.in, options)}, call.dtype);
   kernels::attention_forward(device.step, device.in, options, device.step.next_random(), out, lse, kept);
-  return {to_host(cpu(), out), to_host(cpu(), lse), call.keep ? to_host(cpu(), kept) : Array64{}};
+  return {to_host(device.backend, out), to_host(device.backend, lse),
+          call.keep ? to_host(device.backend, kept) : Array64{}};
 }
 
 std::vector<Array64> run_attention_backward(std::span<const Array64> x, const AttentionOptions& options,
@@ -58,7 +58,7 @@ std::vector<Array64> run_attention_backward(std::span<const Array64> x, const At
                               device.upload(dout, call.dtype), gradients);
   std::vector<Array64> all(kAttentionArguments);
   for (std::size_t i = 0; i < kPastValid; ++i)
-    if (x[i].given()) all[i] = to_host(cpu(), places[i]->tensor);
+    if (x[i].given()) all[i] = to_host(device.backend, places[i]->tensor);
   return all;
 }
 

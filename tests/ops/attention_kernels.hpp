@@ -15,9 +15,10 @@ struct AttentionCall {
   std::uint64_t step = run_scalars().step;
   bool keep = false;  // the forward pass also returns the kept weights
   ProductPrecision products = ProductPrecision::f32;
+  Backend* backend = available_backends().front().get();
 };
 
-/// `x` in the order of AttentionArgument. On the CPU.
+/// `x` in the order of AttentionArgument.
 AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions& options, AttentionCall call = {});
 /// Gradients of all given inputs, in their order. `forward` need not come from the same inputs: a joint softmax of
 /// several passes hands each the common out and lse. Its kept

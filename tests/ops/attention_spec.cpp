@@ -5,6 +5,7 @@
 
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
 namespace engram::harness {
@@ -71,10 +72,11 @@ TEST_CASE("T2: weights of a zero query are the mask's shares", "[attention][spec
 TEST_CASE("T2: the span's gradient in the three modes of the ramp's ends", "[attention][spec]") {
   const Precision precision = GENERATE(kDouble, kSingle);
   const bool keep = GENERATE(false, true);
+  Backend& backend = each_device();
   ZeroQuery layer;
   const auto gradient = [&](RampGradient mode) {
     layer.options.ramp_gradient = mode;
-    const AttentionCall call{.dtype = precision.dtype, .keep = keep};
+    const AttentionCall call{.dtype = precision.dtype, .keep = keep, .backend = &backend};
     const AttentionTruth forward = run_attention(layer.x, layer.options, call);
     return run_attention_backward(layer.x, layer.options, forward, constant(1, {1, 1, 1}), call)[kSpan].at(0);
   };
@@ -137,7 +139,7 @@ struct HugeScore {
 };
 
 TEST_CASE("T20: a huge score outside the mask does nothing", "[attention][spec]") {
-  const AttentionCall single{.dtype = DType::f32, .keep = GENERATE(false, true)};
+  const AttentionCall single{.dtype = DType::f32, .keep = GENERATE(false, true), .backend = &each_device()};
   const HugeScore huge(9), boundary(8);
   std::vector<Array64> calm = huge.x;
   calm[kPastKeys].at(3, 0) = calm[kPastKeys].at(3, 1) = 0;
@@ -201,7 +203,7 @@ TEST_CASE("attention: a query that sees nothing gives zero and no gradient", "[a
   const std::vector<double> spans = options.ramp == 0 ? std::vector<double>{} : std::vector<double>{0, 0.3};
   const std::vector<Array64> x =
       attention_numbers("nothing", options, {.block = 3, .span = spans, .past_valid = {0, 2}});
-  const AttentionCall call{.dtype = precision.dtype, .keep = GENERATE(false, true)};
+  const AttentionCall call{.dtype = precision.dtype, .keep = GENERATE(false, true), .backend = &each_device()};
   const AttentionTruth result = run_attention(x, options, call);
   const Array64 dout = constant(1e3, x[kContentQuery].shape);
   const std::vector<Array64> gradients = run_attention_backward(x, options, result, dout, call);
