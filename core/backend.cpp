@@ -1,6 +1,7 @@
 #include "core/backend.hpp"
 
 #include <array>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -13,7 +14,21 @@ std::array<BackendFactory, kDeviceKinds>& factories() {
   return table;
 }
 
+class Call final : public Replay {
+ public:
+  explicit Call(std::function<void()> function) : function_(std::move(function)) {}
+  void run() override { function_(); }
+
+ private:
+  std::function<void()> function_;
+};
+
 }  // namespace
+
+std::unique_ptr<Replay> capture_by_calling(std::function<void()> step) {
+  step();
+  return std::make_unique<Call>(std::move(step));
+}
 
 bool register_backend(DeviceKind kind, BackendFactory factory) {
   factories()[static_cast<int>(kind)] = factory;

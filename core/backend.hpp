@@ -46,6 +46,9 @@ class Backend {
   virtual void set_threads(int) {}
 };
 
+/// What capture() does where a step runs on the host: calls it, and keeps it to be called again.
+std::unique_ptr<Replay> capture_by_calling(std::function<void()> step);
+
 /// Makes the backend of device number `index`; throws DeviceError when the machine has no such device.
 using BackendFactory = std::unique_ptr<Backend> (*)(int index);
 

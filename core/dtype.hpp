@@ -51,4 +51,11 @@ decltype(auto) dispatch_float(DType dtype, std::string_view op, Body&& body) {
   }
 }
 
+/// The same with bf16, for kernels that only move and convert elements.
+template <class Body>
+decltype(auto) dispatch_storage(DType dtype, std::string_view op, Body&& body) {
+  if (dtype == DType::bf16) return std::forward<Body>(body).template operator()<bf16>();
+  return dispatch_float(dtype, op, std::forward<Body>(body));
+}
+
 }  // namespace engram

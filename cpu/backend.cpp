@@ -45,18 +45,7 @@ class CpuBackend final : public Backend {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
   void synchronize() override {}
-  std::unique_ptr<Replay> capture(std::function<void()> step) override {
-    class Call final : public Replay {
-     public:
-      explicit Call(std::function<void()> function) : function_(std::move(function)) {}
-      void run() override { function_(); }
-
-     private:
-      std::function<void()> function_;
-    };
-    step();
-    return std::make_unique<Call>(std::move(step));
-  }
+  std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
   bool multiplies_bf16() const override { return cpu::multiplies_bf16(); }
   int threads() const override { return omp_get_max_threads(); }
   void set_threads(int count) override { omp_set_num_threads(count); }

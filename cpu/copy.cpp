@@ -18,17 +18,9 @@ void convert_elements(const Tensor& x, Tensor& y) {
   });
 }
 
-template <class Body>
-void dispatch_storage(DType dtype, Body&& body) {
-  if (dtype == DType::bf16)
-    body.template operator()<bf16>();
-  else
-    dispatch_float(dtype, "convert", body);
-}
-
 void convert(Step&, const Tensor& x, Tensor& y) {
-  dispatch_storage(x.dtype(), [&]<class From>() {
-    dispatch_storage(y.dtype(), [&]<class To>() { convert_elements<From, To>(x, y); });
+  dispatch_storage(x.dtype(), "convert", [&]<class From>() {
+    dispatch_storage(y.dtype(), "convert", [&]<class To>() { convert_elements<From, To>(x, y); });
   });
 }
 

@@ -294,10 +294,10 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       });
       multiply_gradients(head, scores, dscores, dout.data<const T>(), gradients);
       if (T* const dspan = data_of<T>(gradients.span); dspan != nullptr)
-        launch(step, {.blocks = 1, .threads = kLongRowThreads}, sum_span<kLongRowThreads, T>,
-               span_shares.data<const double>(), rows,
-               options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0, dspan + number,
-               gradients.span.write);
+        ordered_sum(
+            step, rows, PartialSum{span_shares.data<const double>()},
+            StoreSpanGradient<T>{options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0,
+                                 dspan + number, gradients.span.write});
     }
   });
 }

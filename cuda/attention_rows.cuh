@@ -7,7 +7,7 @@
 
 #include "core/kernels/attention.hpp"
 #include "core/span_mask.hpp"
-#include "cuda/block.cuh"
+#include "cuda/ordered_sum.cuh"
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
@@ -182,15 +182,18 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) dspan[row] = of_span;
 }
 
-/// dspan (set or add) factor times the sum of the rows' shares.
-template <int kThreads, class T>
-__global__ void __launch_bounds__(kThreads)
-    sum_span(const double* shares, std::int64_t rows, double factor, T* dspan, Write write) {
-  double sum = 0;
-  for (std::int64_t row = threadIdx.x; row < rows; row += kThreads) sum += shares[row];
-  sum = factor * block_sum<kThreads>(sum);
-  if (threadIdx.x == 0) *dspan = write == Write::add ? *dspan + static_cast<T>(sum) : static_cast<T>(sum);
-}
+/// Takes the sum of the rows' shares.
+template <class T>
+struct StoreSpanGradient {
+  double factor;  ///< S / R
+  T* dspan;       ///< of the head
+  Write write;
+
+  __device__ void operator()(double sum) const {
+    const T gradient = static_cast<T>(factor * sum);
+    *dspan = write == Write::add ? *dspan + gradient : gradient;
+  }
+};
 
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

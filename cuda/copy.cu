@@ -24,14 +24,6 @@ struct Convert {
   }
 };
 
-template <class Body>
-void dispatch_storage(DType dtype, Body&& body) {
-  if (dtype == DType::bf16)
-    body.template operator()<bf16>();
-  else
-    dispatch_float(dtype, "convert", body);
-}
-
 template <class From, class To>
 void convert_elements(Step& step, const Tensor& x, Tensor& y) {
   using Larger = std::conditional_t<(sizeof(From) > sizeof(To)), From, To>;
@@ -41,8 +33,8 @@ void convert_elements(Step& step, const Tensor& x, Tensor& y) {
 }
 
 void convert(Step& step, const Tensor& x, Tensor& y) {
-  dispatch_storage(x.dtype(), [&]<class From>() {
-    dispatch_storage(y.dtype(), [&]<class To>() { convert_elements<From, To>(step, x, y); });
+  dispatch_storage(x.dtype(), "convert", [&]<class From>() {
+    dispatch_storage(y.dtype(), "convert", [&]<class To>() { convert_elements<From, To>(step, x, y); });
   });
 }
 

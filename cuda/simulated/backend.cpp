@@ -29,18 +29,7 @@ class SimulatedBackend final : public Backend {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
   void synchronize() override {}  // a launch has ended when it returns
-  std::unique_ptr<Replay> capture(std::function<void()> step) override {
-    class Call final : public Replay {
-     public:
-      explicit Call(std::function<void()> function) : function_(std::move(function)) {}
-      void run() override { function_(); }
-
-     private:
-      std::function<void()> function_;
-    };
-    step();
-    return std::make_unique<Call>(std::move(step));
-  }
+  std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
 };
 
 std::unique_ptr<Backend> open(int index) {
