@@ -19,7 +19,7 @@ void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const Matrix
                               .n = c.columns,
                               .k = transpose_a == Transpose::yes ? a.rows : a.columns,
                               .batch = batch,
-                              .factor = static_cast<T>(factor),
+                              .factor = factor,
                               .a = operand<T>(a, transpose_a),
                               .b = operand<T>(b, transpose_b),
                               .write = write,
