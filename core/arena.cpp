@@ -25,6 +25,7 @@ void Arena::add_slab(std::size_t bytes) {
   auto* data = static_cast<std::byte*>(source_->allocate(bytes));
   slabs_.push_back({data, bytes});
   capacity_ += bytes;
+  ++generation_;
   insert_free(data, bytes);
 }
 

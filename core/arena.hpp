@@ -4,6 +4,7 @@
 /// further slabs are taken; the end of the step replaces them by one of the measured peak.
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory_resource>
 #include <set>
@@ -33,6 +34,8 @@ class Arena final : public Allocator {
   std::size_t peak_bytes() const { return peak_; }      ///< most bytes in use at once since the arena was made
   std::size_t slab_bytes() const { return capacity_; }  ///< what is taken from the source
   std::size_t slab_count() const { return slabs_.size(); }
+  /// Changes whenever addresses of a step like the one before may: a step that was captured before it is void.
+  std::int64_t generation() const { return generation_; }
 
  private:
   struct Slab {
@@ -55,6 +58,7 @@ class Arena final : public Allocator {
   std::size_t in_use_ = 0;
   std::size_t peak_ = 0;
   std::size_t capacity_ = 0;
+  std::int64_t generation_ = 0;
 };
 
 }  // namespace engram

@@ -20,6 +20,8 @@ class Replay {
   virtual void run() = 0;
 };
 
+class KernelObserver;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -32,12 +34,23 @@ class Backend {
   virtual void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) = 0;
   /// Waits for all work handed to the device. Never called inside a step.
   virtual void synchronize() = 0;
-  /// Runs `step` once and returns a way to run it again. On the CPU, replaying is calling it.
+  /// Runs `step` once and returns a way to run it again with the same addresses.
   virtual std::unique_ptr<Replay> capture(std::function<void()> step) = 0;
+  /// Whether the host hands work to the device and goes on, so that reading a result waits for all work before it, and
+  /// a captured step spares the host the work of handing it over: what a step calls on the host then runs only while
+  /// it is captured, and it may neither read nor write memory of the host (copy() throws). false: results are there at
+  /// once, and replaying is calling.
+  virtual bool works_behind() const { return false; }
+
+  /// Bytes in use through reserve(), where the device has memory of its own; 0 where it is the host's.
+  virtual std::size_t reserved_bytes() const { return 0; }
 
   /// Whether the device has instructions for products of bf16 matrices: where it has none, ProductPrecision::bf16 gives
   /// the same numbers, but no speed.
   virtual bool multiplies_bf16() const { return false; }
+
+  /// Observes steps for a profiler that watches this program; nullptr when none does. Belongs to the backend.
+  virtual KernelObserver* profiler() { return nullptr; }
 
   /// How many threads of the host the kernels use, from 1 on; 1 where they run on a device of their own. Products may
   /// differ in the last bits between counts.

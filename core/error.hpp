@@ -32,6 +32,11 @@ class DeviceError : public Error {
  public:
   using Error::Error;
 };
+/// A device has not as much memory left as was asked for.
+class OutOfMemory : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
 /// No kernel or no backend for the asked device.
 class NotAvailable : public Error {
  public:

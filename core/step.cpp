@@ -1,20 +1,35 @@
 #include "core/step.hpp"
 
+#include "core/error.hpp"
+
 namespace engram {
 
 Step::Step(Backend& backend, Allocator& memory, std::uint64_t seed)
-    : backend_(&backend),
-      memory_(&memory),
-      seed_(seed),
-      scalars_(static_cast<StepScalars*>(backend.reserve(sizeof(StepScalars)))) {
+    : backend_(&backend), memory_(&memory), seed_(seed) {
   begin({});
 }
 
-Step::~Step() { backend_->release(scalars_); }
+Step::~Step() { backend_->release(all_scalars_); }
+
+void Step::write_scalars(std::span<const StepScalars> of_pieces) {
+  if (of_pieces.size() > pieces_) {
+    void* const more = backend_->reserve(of_pieces.size_bytes());
+    if (all_scalars_ != nullptr) backend_->release(all_scalars_);
+    all_scalars_ = static_cast<StepScalars*>(more);
+    pieces_ = of_pieces.size();
+  }
+  backend_->copy(all_scalars_, of_pieces.data(), of_pieces.size_bytes(), CopyKind::host_to_device);
+}
+
+void Step::begin_piece(std::size_t piece) {
+  if (piece >= pieces_) throw Error(text("step: has scalars for ", pieces_, " pieces, got piece ", piece));
+  scalars_ = all_scalars_ + piece;
+  next_operation_ = 0;
+}
 
 void Step::begin(const StepScalars& scalars) {
-  next_operation_ = 0;
-  backend_->copy(scalars_, &scalars, sizeof scalars, CopyKind::host_to_device);
+  write_scalars({&scalars, 1});
+  begin_piece(0);
 }
 
 }  // namespace engram

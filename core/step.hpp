@@ -74,6 +74,10 @@ class Step {
 
   /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids.
   void begin(const StepScalars& scalars);
+  /// The same in two parts, for steps of several pieces whose kernels are recorded: writes the scalars of all pieces,
+  void write_scalars(std::span<const StepScalars> of_pieces);
+  /// and starts one of them, which hands nothing to the device.
+  void begin_piece(std::size_t piece);
 
   ProductPrecision products() const { return products_; }
   void set_products(ProductPrecision precision) { products_ = precision; }
@@ -87,7 +91,9 @@ class Step {
   Allocator* memory_;
   std::uint64_t seed_;
   std::uint32_t next_operation_ = 0;
-  StepScalars* scalars_;
+  StepScalars* all_scalars_ = nullptr;  // of the pieces
+  std::size_t pieces_ = 0;
+  const StepScalars* scalars_ = nullptr;  // of the present one
   ProductPrecision products_ = ProductPrecision::f32;
   KernelObserver* observer_ = nullptr;
 };

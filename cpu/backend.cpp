@@ -35,7 +35,7 @@ class CpuBackend final : public Backend {
   void* reserve(std::size_t bytes) override {
     void* data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
     if (data == nullptr)
-      throw DeviceError(text("memory: the host has no ", bytes, " bytes (", bytes >> 20, " MiB) left",
+      throw OutOfMemory(text("memory: the host has no ", bytes, " bytes (", bytes >> 20, " MiB) left",
                              "\n  a smaller batch, block or model needs less"));
     prefer_huge_pages(data, bytes);
     return data;

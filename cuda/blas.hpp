@@ -32,8 +32,10 @@ struct Product {
   std::int64_t batch_stride = 0;
 };
 
-/// With ProductPrecision::bf16 the operands are rounded to bf16 first.
+/// With ProductPrecision::bf16 the operands are rounded to bf16 first (cuda/rounded_product.cu).
 void multiply(Step& step, const Product<float>& product);
+/// They are not.
+void multiply_exactly(Step& step, const Product<float>& product);
 void multiply(Step& step, const Product<double>& product);
 /// Sums in f32.
 void multiply(Step& step, const Product<bf16, float>& product);

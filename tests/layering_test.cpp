@@ -67,6 +67,9 @@ Lines faults_of(const std::string& path, const Lines& lines) {
       else if (path.starts_with("cuda/") && !path.starts_with("cuda/simulated/") && path != "cuda/launch.hpp" &&
                target.starts_with("cuda/simulated/"))
         fault(i, "only cuda/launch.hpp knows the simulated device, not " + path);
+      else if (path.starts_with("cuda/") && !path.starts_with("cuda/card/") && path != "cuda/launch.hpp" &&
+               target.starts_with("cuda/card/"))
+        fault(i, "only cuda/launch.hpp knows the card, not " + path);
     } else if (lines[i].find('"') != std::string::npos) {
       fault(i, "include paths start at the root, got " + target);
     }
@@ -133,6 +136,7 @@ TEST_CASE("layering: broken rules are found", "[layering]") {
                             "<1, 2>>>();"}) == 1);
   CHECK(count("cuda/a.cu", {"extern __shared__ float values[];"}) == 1);
   CHECK(count("cuda/a.cu", {"#include \"cuda/simulated/engine.hpp\""}) == 1);
+  CHECK(count("cuda/a.cu", {"#include \"cuda/card/backend.hpp\""}) == 1);
   CHECK(count("cuda/launch.hpp", {"#pragma once", "#include \"cuda/simulated/launch.hpp\""}) == 0);
   CHECK(count("cuda/a.cuh", {"#include <vector>"}) == 1);
   CHECK(count("nn/a.hpp", {"#include <vector>"}) == 1);

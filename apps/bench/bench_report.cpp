@@ -23,22 +23,19 @@ struct KernelRow {
 std::vector<KernelRow> kernel_rows(const BenchResult& result, const MachineLimits& limits) {
   const auto steps = static_cast<std::int64_t>(result.seconds.size());
   std::vector<KernelRow> rows;
-  double all = 0;
-  for (const double seconds : result.seconds) all += seconds;
   for (const auto& [name, total] : result.kernels.totals()) {
     const double seconds = total.seconds / static_cast<double>(steps);
     rows.push_back(
         {name, total.calls / steps, seconds, result.kernel_flops(name) / seconds, result.kernel_floor(name, limits)});
   }
   std::ranges::sort(rows, std::ranges::greater{}, &KernelRow::seconds);
-  rows.push_back({"(outside kernels)", 0, (all - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
+  rows.push_back({"(outside kernels)", 0, (result.observed_seconds - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
   return rows;
 }
 
+/// Of a step whose kernels are observed.
 double mean_seconds(const BenchResult& result) {
-  double sum = 0;
-  for (const double seconds : result.seconds) sum += seconds;
-  return sum / static_cast<double>(result.seconds.size());
+  return result.observed_seconds / static_cast<double>(result.seconds.size());
 }
 
 std::string spans_text(const BenchCase& bench) {
@@ -85,6 +82,9 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
   text += fmt::format("  {:.1f} ms a step, median of {} ({:.1f} to {:.1f}); {:.0f} tokens/s\n", median * 1e3,
                       result.seconds.size(), result.seconds.front() * 1e3, result.seconds.back() * 1e3,
                       result.tokens_per_second());
+  if (!result.seconds_one_by_one.empty())
+    text += fmt::format("  replayed; {:.1f} ms with kernels handed over one by one, {:.2f} times as long\n",
+                        result.median_one_by_one() * 1e3, result.median_one_by_one() / median);
   const bool rounded = bench.config.training.products == ProductPrecision::bf16;
   text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate{}\n",
                       result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second,
@@ -95,6 +95,8 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
       fmt::format("  memory: {:.1f} MiB parameters with gradients and state, {:.1f} MiB step, {:.1f} MiB process\n",
                   static_cast<double>(result.parameter_bytes) / kMebi, static_cast<double>(result.arena_bytes) / kMebi,
                   static_cast<double>(result.resident_bytes) / kMebi);
+  if (result.device_bytes > 0)
+    text += fmt::format("  on the device: {:.1f} MiB in all\n", static_cast<double>(result.device_bytes) / kMebi);
   text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9} {:>9} {:>9}\n", "kernel", "calls", "ms/step", "share",
                       "GFLOP/s", "floor ms", "x floor");
   const double mean = mean_seconds(result);
@@ -139,6 +141,8 @@ nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, co
           {"parameter_bytes", result.parameter_bytes},
           {"step_bytes", result.arena_bytes},
           {"process_bytes", result.resident_bytes},
+          {"device_bytes", result.device_bytes},
+          {"milliseconds_one_by_one", result.median_one_by_one() * 1e3},
           {"kernels", kernels}};
 }
 

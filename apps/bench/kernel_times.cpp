@@ -2,9 +2,13 @@
 
 namespace engram {
 
-void KernelTimes::before(const char*) { running_.push_back({Clock::now()}); }
+void KernelTimes::before(const char*) {
+  backend_->synchronize();
+  running_.push_back({Clock::now()});
+}
 
 void KernelTimes::after(const char* kernel) {
+  backend_->synchronize();
   const Running run = running_.back();
   running_.pop_back();
   const double seconds = std::chrono::duration<double>(Clock::now() - run.start).count();

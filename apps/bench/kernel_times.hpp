@@ -14,6 +14,10 @@ namespace engram {
 
 class KernelTimes final : public KernelObserver {
  public:
+  /// Waits for the backend around every kernel, so that a device that works behind the host is timed as well; steps
+  /// that are observed are slower there than others.
+  explicit KernelTimes(Backend& backend) : backend_(&backend) {}
+
   struct Total {
     std::int64_t calls = 0;
     double seconds = 0;  ///< without the kernels that it called itself
@@ -36,6 +40,7 @@ class KernelTimes final : public KernelObserver {
     Clock::time_point start;
     double inner_seconds = 0;
   };
+  Backend* backend_;
   std::vector<Running> running_;
   std::map<std::string, Total, std::less<>> totals_;
 };

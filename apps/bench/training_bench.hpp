@@ -20,6 +20,8 @@ struct BenchResult {
   double mean_window = 0;             ///< positions, over all layers and heads
   std::int64_t tokens = 0;            ///< of a step
   std::vector<double> seconds;        ///< of every timed step, ascending
+  /// The same with kernels handed over one by one, where a device can also replay whole steps; else empty.
+  std::vector<double> seconds_one_by_one;
   TrainingFlops flops;                ///< per token
   double attention_exponentials = 0;  ///< per token, forward; as many again backward
   std::int64_t vocabulary = 0;
@@ -28,9 +30,16 @@ struct BenchResult {
   std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
   std::size_t arena_bytes = 0;      ///< most that a step had in use at once
   std::size_t resident_bytes = 0;   ///< most that the process had, 0 when the system does not say
-  KernelTimes kernels;              ///< of all timed steps together
+  std::size_t device_bytes = 0;     ///< what the device had in use at the end, 0 where that is the process's
+  KernelTimes kernels;              ///< of as many steps together
+  double observed_seconds = 0;      ///< of those steps, which are slower where a device works behind the host
 
+  explicit BenchResult(Backend& backend) : kernels(backend) {}
   double median_seconds() const { return seconds[seconds.size() / 2]; }
+  /// 0 where there are none.
+  double median_one_by_one() const {
+    return seconds_one_by_one.empty() ? 0 : seconds_one_by_one[seconds_one_by_one.size() / 2];
+  }
   double tokens_per_second() const { return static_cast<double>(tokens) / median_seconds(); }
   double flops_per_second() const { return flops.total() * tokens_per_second(); }
   /// Per step: kernels of attention and of projecting the past.
@@ -44,7 +53,7 @@ struct BenchResult {
   double kernel_floor(std::string_view kernel, const MachineLimits& limits) const;
 };
 
-/// Fills the caches, runs two steps of warm-up, then times `steps` steps. The runtime must be fresh: the memory of its
+/// Fills the caches, warms up, then times `steps` steps. The runtime must be fresh: the memory of its
 /// largest step is reported. Throws UsageError for spans that the model
 /// cannot have.
 BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps);

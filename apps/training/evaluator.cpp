@@ -14,11 +14,12 @@ namespace engram {
 namespace {
 
 /// Losses of all targets of a block, in nats.
-std::vector<double> block_losses(AllAttentionModel& model, const data::Block& block, ModelPast& past, DType dtype,
-                                 Runtime& runtime) {
+std::vector<double> block_losses(AllAttentionModel& model, const data::Block& block, BlockTensors& tokens,
+                                 ModelPast& past, DType dtype, Runtime& runtime) {
   Step& step = runtime.step();
   step.begin({});
-  const auto [inputs, targets] = block_tensors(step, block, 0, block.rows);
+  tokens.write(block, runtime.backend(), runtime.memory());
+  const auto [inputs, targets] = tokens.rows(0, block.rows);
   Tape tape(step, Tape::Mode::inference);
   Tensor row_weight = step.empty({inputs.count()}, dtype);
   kernels::fill(step, row_weight, 1.0);
@@ -41,11 +42,12 @@ Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelP
   const auto start = std::chrono::steady_clock::now();
   Evaluation result;
   data::Block block;
+  BlockTensors tokens;
   plan.begin();
   while (plan.next(block)) {
     if (block.zero_caches)
       for (const auto& layer : past) layer->reset();
-    const std::vector<double> losses = block_losses(model, block, past, dtype, runtime);
+    const std::vector<double> losses = block_losses(model, block, tokens, past, dtype, runtime);
     runtime.arena().end_step();
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (block.scored[i] == 0) continue;

@@ -20,11 +20,8 @@ struct NamedCache {
 };
 
 void add_caches(std::vector<NamedCache>& caches, const std::string& owner, ModelPast& past) {
-  for (std::size_t layer = 0; layer < past.size(); ++layer) {
-    auto* cache = dynamic_cast<HiddenCache*>(past[layer].get());
-    if (cache == nullptr) throw Error("checkpoint: a training session must have hidden caches, got another past");
-    caches.push_back({text("state/", owner, ".", layer, ".hidden"), cache});
-  }
+  for (std::size_t layer = 0; layer < past.size(); ++layer)
+    caches.push_back({text("state/", owner, ".", layer, ".hidden"), &hidden_cache(*past[layer])});
 }
 
 std::vector<NamedCache> caches_of(TrainingSession& session) {

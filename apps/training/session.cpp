@@ -63,8 +63,16 @@ data::ShortValidation TrainingSession::make_validation() {
 }
 
 StepLosses TrainingSession::step() {
+  const data::ReaderState before = reader.state();
   reader.next(block_);
-  const StepLosses losses = trainer.step(block_);
+  StepLosses losses;
+  try {
+    losses = trainer.step(block_);
+  } catch (const OutOfMemory&) {
+    trainer.undo();
+    reader.restore(before);
+    throw;
+  }
   divergence.add(losses.nll);
   interval.nll_sum += losses.nll;
   ++interval.steps;

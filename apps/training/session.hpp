@@ -30,7 +30,7 @@ class TrainingSession {
   /// Throws UsageError when the training split is too short for a batch.
   TrainingSession(RunConfig config, const data::DataSet& data, Runtime& runtime, DType dtype);
 
-  /// Reads the next block and trains on it. Throws Diverged.
+  /// Reads the next block and trains on it. Throws Diverged, and OutOfMemory, after which all is as before the step.
   StepLosses step();
   /// The next short validation: some blocks of the split `valid`, going on where the last one stopped.
   Evaluation validate();

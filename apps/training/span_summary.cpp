@@ -29,8 +29,7 @@ SpanSummary summarize_spans(const AllAttentionModel& model) {
 
 std::int64_t cache_shortfalls(const ModelPast& past) {
   std::int64_t count = 0;
-  for (const auto& layer : past)
-    if (const auto* cache = dynamic_cast<const HiddenCache*>(layer.get())) count += cache->shortfalls();
+  for (const auto& layer : past) count += hidden_cache(*layer).shortfalls();
   return count;
 }
 

@@ -1,41 +1,48 @@
 #include "apps/training/trainer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "apps/training/block_tensors.hpp"
 #include "autograd/functions/cross_entropy.hpp"
 #include "core/kernels/fill.hpp"
+#include "nn/memory/hidden_cache.hpp"
 
 namespace engram {
-namespace {
-
-double read_number(Backend& backend, const Tensor& tensor) {
-  return dispatch_float(tensor.dtype(), "trainer", [&]<class T>() {
-    T number{};
-    backend.copy(&number, tensor.raw(), sizeof number, CopyKind::device_to_host);
-    return static_cast<double>(number);
-  });
-}
-
-}  // namespace
 
 Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime)
-    : config_(&config), model_(&model), store_(&store), runtime_(&runtime) {
+    : config_(&config), model_(&model), store_(&store), runtime_(&runtime), replay_(runtime.backend()) {
   runtime.step().set_products(config.training.products);
+  keep_scopes_ = runtime.backend().profiler() != nullptr;
   optimizer_ = make_optimizer(config.optimizer, store, runtime.step());
-  const std::int64_t streams = config.training.batch / config.training.split;
-  for (std::int64_t piece = 0; piece < config.training.split; ++piece)
-    pasts_.push_back(model.hidden_past(runtime.backend(), runtime.memory(), streams, store.dtype()));
+  const std::int64_t pieces = config.training.split;
+  for (std::int64_t piece = 0; piece < pieces; ++piece)
+    pasts_.push_back(
+        model.hidden_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, store.dtype()));
+  losses_ = Tensor({pieces, 2}, store.dtype(), runtime.backend().device(), runtime.memory());
+  scalars_.resize(static_cast<std::size_t>(pieces) + 1);
 }
 
 StepLosses Trainer::step(const data::Block& block) {
-  const StepLosses losses = accumulate(block);
-  if (!std::isfinite(losses.nll))
-    throw Diverged(text("training: the loss of step ", steps_ + 1, " is not finite (", losses.nll, ")"));
-  Step& step = runtime_->step();
-  step.begin({.step = static_cast<std::uint64_t>(steps_), .learning_rate = static_cast<float>(next_rate())});
-  optimizer_->update(step);
+  begin(block);
+  StepLosses losses;
+  if (runtime_->backend().works_behind()) {
+    const auto work = [this] {
+      accumulate_pieces();
+      update();
+    };
+    if (!may_replay_ || view_ || keep_scopes_ || runtime_->step().observer() != nullptr)
+      work();
+    else if (replay_.run(replay_key(), work))
+      for_each_cache([this](HiddenCache& cache, const AttentionSpan& span) { cache.replayed(tokens_.length, span); });
+    losses = read_losses();
+    check(losses);
+  } else {
+    accumulate_pieces();
+    losses = read_losses();
+    check(losses);
+    update();
+  }
   model_->refresh_spans(runtime_->backend());
   runtime_->arena().end_step();
   ++steps_;
@@ -43,37 +50,47 @@ StepLosses Trainer::step(const data::Block& block) {
 }
 
 StepLosses Trainer::accumulate(const data::Block& block) {
+  begin(block);
+  accumulate_pieces();
+  return read_losses();
+}
+
+void Trainer::begin(const data::Block& block) {
   if (block.rows != config_->training.batch)
     throw Error(text("trainer: a block must have the ", config_->training.batch, " rows of a batch, got ", block.rows));
+  valid_before_.clear();
   if (block.zero_caches)
     for (ModelPast& past : pasts_)
       for (const auto& layer : past) layer->reset();
-  store_->zero_gradients(runtime_->step());
-  StepLosses total;
-  for (std::int64_t piece = 0; piece < config_->training.split; ++piece) {
-    const StepLosses losses = accumulate_piece(block, piece);
-    total.nll += losses.nll;
-    total.span_loss += losses.span_loss;
-  }
-  runtime_->arena().end_step();
-  return total;
+  for_each_cache([this](const HiddenCache& cache, const AttentionSpan&) { valid_before_.push_back(cache.valid()); });
+  const StepScalars of_step{
+      .step = static_cast<std::uint64_t>(steps_), .piece = 0, .learning_rate = static_cast<float>(next_rate())};
+  std::ranges::fill(scalars_, of_step);
+  for (std::size_t piece = 0; piece + 1 < scalars_.size(); ++piece)
+    scalars_[piece].piece = static_cast<std::uint32_t>(piece);
+  runtime_->step().write_scalars(scalars_);
+  tokens_.write(block, runtime_->backend(), runtime_->memory());
 }
 
-StepLosses Trainer::accumulate_piece(const data::Block& block, std::int64_t piece) {
+void Trainer::accumulate_pieces() {
+  store_->zero_gradients(runtime_->step());
+  kernels::fill(runtime_->step(), losses_, 0);
+  for (std::int64_t piece = 0; piece < config_->training.split; ++piece) accumulate_piece(piece);
+  runtime_->arena().end_step();
+}
+
+void Trainer::accumulate_piece(std::int64_t piece) {
   Step& step = runtime_->step();
-  Backend& backend = runtime_->backend();
+  step.begin_piece(static_cast<std::size_t>(piece));
   const TrainingOptions& options = config_->training;
-  step.begin({.step = static_cast<std::uint64_t>(steps_),
-              .piece = static_cast<std::uint32_t>(piece),
-              .learning_rate = static_cast<float>(next_rate())});
   const std::int64_t rows = options.batch / options.split;
-  const auto [inputs, targets] = block_tensors(step, block, piece * rows, rows);
+  const auto [inputs, targets] = tokens_.rows(piece * rows, rows);
 
   Tape tape(step);
   tape.keep_scopes(keep_scopes_ || view_);
   // One mean over the whole batch, whatever pieces it is computed in.
-  Tensor row_weight = step.empty({rows * block.length}, store_->dtype());
-  kernels::fill(step, row_weight, 1.0 / static_cast<double>(options.batch * block.length));
+  Tensor row_weight = step.empty({inputs.count()}, store_->dtype());
+  kernels::fill(step, row_weight, 1.0 / static_cast<double>(options.batch * tokens_.length));
   Variable logits = model_->forward(tape, inputs, pasts_[static_cast<std::size_t>(piece)]);
   const Variable loss = cross_entropy(std::move(logits), targets, row_weight).loss;
   const Variable penalty = model_->span_penalty(tape, options.span_loss, 1.0 / static_cast<double>(options.split));
@@ -82,7 +99,55 @@ StepLosses Trainer::accumulate_piece(const data::Block& block, std::int64_t piec
     tape.backward({loss, penalty});
   else
     tape.backward({loss});
-  return {read_number(backend, loss.value()), penalty ? read_number(backend, penalty.value()) : 0.0};
+  const auto keep = [&](const Variable& number, std::int64_t place) {
+    const Tensor to = losses_.view({losses_.count()}).rows(2 * piece + place, 2 * piece + place + 1);
+    runtime_->backend().copy(to.raw(), number.value().raw(), to.bytes(), CopyKind::device_to_device);
+  };
+  keep(loss, 0);
+  if (penalty) keep(penalty, 1);
+}
+
+void Trainer::update() {
+  runtime_->step().begin_piece(scalars_.size() - 1);
+  optimizer_->update(runtime_->step());
+}
+
+StepLosses Trainer::read_losses() {
+  return dispatch_float(losses_.dtype(), "trainer", [&]<class T>() {
+    std::pmr::vector<T> host(static_cast<std::size_t>(losses_.count()), runtime_->step().objects());
+    runtime_->backend().copy(host.data(), losses_.raw(), losses_.bytes(), CopyKind::device_to_host);
+    StepLosses total;
+    for (std::size_t i = 0; i < host.size(); i += 2) {
+      total.nll += static_cast<double>(host[i]);
+      total.span_loss += static_cast<double>(host[i + 1]);
+    }
+    return total;
+  });
+}
+
+void Trainer::check(const StepLosses& losses) const {
+  if (!std::isfinite(losses.nll))
+    throw Diverged(text("training: the loss of step ", steps_ + 1, " is not finite (", losses.nll, ")"));
+}
+
+StepReplay::Key Trainer::replay_key() {
+  StepReplay::Key key{tokens_.length, runtime_->arena().generation()};
+  for_each_cache([&key](const HiddenCache& cache, const AttentionSpan& span) { cache.append_state(key, span); });
+  return key;
+}
+
+void Trainer::undo() {
+  if (valid_before_.empty()) return;  // it did not come so far
+  auto before = valid_before_.begin();
+  for_each_cache([&](HiddenCache& cache, const AttentionSpan&) {
+    if (cache.valid() != *before++) cache.undo(tokens_.length);
+  });
+}
+
+void Trainer::for_each_cache(const std::function<void(HiddenCache&, const AttentionSpan&)>& found) {
+  for (ModelPast& past : pasts_)
+    for (std::size_t layer = 0; layer < past.size(); ++layer)
+      found(hidden_cache(*past[layer]), model_->span(static_cast<std::int64_t>(layer)));
 }
 
 }  // namespace engram

@@ -9,10 +9,13 @@
 
 #include "apps/config/run_config.hpp"
 #include "apps/data/batches.hpp"
+#include "apps/training/block_tensors.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/step_replay.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "nn/memory/hidden_cache.hpp"
 #include "nn/models/all_attention.hpp"
 
 namespace engram {
@@ -35,11 +38,19 @@ class Trainer {
   /// batch, the caches.
   Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime);
 
-  /// One update. The block has training.batch rows of any length. Throws Diverged, before the update, when the loss is
-  /// not finite.
+  /// One update. The block has training.batch rows of any length. Throws Diverged when the loss is not finite: before
+  /// the update, on devices that work behind the host after it, because nothing waits for them inside a step. Throws
+  /// OutOfMemory, after which undo() is due.
   StepLosses step(const data::Block& block);
   /// The gradients of step() without the update.
   StepLosses accumulate(const data::Block& block);
+  /// After a step() that threw before its update: the caches are again as they were before it.
+  void undo();
+
+  /// Of the steps of this trainer: how many the device repeated by itself.
+  std::int64_t replayed() const { return replay_.replayed(); }
+  /// Whether it may, where it can. The default is that it may.
+  void allow_replay(bool allow) { may_replay_ = allow; }
 
   /// Updates so far.
   std::int64_t steps() const { return steps_; }
@@ -59,7 +70,14 @@ class Trainer {
   void keep_scopes() { keep_scopes_ = true; }
 
  private:
-  StepLosses accumulate_piece(const data::Block& block, std::int64_t piece);
+  void begin(const data::Block& block);
+  void accumulate_pieces();
+  void accumulate_piece(std::int64_t piece);
+  void update();
+  StepLosses read_losses();
+  void check(const StepLosses& losses) const;
+  StepReplay::Key replay_key();
+  void for_each_cache(const std::function<void(HiddenCache&, const AttentionSpan&)>& found);
 
   const RunConfig* config_;
   AllAttentionModel* model_;
@@ -67,9 +85,15 @@ class Trainer {
   Runtime* runtime_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<ModelPast> pasts_;
+  BlockTensors tokens_;
+  Tensor losses_;                     // of every piece: of the tokens, of the spans
+  std::vector<StepScalars> scalars_;  // of every piece, and of the update
+  std::vector<std::int64_t> valid_before_;
+  StepReplay replay_;
   std::int64_t steps_ = 0;
   std::function<void(const Tape&)> view_;
   bool keep_scopes_ = false;
+  bool may_replay_ = true;
 };
 
 }  // namespace engram

@@ -41,6 +41,7 @@ class Loop {
   void save();
   void end();
   [[noreturn]] void fail(const Diverged& error);
+  [[noreturn]] void fail(const OutOfMemory& error);
 
   TrainingSession& session_;
   std::filesystem::path run_dir_;
@@ -142,8 +143,18 @@ void Loop::fail(const Diverged& error) {
                       "; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
 }
 
+void Loop::fail(const OutOfMemory& error) {
+  // A run that never began leaves its folder free for the next attempt.
+  if (step() > first_ && !suspicious_) save();
+  metrics_.append({{"event", "out_of_memory"}, {"step", step()}, {"reason", error.what()}});
+  const std::string kept = saved_ < 0 ? std::string("nothing was trained since the start")
+                                      : text("saved at step ", saved_, "; --resume goes on from there");
+  throw OutOfMemory(text(error.what(), "\n  ", kept));
+}
+
 void Loop::end() {
-  metrics_.append({{"event", "end"}, {"step", step()}, {"peak_bytes", session_.runtime.arena().peak_bytes()}});
+  metrics_.append({{"event", "end"}, {"step", step()}, {"peak_bytes", session_.runtime.arena().peak_bytes()},
+                   {"replayed_steps", session_.trainer.replayed()}});
   progress_.note(fmt::format(
       "done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
       "and as much for their gradients",
@@ -164,10 +175,12 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
       if (session_.divergence.diverged())
         throw Diverged(fmt::format("training: the loss must stay near its best, got {:.4f} after {:.4f}, {} steps long",
                                    session_.divergence.mean(), session_.divergence.best(), DivergenceWatch::kPatience));
+      if (due(options.validate_every)) validate();
     } catch (const Diverged& error) {
       fail(error);
+    } catch (const OutOfMemory& error) {
+      fail(error);
     }
-    if (due(options.validate_every)) validate();
     // Weights that may have gone wrong must not replace good ones.
     if (session_.divergence.suspicious() != suspicious_) {
       suspicious_ = session_.divergence.suspicious();

@@ -1,6 +1,7 @@
 #include "cuda/simulated/backend.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -8,9 +9,22 @@
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
+#include "cuda/reserved_memory.hpp"
 
 namespace engram::simulated {
 namespace {
+
+/// A captured step: the work that was handed over, to be done again.
+class Captured final : public Replay {
+ public:
+  explicit Captured(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+  void run() override {
+    for (const auto& one : work_) one();
+  }
+
+ private:
+  std::vector<std::function<void()>> work_;
+};
 
 class SimulatedBackend final : public Backend {
  public:
@@ -18,18 +32,52 @@ class SimulatedBackend final : public Backend {
 
   Device device() const override { return {DeviceKind::simulated, 0}; }
   void* reserve(std::size_t bytes) override {
-    void* data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
+    void* data = nullptr;
+    if (bytes + reserved_.bytes() <= memory_limit)
+      data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
     if (data == nullptr)
-      throw DeviceError(text("memory: the host has no ", bytes, " bytes (", bytes >> 20,
-                             " MiB) left for the simulated device", "\n  a smaller batch, block or model needs less"));
+      throw OutOfMemory(text("memory: the simulated device must have ", bytes, " bytes (", bytes >> 20,
+                             " MiB) left, got less", "\n  a smaller batch, block or model needs less"));
+    reserved_.add(data, bytes);
     return data;
   }
-  void release(void* data) noexcept override { ::operator delete (data, std::align_val_t{Allocator::kAlignment}); }
-  void copy(void* to, const void* from, std::size_t bytes, CopyKind) override {
-    if (bytes > 0) std::memcpy(to, from, bytes);
+  void release(void* data) noexcept override {
+    reserved_.remove(data);
+    ::operator delete (data, std::align_val_t{Allocator::kAlignment});
   }
-  void synchronize() override {}  // a launch has ended when it returns
-  std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
+  void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override {
+    if (bytes == 0) return;
+    if (kind == CopyKind::device_to_device) {
+      engine.start([=] { std::memcpy(to, from, bytes); });
+      return;
+    }
+    if (engine.capturing()) throw DeviceError("copy: a captured step must not read or write memory of the host");
+    std::memcpy(to, from, bytes);
+  }
+  void synchronize() override {  // a launch has ended when it returns
+    if (engine.capturing()) throw DeviceError("synchronize: a captured step must not wait for the device");
+  }
+  std::unique_ptr<Replay> capture(std::function<void()> step) override {
+    engine.begin_capture();
+    try {
+      step();
+    } catch (...) {
+      engine.captured();
+      throw;
+    }
+    auto captured = std::make_unique<Captured>(engine.captured());
+    captured->run();
+    return captured;
+  }
+  // It does not, but what holds on a card is to be found out here.
+  bool works_behind() const override { return true; }
+  bool multiplies_bf16() const override { return true; }
+
+  std::size_t reserved_bytes() const override { return reserved_.bytes(); }
+  std::size_t memory_limit = SIZE_MAX;
+
+ private:
+  cuda::ReservedMemory reserved_;
 };
 
 std::unique_ptr<Backend> open(int index) {
@@ -41,13 +89,16 @@ std::unique_ptr<Backend> open(int index) {
 
 const bool registered = register_backend(DeviceKind::simulated, &open);
 
-}  // namespace
-
-Engine& engine_of(Backend& backend) {
+SimulatedBackend& simulated(Backend& backend) {
   if (backend.device().kind != DeviceKind::simulated)
     throw DeviceError(text("launch: the step's device must be simulated, got ", backend.device()));
-  return static_cast<SimulatedBackend&>(backend).engine;
+  return static_cast<SimulatedBackend&>(backend);
 }
+
+}  // namespace
+
+Engine& engine_of(Backend& backend) { return simulated(backend).engine; }
+std::size_t& memory_limit_of(Backend& backend) { return simulated(backend).memory_limit; }
 
 RunOptions parse_run_options(const char* order) {
   const std::string_view name = order;

@@ -1,6 +1,8 @@
 #pragma once
 /// The device `simulated`: the CUDA kernels, compiled by the host compiler, on host memory.
 
+#include <cstddef>
+
 #include "core/backend.hpp"
 #include "cuda/simulated/engine.hpp"
 
@@ -8,6 +10,9 @@ namespace engram::simulated {
 
 /// The engine of a backend of kind `simulated`; throws DeviceError for another.
 Engine& engine_of(Backend& backend);
+
+/// A card's memory has an end; that of a backend of kind `simulated` only where a test sets one, in bytes.
+std::size_t& memory_limit_of(Backend& backend);
 
 /// The text of ENGRAM_SIMULATED_ORDER: forward, reversed, shuffled or shuffled:SEED. Throws UsageError on another.
 RunOptions parse_run_options(const char* text);

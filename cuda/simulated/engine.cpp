@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "cuda/simulated/run_order.hpp"
@@ -46,6 +47,23 @@ int worker_count(std::int64_t blocks) {
 }
 
 }  // namespace
+
+void Engine::start(std::function<void()> work) {
+  if (capturing_)
+    captured_.push_back(std::move(work));
+  else
+    work();
+}
+
+void Engine::begin_capture() {
+  captured_.clear();
+  capturing_ = true;
+}
+
+std::vector<std::function<void()>> Engine::captured() {
+  capturing_ = false;
+  return std::exchange(captured_, {});
+}
 
 void Engine::run(const LaunchRecord& launch) {
   const std::int64_t blocks = launch.block_count();

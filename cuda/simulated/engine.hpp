@@ -1,6 +1,7 @@
 #pragma once
 /// Runs launches: blocks on several OS threads, one block on one OS thread at a time.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,12 +17,21 @@ class Engine {
   /// thread at a time.
   void run(const LaunchRecord& launch);
 
+  /// Work that the host hands to the device, a launch or another: done at once, or kept while a step is captured.
+  void start(std::function<void()> work);
+  /// From here on start() keeps the work, in order, until captured() returns it.
+  void begin_capture();
+  std::vector<std::function<void()>> captured();
+  bool capturing() const { return capturing_; }
+
   RunOptions options;
 
  private:
   std::vector<std::unique_ptr<Block>> workers_;  // one per OS thread
   HappensBefore begun_;
   HappensBefore ended_;
+  bool capturing_ = false;
+  std::vector<std::function<void()>> captured_;
 };
 
 }  // namespace engram::simulated

@@ -21,15 +21,18 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
     return simulated::Index3{static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y),
                              static_cast<unsigned>(extent.z)};
   };
-  const auto call = [&] { kernel(static_cast<Parameters>(arguments)...); };
-  simulated::engine_of(from.step->backend())
-      .run({.blocks = index(size.blocks),
-            .threads = index(size.threads),
-            .shared_bytes = size.shared_bytes,
-            .kernel = [](const void* erased) { (*static_cast<const decltype(call)*>(erased))(); },
-            .arguments = &call,
-            .file = from.file,
-            .line = from.line});
+  const auto call = [kernel, ... values = static_cast<Parameters>(arguments)] { kernel(values...); };
+  simulated::LaunchRecord record{.blocks = index(size.blocks),
+                                 .threads = index(size.threads),
+                                 .shared_bytes = size.shared_bytes,
+                                 .kernel = [](const void* erased) { (*static_cast<const decltype(call)*>(erased))(); },
+                                 .file = from.file,
+                                 .line = from.line};
+  simulated::Engine& engine = simulated::engine_of(from.step->backend());
+  engine.start([&engine, call, record]() mutable {
+    record.arguments = &call;
+    engine.run(record);
+  });
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

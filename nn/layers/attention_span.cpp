@@ -11,12 +11,6 @@
 #include "nn/init.hpp"
 
 namespace engram {
-namespace {
-
-constexpr std::int64_t kWindowUnit = 16;
-
-}  // namespace
-
 AttentionSpan::AttentionSpan(int heads, const SpanOptions& options) : heads_(heads), options_(options) {
   if (options.adaptive) span_.emplace(Shape{heads}, init::constant(options.init), "spans");
   zeta_.assign(static_cast<std::size_t>(heads), options.adaptive ? options.init : 1.0);
@@ -30,13 +24,29 @@ Variable AttentionSpan::penalty(Tape& tape, double lambda, double share) {
   return sum(tape.parameter(*span_), share * lambda * static_cast<double>(options_.max_span) / heads_);
 }
 
-void AttentionSpan::refresh(Backend& backend) {
-  if (!span_) return;
-  const Tensor& value = span_->value();
-  read_zeta_.resize(value.bytes());
-  backend.copy(read_zeta_.data(), value.raw(), value.bytes(), CopyKind::device_to_host);
-  dispatch_float(value.dtype(), "attention span", [&]<class T>() {
-    const T* zeta = reinterpret_cast<const T*>(read_zeta_.data());
+void AttentionSpan::refresh(Backend& backend, std::span<AttentionSpan* const> spans) {
+  const std::byte *begin = nullptr, *end = nullptr;
+  for (const AttentionSpan* span : spans) {
+    if (!span->span_) continue;
+    const Tensor& value = span->span_->value();
+    const auto* const first = static_cast<const std::byte*>(value.raw());
+    begin = begin == nullptr ? first : std::min(begin, first);
+    end = std::max(end, first + value.bytes());
+  }
+  if (begin == nullptr) return;
+  std::vector<std::byte>& host = spans.front()->read_zeta_;
+  host.resize(static_cast<std::size_t>(end - begin));
+  backend.copy(host.data(), begin, host.size(), CopyKind::device_to_host);
+  for (AttentionSpan* span : spans) {
+    if (!span->span_) continue;
+    span->window_unit_ = window_unit(backend);
+    span->take(host.data() + (static_cast<const std::byte*>(span->span_->value().raw()) - begin));
+  }
+}
+
+void AttentionSpan::take(const std::byte* values) {
+  dispatch_float(span_->value().dtype(), "attention span", [&]<class T>() {
+    const T* zeta = reinterpret_cast<const T*>(values);
     for (int head = 0; head < heads_; ++head) {
       if (!std::isfinite(zeta[head]))
         throw Error(text("attention span: ", span_->name(), " of head ", head, " is not finite (", zeta[head],
@@ -62,7 +72,7 @@ std::vector<std::int64_t> AttentionSpan::reach() const {
 void AttentionSpan::follow_zeta() {
   wanted_windows_.clear();
   for (std::size_t head = 0; head < zeta_.size(); ++head) {
-    const std::int64_t rounded = (reach(head) + 1 + kWindowUnit - 1) / kWindowUnit * kWindowUnit;
+    const std::int64_t rounded = (reach(head) + 1 + window_unit_ - 1) / window_unit_ * window_unit_;
     wanted_windows_.push_back(static_cast<std::int32_t>(std::min(options_.max_span, rounded)));
   }
   // Equal windows need not be built again: the common case, and it saves the allocations.

@@ -2,7 +2,9 @@
 /// How far each head of a layer looks back. Sukhbaatar et al.: "Adaptive Attention Span in Transformers" (2019), with
 /// the span as a share zeta of the largest span S: z = S zeta positions.
 
+#include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "autograd/variable.hpp"
@@ -21,6 +23,10 @@ struct SpanOptions {
   RampGradient ramp_gradient = RampGradient::inclusive;
 };
 
+/// What windows are multiples of: 16 positions, and 64 on devices that work behind the host, where a captured step is
+/// void as soon as a window changes.
+inline std::int64_t window_unit(const Backend& backend) { return backend.works_behind() ? 64 : 16; }
+
 class AttentionSpan final : public Module {
  public:
   AttentionSpan(int heads, const SpanOptions& options);
@@ -34,12 +40,14 @@ class AttentionSpan final : public Module {
 
   /// Reads zeta from the device into the host's copy below: after loading and after every update. Throws Error naming
   /// the head when a value is not finite.
-  void refresh(Backend& backend);
+  void refresh(Backend& backend) { refresh(backend, std::array{this}); }
+  /// The same for all layers of a model in one copy: their parameters lie in one block of a ParameterStore.
+  static void refresh(Backend& backend, std::span<AttentionSpan* const> spans);
   /// zeta of each head; all 1 when spans are fixed.
   const std::vector<double>& zeta() const { return zeta_; }
   /// Positions that each head can see: min(S, ceil(z) + ramp); S when fixed.
   std::vector<std::int64_t> reach() const;
-  /// Positions to compute for each head: its reach and the corner of the ramp, rounded up to 16, at most S.
+  /// Positions to compute for each head: its reach and the corner of the ramp, rounded up to the unit, at most S.
   const HeadWindows& windows() const { return windows_; }
   /// Hidden states a layer must keep for the next block: min(S, window + 64) with the layer's window a multiple of 64
   /// below S; spare positions because a span may grow before the next block.
@@ -49,12 +57,14 @@ class AttentionSpan final : public Module {
 
  private:
   std::int64_t reach(std::size_t head) const;
+  void take(const std::byte* zeta);
   void follow_zeta();
 
   int heads_;
   SpanOptions options_;
   std::optional<Parameter> span_;  // zeta [H], group "spans"
   std::vector<double> zeta_;
+  std::int64_t window_unit_ = 16;     // until the first refresh()
   std::vector<std::byte> read_zeta_;  // as the device has it; kept, like the next, to save an allocation in every step
   std::vector<std::int32_t> wanted_windows_;
   HeadWindows windows_;

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "autograd/functions/project_past.hpp"
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
 #include "core/kernels/head_windows.hpp"
 
 namespace engram {
@@ -33,15 +35,17 @@ void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& v
                        AttentionOptions& options) {
   in.past_keys = project_past(states_, key_weight, options.windows);
   in.past_values = project_past(states_, value_weight, options.windows);
-  // The computed window is rounded up and holds one slot of weight 0; only a visible slot that is missing counts.
-  if (valid_ > states_.shape()[1] && options.windows.longest > states_.shape()[1] + 16) ++shortfalls_;
+  count_shortfall(options.windows);
   if (pad_ != Pad::mask) return;
-  Step& step = tape.step();
-  const std::pmr::vector<std::int32_t> host(static_cast<std::size_t>(streams_),
-                                            static_cast<std::int32_t>(std::min(valid_, states_.shape()[1])),
-                                            step.objects());
-  in.past_valid = step.empty({streams_}, DType::i32);
-  backend_->copy(in.past_valid.raw(), host.data(), in.past_valid.bytes(), CopyKind::host_to_device);
+  in.past_valid = tape.step().empty({streams_}, DType::i32);
+  kernels::fill(tape.step(), in.past_valid, static_cast<double>(valid_states()));
+}
+
+std::int64_t HiddenCache::valid_states() const { return std::min(valid_, states_.shape()[1]); }
+
+void HiddenCache::count_shortfall(const HeadWindows& windows) {
+  // The computed window is rounded up and holds one slot of weight 0; only a visible slot that is missing counts.
+  if (valid_ > states_.shape()[1] && windows.longest > states_.shape()[1] + window_unit(*backend_)) ++shortfalls_;
 }
 
 void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&, const AttentionSpan& span) {
@@ -52,6 +56,34 @@ void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const 
   kernels::shift_cache(step, states_, hidden, spare_);
   std::swap(states_, spare_);
   valid_ += hidden.shape()[1];
+}
+
+void HiddenCache::append_state(std::vector<std::int64_t>& state, const AttentionSpan& span) const {
+  const auto address = [](const Tensor& tensor) {
+    return tensor ? static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(tensor.raw())) : 0;
+  };
+  for (const std::int64_t number :
+       {address(states_), states_.shape()[1], address(spare_), spare_ ? spare_.shape()[1] : 0,
+        pad_ == Pad::mask ? valid_states() : 0, span.cache_length()})
+    state.push_back(number);
+  state.insert(state.end(), span.windows().window.begin(), span.windows().window.end());
+}
+
+void HiddenCache::replayed(std::int64_t positions, const AttentionSpan& span) {
+  count_shortfall(span.windows());
+  std::swap(states_, spare_);
+  valid_ += positions;
+}
+
+void HiddenCache::undo(std::int64_t positions) {
+  std::swap(states_, spare_);
+  valid_ -= positions;
+}
+
+HiddenCache& hidden_cache(LayerPast& past) {
+  auto* const cache = dynamic_cast<HiddenCache*>(&past);
+  if (cache == nullptr) throw Error("past: training must have hidden caches, got another past");
+  return *cache;
 }
 
 }  // namespace engram

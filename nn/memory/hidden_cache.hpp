@@ -2,6 +2,8 @@
 /// The last hidden states of a layer's input, from which training projects keys and values anew in every block, so that
 /// the projections get gradients from the past as well. Spec of the all-attention family, section 1.3.
 
+#include <vector>
+
 #include "nn/memory/past.hpp"
 
 namespace engram {
@@ -18,6 +20,14 @@ class HiddenCache final : public LayerPast {
               const AttentionSpan& span) override;
   void reset() override;
 
+  /// Appends all that the kernels of a block depend on, memory and arguments: a captured block may be replayed where
+  /// it is the same.
+  void append_state(std::vector<std::int64_t>& state, const AttentionSpan& span) const;
+  /// What read() and update() do on the host, for a replayed block of so many positions.
+  void replayed(std::int64_t positions, const AttentionSpan& span);
+  /// Takes back the last update(), a block of so many positions, once.
+  void undo(std::int64_t positions);
+
   /// [B, C, width]; C = 0 after reset().
   const Tensor& states() const { return states_; }
   /// How many of the states are of the stream itself; the ones before are zeros.
@@ -30,6 +40,9 @@ class HiddenCache final : public LayerPast {
 
  private:
   Tensor zeros(std::int64_t length);
+  void count_shortfall(const HeadWindows& windows);
+  /// Of the states: how many are of the stream itself.
+  std::int64_t valid_states() const;
 
   Backend* backend_;
   Allocator* allocator_;
@@ -40,5 +53,8 @@ class HiddenCache final : public LayerPast {
   std::int64_t valid_ = 0;
   std::int64_t shortfalls_ = 0;
 };
+
+/// The cache that a past is; throws Error when it is another kind of past.
+HiddenCache& hidden_cache(LayerPast& past);
 
 }  // namespace engram

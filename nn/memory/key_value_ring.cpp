@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/kernels/fill.hpp"
 
 namespace engram {
 
@@ -33,11 +34,8 @@ void KeyValueRing::read(Tape& tape, const Variable&, const Variable&, AttentionV
   in.past_values = tape.constant(values_);
   options.past_count = count_;
   if (pad_ != Pad::mask) return;
-  const std::pmr::vector<std::int32_t> host(static_cast<std::size_t>(streams_),
-                                            static_cast<std::int32_t>(std::min<std::int64_t>(count_, windows_.longest)),
-                                            tape.step().objects());
   in.past_valid = tape.step().empty({streams_}, DType::i32);
-  backend_->copy(in.past_valid.raw(), host.data(), in.past_valid.bytes(), CopyKind::host_to_device);
+  kernels::fill(tape.step(), in.past_valid, static_cast<double>(std::min<std::int64_t>(count_, windows_.longest)));
 }
 
 void KeyValueRing::update(Step& step, const Tensor&, const Tensor& keys, const Tensor& values, const AttentionSpan&) {

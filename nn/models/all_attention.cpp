@@ -64,6 +64,7 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
       output_(options.width, options.vocabulary) {
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     layers_.push_back(std::make_unique<AllAttentionLayer>(options));
+  for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());
 }
 
 ModelPast AllAttentionModel::hidden_past(Backend& backend, Allocator& allocator, std::int64_t streams,
@@ -114,7 +115,7 @@ Variable AllAttentionModel::span_penalty(Tape& tape, double lambda, double share
 }
 
 void AllAttentionModel::refresh_spans(Backend& backend) {
-  for (const auto& layer : layers_) layer->attention().span().refresh(backend);
+  AttentionSpan::refresh(backend, spans_);
 }
 
 AttentionSpan& AllAttentionModel::span(std::int64_t layer) {

@@ -65,6 +65,7 @@ class AllAttentionModel final : public Module {
   Embedding embedding_;
   Parameter position_keys_;  // [S, width / heads], shared by all heads and layers; row delta - 1
   std::vector<std::unique_ptr<AllAttentionLayer>> layers_;
+  std::vector<AttentionSpan*> spans_;  // of the layers
   Linear output_;
 };
 

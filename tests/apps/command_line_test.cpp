@@ -225,13 +225,13 @@ TEST_CASE("command line: texts and data that cannot be used") {
 
 TEST_CASE("command line: a device that is not there is said, with one that is") {
   const Workplace& place = workplace();
-  check_error({"generate", place.run(), "--device", "cuda"}, 1, {"cuda", "--device cpu"});
-  check_error({"evaluate", place.run(), "--data", place.data(), "--device", "cuda:1"}, 1, {"cuda:1", "--device cpu"});
+  check_error({"generate", place.run(), "--device", "cuda:77"}, 1, {"cuda:77", "--device cpu"});
+  check_error({"evaluate", place.run(), "--data", place.data(), "--device", "cuda:78"}, 1, {"cuda:78", "--device cpu"});
   check_error(
-      {"train", "--config", place.config(), "--data", place.data(), "--out", place.path("gpu"), "--device", "cuda"}, 1,
-      {"cuda", "--device cpu"});
+      {"train", "--config", place.config(), "--data", place.data(), "--out", place.path("gpu"), "--device", "cuda:77"},
+      1, {"cuda:77", "--device cpu"});
   CHECK_FALSE(fs::exists(place.path("gpu")));
-  check_error({"bench", "--device", "cuda"}, 1, {"cuda", "--device cpu"});
+  check_error({"bench", "--device", "cuda:77"}, 1, {"cuda:77", "--device cpu"});
   check_error({"bench", "--device", "gpu"}, 2, {"gpu", "cpu, cuda"});
 }
 

@@ -107,8 +107,8 @@ TEST_CASE("a text that is too short for the batch, and a vocabulary that is not 
   options.dtype = DType::i32;
   CHECK_THROWS_AS(run_training(options, never()), UsageError);
   options.dtype.reset();
-  options.device = parse_device("cuda");
-  CHECK_THAT(message_of<NotAvailable>([&] { run_training(options, never()); }), Catch::Contains("--device cpu"));
+  options.device = parse_device("cuda:77");  // not built, no driver, or not so many cards
+  CHECK_THAT(message_of<Error>([&] { run_training(options, never()); }), Catch::Contains("--device cpu"));
   options.device = {};
   options.config.clear();
   CHECK_THROWS_AS(run_training(options, never()), UsageError);

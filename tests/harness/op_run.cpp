@@ -121,11 +121,16 @@ void run_backward(Backend& backend, Tape& tape, const OpCase& op, Call& call, co
 const std::vector<std::unique_ptr<Backend>>& available_backends() {
   static const std::vector<std::unique_ptr<Backend>> backends = [] {
     std::vector<std::unique_ptr<Backend>> found;
+    const char* const asked = std::getenv("ENGRAM_TEST_DEVICE");
     for (const DeviceKind kind : {DeviceKind::cpu, DeviceKind::simulated, DeviceKind::cuda}) {
+      const bool is_asked = asked != nullptr && name_of(kind) == asked;
+      if (asked != nullptr && !is_asked && kind != DeviceKind::cpu) continue;
       try {
         found.push_back(open_backend({kind, 0}));
       } catch (const NotAvailable&) {  // not built
-      } catch (const DeviceError&) {   // built, but this machine has none
+        if (is_asked) throw;
+      } catch (const DeviceError&) {  // built, but this machine has none
+        if (is_asked) throw;
       }
     }
     return found;

@@ -15,7 +15,8 @@
 
 namespace engram::harness {
 
-/// Every device that this program was built with and this machine has; the first is the CPU.
+/// Every device that this program was built with and this machine has; the first is the CPU. The environment's
+/// ENGRAM_TEST_DEVICE=cuda leaves out every other beside the CPU, and demands that one.
 const std::vector<std::unique_ptr<Backend>>& available_backends();
 
 /// The simulated device with its threads and blocks in other orders than forward, by the name of the order. Only for

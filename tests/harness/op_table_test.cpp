@@ -73,7 +73,7 @@ TEST_CASE("op table: forward in f64 against the reference", "[ops]") {
       [](Backend& backend, const OpCase& op, std::size_t set) { return check_reference(backend, op, set); });
 }
 
-TEST_CASE("op table: gradients in f64 against central differences", "[ops]") {
+TEST_CASE("op table: gradients in f64 against central differences", "[ops][central_differences]") {
   for_every_entry([](const OpCase& op, std::size_t set) { return check_gradient(cpu(), op, set); });
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("op table: gradients of a second use are added, f32 on every device", 
       [](Backend& backend, const OpCase& op, std::size_t set) { return check_add_mode(backend, op, set, DType::f32); });
 }
 
-TEST_CASE("op table: gradients that are not wanted", "[ops]") {
+TEST_CASE("op table: gradients that are not wanted", "[ops][unwanted_gradients]") {
   for_every_device(
       [](Backend& backend, const OpCase& op, std::size_t set) { return check_unwanted(backend, op, set); });
 }

@@ -26,6 +26,7 @@ class SelfAttention(nn.Module):
     def __init__(self, model):
         super().__init__()
         self.model = model
+        self.known_window = None
         width, heads, slots = model["width"], model["heads"], model["slots"]
         depth = width // heads
         bound = 1 / math.sqrt(width)
@@ -38,7 +39,10 @@ class SelfAttention(nn.Module):
             self.persistent_values = nn.Parameter(torch.randn(heads, slots, depth) / math.sqrt(slots))
 
     def window(self):
-        """Positions that the layer computes: the longest head's, in steps of 64."""
+        """Positions that the layer computes: the longest head's, in steps of 64. Reading a span waits for a card, so
+        timings set known_window, which stays true while the spans do."""
+        if self.known_window is not None:
+            return self.known_window
         longest = self.model["max_span"]
         if not self.model["adaptive_span"]:
             return longest
@@ -79,7 +83,7 @@ class SelfAttention(nn.Module):
     def mask(self, span, columns):
         """[H, 1, columns]: the soft edge of the span, 1 for persistent slots."""
         ramp = self.model["ramp"]
-        distance = torch.arange(span, 0, -1, dtype=torch.float32)
+        distance = torch.arange(span, 0, -1, dtype=torch.float32, device=self.span.device)
         reach = self.span[:, None, None] * self.model["max_span"]
         soft = ((ramp + reach - (distance - 1 + self.model["mask_offset"])) / ramp).clamp(0, 1)
         return functional.pad(soft, (0, columns - span), value=1.0)
@@ -130,7 +134,7 @@ class AllAttention(nn.Module):
         self.output = nn.Linear(width, model["vocabulary"])
 
     def empty_caches(self, batch):
-        return [torch.zeros(batch, 0, self.model["width"]) for _ in self.layers]
+        return [torch.zeros(batch, 0, self.model["width"], device=self.position_keys.device) for _ in self.layers]
 
     def forward(self, tokens, caches):
         """tokens: [B, M]. Returns logits [B, M, V] and the caches after the block."""
@@ -167,10 +171,11 @@ class Adagrad:
     def step(self):
         for parameter, total in zip(self.parameters, self.sums):
             gradient = parameter.grad
-            norm = float(gradient.norm())
-            rate = self.rate * min(1.0, self.clip / (norm + 1e-10)) if self.clip > 0 else self.rate
             total.addcmul_(gradient, gradient)
-            parameter.addcdiv_(gradient, total.sqrt().add_(1e-10), value=-rate)
+            update = gradient / total.sqrt().add_(1e-10)
+            if self.clip > 0:  # as a tensor: a number would wait for a card
+                update *= (self.clip / (gradient.norm() + 1e-10)).clamp(max=1.0)
+            parameter.add_(update, alpha=-self.rate)
             parameter.grad = None
         for span in self.spans:
             span.clamp_(0, 1)

@@ -23,6 +23,7 @@ def set_spans(model, options, positions):
     zeta = torch.tensor([1.0 if seen == longest else (seen - ramp) / longest for seen in positions])
     for layer in model.layers:
         layer.attention.span.data[:] = zeta
+        layer.attention.known_window = layer.attention.window()
 
 
 def main():
@@ -30,41 +31,50 @@ def main():
     parser.add_argument("--config", required=True)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--batch", type=int, default=0, help="rows of a step [the config's training.batch]")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--dtype", default="f32", choices=["f32", "bf16"], help="bf16: torch.autocast")
     parser.add_argument("--spans", default="", help="positions the heads see: 2048,32,32,32 [the longest]")
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
+    device = torch.device(arguments.device)
     config = read_config(arguments.config)
     options, training = config["model"], config["training"]
+    batch, block, vocabulary = arguments.batch or training["batch"], training["block"], options["vocabulary"]
     model = AllAttention(options)
     if options["adaptive_span"]:
         spans = [int(part) for part in arguments.spans.split(",")] if arguments.spans else [options["max_span"]]
         set_spans(model, options, spans)
+    model.to(device)
     forward = torch.compile(model) if arguments.compile else model
     optimizer = Adagrad(model, 0.0, config["optimizer"]["clip"])  # rate 0: spans and cost stay what they are
-    batch, block, vocabulary = training["batch"], training["block"], options["vocabulary"]
-    inputs, targets = (bench_tokens(batch, block, vocabulary, which) for which in (0, 1))
+    inputs, targets = (bench_tokens(batch, block, vocabulary, which).to(device) for which in (0, 1))
+    rounded = torch.autocast(device.type, dtype=torch.bfloat16, enabled=arguments.dtype == "bf16")
 
     caches = model.empty_caches(batch)
-    with torch.no_grad():
+    with torch.no_grad(), rounded:
         for _ in range(-(-options["max_span"] // block)):
             _, caches = model(inputs, caches)
     seconds, losses = [], []
     for step in range(WARM_UP_STEPS + arguments.steps):
         start = time.perf_counter()
-        logits, caches = forward(inputs, caches)
-        loss = functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        with rounded:
+            logits, caches = forward(inputs, caches)
+        loss = functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
         (loss + model.span_loss(training["span_loss"])).backward()
         optimizer.step()
-        losses.append(float(loss.detach()))
+        losses.append(float(loss.detach()))  # waits for a card
         if step >= WARM_UP_STEPS:
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
         "name": pathlib.Path(arguments.config).stem, "torch": torch.__version__, "threads": torch.get_num_threads(),
         "seconds": sorted(seconds), "median_seconds": statistics.median(seconds), "loss": losses[-1],
+        "tokens_per_second": batch * block / statistics.median(seconds),
         "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "device_bytes": torch.cuda.max_memory_reserved() if device.type == "cuda" else 0,
     }))
 
 

@@ -1,11 +1,11 @@
 #pragma once
-/// Return codes of the CUDA runtime as exceptions. Only for code that is compiled for cards.
+/// Return codes of the CUDA runtime as exceptions.
 
 #include <cuda_runtime_api.h>
 
 #include "core/error.hpp"
 
-namespace engram::cuda {
+namespace engram::card {
 
 /// Throws DeviceError "what: TEXT (NAME)" for anything but success.
 inline void check(cudaError_t code, const char* what) {
@@ -14,4 +14,4 @@ inline void check(cudaError_t code, const char* what) {
   throw DeviceError(text(what, ": must succeed, got: ", cudaGetErrorString(code), " (", cudaGetErrorName(code), ")"));
 }
 
-}  // namespace engram::cuda
+}  // namespace engram::card

@@ -1,0 +1,65 @@
+#pragma once
+/// The device `cuda`: one card of this machine. All its work is in the order of one stream. A program uses one card per
+/// thread: opening one makes it the card of the calling thread.
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "core/backend.hpp"
+#include "cuda/card/find_card.hpp"
+#include "cuda/card/product_plans.hpp"
+#include "cuda/card/ranges.hpp"
+#include "cuda/card/staging.hpp"
+#include "cuda/reserved_memory.hpp"
+
+namespace engram::card {
+
+/// A stream that waits for no other.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class CardBackend final : public Backend {
+ public:
+  /// Throws what find_card() does.
+  explicit CardBackend(int index) : index_(index), facts_(find_card(index)) {}
+
+  Device device() const override { return {DeviceKind::cuda, index_}; }
+  void* reserve(std::size_t bytes) override;
+  void release(void* data) noexcept override;
+  void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override;
+  void synchronize() override;
+  std::unique_ptr<Replay> capture(std::function<void()> step) override;
+  std::size_t reserved_bytes() const override { return reserved_.bytes(); }
+  bool works_behind() const override { return true; }
+  bool multiplies_bf16() const override { return true; }
+
+  KernelObserver* profiler() override { return profiler_listens() ? &ranges_ : nullptr; }
+
+  cudaStream_t stream() const { return stream_; }
+  ProductPlans& products() { return products_; }
+
+ private:
+  int index_;
+  CardFacts facts_;
+  Stream stream_;
+  Staging staging_{stream_};
+  ProductPlans products_{stream_};
+  cuda::ReservedMemory reserved_;
+  Ranges ranges_;
+  bool capturing_ = false;
+};
+
+/// Throws DeviceError when it is another kind of device.
+CardBackend& card_of(Backend& backend);
+
+}  // namespace engram::card

@@ -1,0 +1,19 @@
+#pragma once
+/// Which cards this machine has, and whether this build can use them.
+
+#include <cstdint>
+#include <string>
+
+namespace engram::card {
+
+struct CardFacts {
+  std::string name;
+  int capability = 0;  ///< major times 10 plus minor: 90 for compute capability 9.0
+  int processors = 0;  ///< streaming multiprocessors
+};
+
+/// Makes card number `index` the one of this thread. Throws DeviceError that says what to do: no driver, a driver that
+/// is too old for this program, no card, no such index, a card that this build has no kernels for.
+CardFacts find_card(int index);
+
+}  // namespace engram::card

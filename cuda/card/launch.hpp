@@ -1,0 +1,50 @@
+#pragma once
+/// launch() on a card; cuda/launch.hpp includes it.
+
+#include <cuda_runtime.h>
+
+#include "cuda/card/check.hpp"
+#include "cuda/launch_size.hpp"
+
+namespace engram::card {
+
+/// The stream that keeps the order of a step's kernels and copies. Throws DeviceError for another kind of device.
+cudaStream_t stream_of(Backend& backend);
+
+/// What a failed launch throws. Kernels report late: the mistake may be that of one launched before.
+[[noreturn]] inline void fail_launch(cudaError_t code, const cuda::LaunchedFrom& from) {
+  (void)cudaGetLastError();
+  throw DeviceError(text("launch: must succeed, got: ", cudaGetErrorString(code), " (", cudaGetErrorName(code),
+                         ")\n  at ", from.file, ":", from.line, " or in a kernel before it"));
+}
+
+}  // namespace engram::card
+
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
+
+template <class... Parameters, class... Arguments>
+void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "every parameter of the kernel needs an argument");
+  check_launch(from, size);
+  if (size.is_empty()) return;
+  constexpr std::size_t kBytesWithoutAsking = 48 << 10;
+  cudaError_t code = cudaSuccess;
+  if (size.shared_bytes > kBytesWithoutAsking)
+    code =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(size.shared_bytes));
+  if (code != cudaSuccess) card::fail_launch(code, from);
+  const auto dimensions = [](const Extent& extent) {
+    return dim3(static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y), static_cast<unsigned>(extent.z));
+  };
+  cudaLaunchConfig_t config{};
+  config.gridDim = dimensions(size.blocks);
+  config.blockDim = dimensions(size.threads);
+  config.dynamicSmemBytes = size.shared_bytes;
+  config.stream = card::stream_of(from.step->backend());
+  code = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+  if (code != cudaSuccess) card::fail_launch(code, from);
+}
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

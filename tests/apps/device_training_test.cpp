@@ -1,0 +1,123 @@
+/// Training on devices other than the CPU: the same losses as there, dropout included, and what only they have: steps
+/// that are replayed, memory that ends.
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/training/run_checkpoint.hpp"
+#include "apps/training/session.hpp"
+#include "apps/training/training_loop.hpp"
+#include "apps/training/training_run.hpp"
+#include "core/error.hpp"
+#if defined(ENGRAM_HAVE_SIMULATED)
+#include "cuda/simulated/backend.hpp"
+#endif
+#include "tests/apps/run_fixture.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/op_run.hpp"
+
+namespace engram::harness {
+namespace {
+
+/// All but the CPU. Presets of sanitizers have none (docs/architecture.md).
+std::vector<Device> devices() {
+  std::vector<Device> found;
+  for (const auto& backend : available_backends())
+    if (backend->device().kind != DeviceKind::cpu) found.push_back(backend->device());
+  return found;
+}
+
+/// Every number of a run's metrics that is called `name`.
+std::vector<double> metrics(const std::filesystem::path& run, const char* name) {
+  std::istringstream lines(get_file(run / "metrics.jsonl"));
+  std::vector<double> found;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    if (object.contains(name)) found.push_back(object[name].get<double>());
+  }
+  return found;
+}
+
+TEST_CASE("steps on every device have the CPU's losses, gradients and spans, replayed ones as well", "[gpu]") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "cpu");
+  options.overrides = {"schedule.steps=12",         "schedule.warmup=1",          "training.report_every=1",
+                       "training.validate_every=5", "training.validate_blocks=1", "training.batch=2",
+                       "training.block=20",         "model.span_init=0.3"};
+  run_training(options, never());
+  for (const Device device : devices()) {
+    CAPTURE(text(device));
+    options.out = folder / std::string(name_of(device.kind));
+    options.device = device;
+    run_training(options, never());
+    for (const char* name : {"nll", "gradient_norm", "span_mean"}) {
+      const std::vector<double> wanted = metrics(folder / "cpu", name), got = metrics(options.out, name);
+      CAPTURE(name);
+      REQUIRE(wanted.size() >= 12);
+      REQUIRE(got.size() == wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(got[i] == Approx(wanted[i]).epsilon(5e-5));
+    }
+    CHECK(metrics(options.out, "replayed_steps").at(0) >= 2);
+  }
+}
+
+#if defined(ENGRAM_HAVE_SIMULATED)
+struct SimulatedRun {
+  const RunFolder folder;
+  data::DataSet data = data::DataSet::open(folder.data());
+  RunConfig config = resolved_config(
+      parse_run_config(small_config(), "test", {"training.batch=2", "training.block=20", "training.split=1"}), data);
+  Runtime runtime{parse_device("simulated"), 0, config.training.seed};
+  TrainingSession session{config, data, runtime, DType::f32};
+
+  std::size_t& memory_limit() { return simulated::memory_limit_of(runtime.backend()); }
+  /// Less than the next step needs, but enough for its first layer's new cache.
+  void end_memory() {
+    const Tensor& states = hidden_cache(*session.trainer.pasts()[0][0]).states();
+    memory_limit() = runtime.backend().reserved_bytes() + states.bytes();
+  }
+};
+
+TEST_CASE("a step without memory leaves everything as it was") {
+  SimulatedRun run, undisturbed;
+  CHECK(run.session.step().nll == undisturbed.session.step().nll);
+  run.end_memory();
+  CHECK_THROWS_AS(run.session.step(), OutOfMemory);
+  CHECK_THROWS_AS(run.session.step(), OutOfMemory);
+  CHECK(run.session.trainer.steps() == 1);
+  run.memory_limit() = SIZE_MAX;
+  for (int step = 0; step < 3; ++step) CHECK(run.session.step().nll == undisturbed.session.step().nll);
+}
+
+TEST_CASE("a training run saves before it gives up for lack of memory") {
+  SimulatedRun run, undisturbed;
+  const std::filesystem::path out = run.folder / "run";
+  std::filesystem::create_directories(out);
+  const auto end_memory = [&run] {
+    run.end_memory();
+    return false;
+  };
+  try {
+    train_to_the_end(run.session, out, false, end_memory);
+    FAIL("the second step had memory");
+  } catch (const OutOfMemory& error) {
+    CHECK_THAT(error.what(), Catch::Contains("saved at step 1; --resume goes on from there"));
+  }
+  CHECK(get_file(out / "metrics.jsonl").find("out_of_memory") != std::string::npos);
+  SimulatedRun resumed;
+  load_session(CheckpointFile(checkpoint_path(out, CheckpointKind::newest)), resumed.session);
+  undisturbed.session.step();
+  CHECK(resumed.session.step().nll == undisturbed.session.step().nll);
+
+  // Without a step there is nothing to save, and the folder stays free.
+  SimulatedRun none;
+  none.memory_limit() = none.runtime.backend().reserved_bytes();
+  const std::filesystem::path other = none.folder / "run";
+  std::filesystem::create_directories(other);
+  CHECK_THROWS_AS(train_to_the_end(none.session, other, false, never()), OutOfMemory);
+  CHECK_FALSE(std::filesystem::exists(checkpoint_path(other, CheckpointKind::newest)));
+}
+#endif
+
+}  // namespace
+}  // namespace engram::harness

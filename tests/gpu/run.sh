@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Everything that only a card can tell, in one call on a machine with one: builds with nvcc, runs the op table and training
+# on the card against the CPU, compute-sanitizer over both, then `engram bench --device cuda` beside PyTorch models of the
+# same equations, and prints one table.
+#   bash tests/gpu/run.sh [RESULTS]       the folder for logs, compiler report and table [runs/gpu]
+# Needs the CUDA Toolkit, CMake, a C++20 compiler, and Python with PyTorch for the last part. No package manager:
+#   ENGRAM_HEADERS   a folder with the header-only dependencies where the system has none: Eigen, fmt, nlohmann_json,
+#                    CLI11, Catch2 version 2 (bash tests/gpu/pack_headers.sh FOLDER makes one on a machine that has them)
+#   ENGRAM_PYTHON    a Python with PyTorch [python3]
+#   ENGRAM_GPU_PARTS which parts to run [build test sanitize bench]
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+cd -- "$root"
+results=${1:-runs/gpu}
+python=${ENGRAM_PYTHON:-python3}
+parts=${ENGRAM_GPU_PARTS:-build test sanitize bench}
+build=build/gpu
+mkdir -p "$results"
+
+heading() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
+wants() { [[ " $parts " == *" $1 "* ]]; }
+
+if wants build; then
+  heading "Building with $(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/CUDA \1/p')"
+  generator=()
+  if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+  cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_SIMULATED=OFF \
+    ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"}
+  cmake --build "$build" --parallel "$(nproc)" --target engram engram_tests_ops engram_tests_apps
+  heading "Registers, spills and shared memory of every kernel: $results/resources.txt"
+  for object in "$build"/cuda/nvcc/*.o; do
+    echo "# $(basename "$object" .o).cu"
+    cuobjdump --dump-resource-usage "$object" 2>/dev/null | c++filt | grep -E 'Function|REG' | paste - - || true
+  done >"$results/resources.txt"
+  awk '/STACK:[1-9]/ { spilled++ } /REG:/ { kernels++ } END { printf "%d kernels, %d with a stack\n", kernels, spilled }' \
+    "$results/resources.txt"
+fi
+
+export OMP_WAIT_POLICY=passive ENGRAM_TEST_DEVICE=cuda
+if wants test; then
+  heading "Op table and training on the card"
+  ctest --test-dir "$build" --output-on-failure -L gpu --no-tests=error | tee "$results/tests.txt"
+fi
+
+if wants sanitize; then
+  for tool in memcheck racecheck; do
+    heading "compute-sanitizer $tool"
+    compute-sanitizer --tool "$tool" --error-exitcode 9 --log-file "$results/$tool.txt" \
+      "$build/tests/engram_tests_ops" "op table: gradients of a second use are added, f32 on every device" >/dev/null
+    tail -n 1 "$results/$tool.txt"
+  done
+fi
+
+if wants bench; then
+  heading "Bench, PyTorch beside it"
+  "$python" tests/gpu/bench.py --engram "$build/apps/engram" --results "$results"
+fi
+heading "Done; everything is in $results"
