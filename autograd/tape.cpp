@@ -21,8 +21,8 @@ Variable Tape::parameter(Parameter& parameter) {
                   add_slot({.shape = value.shape(), .dtype = value.dtype(), .parameter = &parameter, .gradient = {}}));
 }
 
-Variable Tape::leaf(Tensor value) {
-  const int slot = add_slot({.shape = value.shape(), .dtype = value.dtype(), .kept = true, .gradient = {}});
+Variable Tape::leaf(Tensor value, DType gradient) {
+  const int slot = add_slot({.shape = value.shape(), .dtype = gradient, .kept = true, .gradient = {}});
   return Variable(std::move(value), this, slot);
 }
 

@@ -39,6 +39,9 @@ class Backend {
   /// the same numbers, but no speed.
   virtual bool multiplies_bf16() const { return false; }
 
+  /// Whether the kernels take bf16 activations (docs/numerics.md).
+  virtual bool stores_bf16() const { return false; }
+
   /// How many threads of the host the kernels use, from 1 on; 1 where they run on a device of their own. Products may
   /// differ in the last bits between counts.
   virtual int threads() const { return 1; }

@@ -28,6 +28,7 @@ class SimulatedBackend final : public Backend {
   void copy(void* to, const void* from, std::size_t bytes, CopyKind) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
+  bool stores_bf16() const override { return true; }
   void synchronize() override {}  // a launch has ended when it returns
   std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
 };
