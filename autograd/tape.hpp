@@ -34,7 +34,7 @@ class Tape {
 
   /// A value that needs no gradient.
   Variable constant(Tensor value) { return Variable(std::move(value), this, -1); }
-  /// A trained value; its gradient is added to the parameter's own memory.
+  /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory.
   Variable parameter(Parameter& parameter);
   /// A value whose gradient is kept on the tape, for checks and teaching: see gradient().
   Variable leaf(Tensor value) {
