@@ -23,10 +23,13 @@ double read_number(Backend& backend, const Tensor& tensor) {
 Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime)
     : config_(&config), model_(&model), store_(&store), runtime_(&runtime) {
   runtime.step().set_products(config.training.products);
+  runtime.step().set_activations(config.training.activations);
+  if (config.training.activations == ActivationPrecision::bf16) store.keep_rounded(runtime.step());
   optimizer_ = make_optimizer(config.optimizer, store, runtime.step());
   const std::int64_t streams = config.training.batch / config.training.split;
+  const DType dtype = activation_dtype(config.training.activations, store.dtype());
   for (std::int64_t piece = 0; piece < config.training.split; ++piece)
-    pasts_.push_back(model.hidden_past(runtime.backend(), runtime.memory(), streams, store.dtype()));
+    pasts_.push_back(model.hidden_past(runtime.backend(), runtime.memory(), streams, dtype));
 }
 
 StepLosses Trainer::step(const data::Block& block) {
