@@ -81,7 +81,7 @@ void Backward::give(int input, Tensor gradient) {
   if (!wants_grad(input)) return;
   const int index = input_slot(input);
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
-  if (slot.parameter == nullptr && !slot.gradient && gradient.use_count() == 1) {
+  if (slot.parameter == nullptr && !slot.gradient && gradient.dtype() == slot.dtype && gradient.use_count() == 1) {
     slot.gradient = gradient.view(slot.shape);
     return;
   }

@@ -28,4 +28,12 @@ const Tensor& Parameter::gradient() const {
   return gradient_;
 }
 
+const Tensor& Parameter::value_for(ActivationPrecision activations) const {
+  if (activations == ActivationPrecision::f32 || !is_matrix() || !value_) return value();
+  if (!rounded_)
+    throw Error(text("parameter: ", name_, " must have a bf16 copy for bf16 activations, got none",
+                     "\n  its store makes one: ParameterStore::keep_rounded"));
+  return rounded_;
+}
+
 }  // namespace engram

@@ -1,10 +1,12 @@
 #pragma once
-/// A trained tensor: its value and its gradient live in the flat blocks of a ParameterStore.
+/// A trained tensor: its value and its gradient live in the flat blocks of a ParameterStore, and so does the bf16 copy
+/// of a matrix that steps with bf16 activations read.
 
 #include <string>
 #include <string_view>
 
 #include "autograd/initializer.hpp"
+#include "core/activation_precision.hpp"
 #include "core/tensor.hpp"
 
 namespace engram {
@@ -32,6 +34,10 @@ class Parameter {
   /// Throws Error when the parameter was never visited and so has no memory.
   const Tensor& value() const;
   const Tensor& gradient() const;
+  /// What a step reads: the value, or, with bf16 activations, the bf16 copy of a matrix (two axes or more). Throws
+  /// Error as value() does, and when the store keeps no copies.
+  const Tensor& value_for(ActivationPrecision activations) const;
+  bool is_matrix() const { return shape_.rank() >= 2; }
   bool placed() const { return static_cast<bool>(value_); }
 
  private:
@@ -42,6 +48,7 @@ class Parameter {
   std::string name_;
   Tensor value_;
   Tensor gradient_;
+  Tensor rounded_;                   // bf16
   ParameterStore* store_ = nullptr;  // owns the memory; whichever goes first tells the other
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 
 namespace engram {
@@ -12,6 +13,7 @@ ParameterStore::~ParameterStore() {
   for (const auto& [name, parameter] : parameters_) {
     parameter->value_ = {};
     parameter->gradient_ = {};
+    parameter->rounded_ = {};
     parameter->store_ = nullptr;
   }
 }
@@ -89,6 +91,27 @@ std::int64_t ParameterStore::count() const {
 
 void ParameterStore::zero_gradients(Step& step) {
   for (ParameterGroup& group : groups_) kernels::fill(step, group.gradients, 0.0);
+}
+
+void ParameterStore::keep_rounded(Step& step) {
+  if (!placed()) throw Error("parameter store: bf16 copies need values, got a store that has no memory yet");
+  if (dtype_ != DType::f32) throw DTypeError(text("parameter store: bf16 copies are of f32 parameters, got ", dtype_));
+  for (ParameterGroup& group : groups_) {
+    if (group.rounded || std::ranges::none_of(group.parameters, &Parameter::is_matrix)) continue;
+    group.rounded = Tensor(group.values.shape(), DType::bf16, group.values.device(), *allocator_);
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      Parameter& parameter = *group.parameters[i];
+      const auto [offset, count] = group.segments[i];
+      if (parameter.is_matrix())
+        parameter.rounded_ = group.rounded.rows(offset, offset + count).view(parameter.shape());
+    }
+  }
+  refresh_rounded(step);
+}
+
+void ParameterStore::refresh_rounded(Step& step) {
+  for (ParameterGroup& group : groups_)
+    if (group.rounded) kernels::convert(step, group.values, group.rounded);
 }
 
 }  // namespace engram

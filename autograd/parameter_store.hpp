@@ -1,6 +1,7 @@
 #pragma once
 /// The memory of a model's parameters: per group one flat block of values and one of gradients, entries sorted by
-/// name and 256-byte aligned, so that clearing, norms, updates and checkpoints are one call per group.
+/// name and 256-byte aligned, so that clearing, norms, updates and checkpoints are one call per group. For steps with
+/// bf16 activations there is a third block, of the values rounded to bf16.
 
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@ struct ParameterGroup {
   SegmentTable segments;               ///< in the same order
   Tensor values;                       ///< [n], padding between entries stays zero
   Tensor gradients;                    ///< [n]
+  Tensor rounded;                      ///< [n] bf16, of the values; empty: not kept, or no matrix in the group
 };
 
 class ParameterStore {
@@ -56,6 +58,12 @@ class ParameterStore {
   Allocator& allocator() const { return *allocator_; }
 
   void zero_gradients(Step& step);
+
+  /// From now on the matrices of f32 parameters have bf16 copies. Throws DTypeError for f64, Error before place().
+  void keep_rounded(Step& step);
+  /// Makes the copies anew, if they are kept: after every change of values, by an update or by loading. One launch per
+  /// group.
+  void refresh_rounded(Step& step);
 
  private:
   friend class Parameter;

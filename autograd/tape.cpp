@@ -15,14 +15,15 @@ int Tape::add_slot(Slot slot) {
 }
 
 Variable Tape::parameter(Parameter& parameter) {
-  const Tensor& value = parameter.value();
+  const Tensor& value = parameter.value_for(step_->activations());
   if (!training()) return constant(value);
+  const DType dtype = parameter.gradient().dtype();
   return Variable(value, this,
-                  add_slot({.shape = value.shape(), .dtype = value.dtype(), .parameter = &parameter, .gradient = {}}));
+                  add_slot({.shape = value.shape(), .dtype = dtype, .parameter = &parameter, .gradient = {}}));
 }
 
-Variable Tape::leaf(Tensor value) {
-  const int slot = add_slot({.shape = value.shape(), .dtype = value.dtype(), .kept = true, .gradient = {}});
+Variable Tape::leaf(Tensor value, DType gradient) {
+  const int slot = add_slot({.shape = value.shape(), .dtype = gradient, .kept = true, .gradient = {}});
   return Variable(std::move(value), this, slot);
 }
 

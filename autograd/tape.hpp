@@ -34,10 +34,15 @@ class Tape {
 
   /// A value that needs no gradient.
   Variable constant(Tensor value) { return Variable(std::move(value), this, -1); }
-  /// A trained value; its gradient is added to the parameter's own memory.
+  /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory.
   Variable parameter(Parameter& parameter);
   /// A value whose gradient is kept on the tape, for checks and teaching: see gradient().
-  Variable leaf(Tensor value);
+  Variable leaf(Tensor value) {
+    const DType dtype = value.dtype();
+    return leaf(std::move(value), dtype);
+  }
+  /// The same with a gradient of another dtype, as matrices of parameters have it: bf16, with a gradient in f32.
+  Variable leaf(Tensor value, DType gradient);
 
   /// Appends an operation with one output. When no input needs a gradient, or in inference mode, nothing is recorded
   /// and the node is dropped.
@@ -94,9 +99,9 @@ class Tape {
   friend class Backward;
   struct Slot {
     Shape shape;
-    DType dtype = DType::f32;
-    bool kept = false;  // a leaf
-    bool root = false;  // one of the losses
+    DType dtype = DType::f32;  // of the gradient
+    bool kept = false;         // a leaf
+    bool root = false;         // one of the losses
     Parameter* parameter = nullptr;
     Tensor gradient;
   };

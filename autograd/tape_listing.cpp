@@ -24,7 +24,7 @@ std::vector<Tensor> saved_tensors(const Tape& tape, const Tape::Entry& entry) {
     if (!saved.tensor) continue;
     const bool parameter = std::ranges::any_of(entry.inputs, [&](int slot) {
       const Parameter* owner = slot < 0 ? nullptr : tape.slot_parameter(slot);
-      return owner != nullptr && owner->value().raw() == saved.tensor.raw();
+      return owner != nullptr && owner->value_for(tape.step().activations()).raw() == saved.tensor.raw();
     });
     if (!parameter) tensors.push_back(saved.tensor);
   }

@@ -49,6 +49,9 @@ class Backend {
   /// the same numbers, but no speed.
   virtual bool multiplies_bf16() const { return false; }
 
+  /// Whether the kernels take bf16 activations (docs/numerics.md).
+  virtual bool stores_bf16() const { return false; }
+
   /// Observes steps for a profiler that watches this program; nullptr when none does. Belongs to the backend.
   virtual KernelObserver* profiler() { return nullptr; }
 

@@ -32,4 +32,11 @@ void Step::begin(const StepScalars& scalars) {
   begin_piece(0);
 }
 
+void Step::set_activations(ActivationPrecision precision) {
+  if (precision == ActivationPrecision::bf16 && !backend_->stores_bf16())
+    throw NotAvailable(text("step: bf16 activations need a device whose kernels take them, got ", device(),
+                            "\n  products alone can be rounded to bf16 on every device"));
+  activations_ = precision;
+}
+
 }  // namespace engram

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/activation_precision.hpp"
 #include "core/allocator.hpp"
 #include "core/backend.hpp"
 #include "core/product_precision.hpp"
@@ -82,6 +83,10 @@ class Step {
   ProductPrecision products() const { return products_; }
   void set_products(ProductPrecision precision) { products_ = precision; }
 
+  ActivationPrecision activations() const { return activations_; }
+  /// Throws NotAvailable for bf16 on a device without kernels for it.
+  void set_activations(ActivationPrecision precision);
+
   KernelObserver* observer() const { return observer_; }
   /// Not owned; nullptr: none.
   void observe(KernelObserver* observer) { observer_ = observer; }
@@ -95,6 +100,7 @@ class Step {
   std::size_t pieces_ = 0;
   const StepScalars* scalars_ = nullptr;  // of the present one
   ProductPrecision products_ = ProductPrecision::f32;
+  ActivationPrecision activations_ = ActivationPrecision::f32;
   KernelObserver* observer_ = nullptr;
 };
 

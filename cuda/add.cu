@@ -13,15 +13,15 @@ struct Add {
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    Pack<T, kWidth> sum = load<kWidth>(a + i);
-    const Pack<T, kWidth> other = load<kWidth>(b + i);
+    Pack<Compute<T>, kWidth> sum = load<kWidth>(a + i);
+    const Pack<Compute<T>, kWidth> other = load<kWidth>(b + i);
     for (int j = 0; j < kWidth; ++j) sum.value[j] += other.value[j];
     store(y + i, sum);
   }
 };
 
 void add(Step& step, const Tensor& a, const Tensor& b, Tensor& y) {
-  dispatch_float(y.dtype(), "add", [&]<class T>() {
+  dispatch_storage(y.dtype(), "add", [&]<class T>() {
     const Add<T> body{a.data<const T>(), b.data<const T>(), y.data<T>()};
     for_each_element<T>(step, y.count(), aligned_for_packs(body.a, body.b, body.y), body);
   });

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 struct AddBias {
-  const T* bias;
+  const Compute<T>* bias;
   std::int64_t n;
   T* y;
 
@@ -19,8 +19,8 @@ struct AddBias {
 };
 
 void bias_forward(Step& step, const Tensor& bias, Tensor& y) {
-  dispatch_float(y.dtype(), "bias", [&]<class T>() {
-    const AddBias<T> body{bias.data<const T>(), y.shape()[-1], y.data<T>()};
+  dispatch_storage(y.dtype(), "bias", [&]<class T>() {
+    const AddBias<T> body{bias.data<const Compute<T>>(), y.shape()[-1], y.data<T>()};
     const bool in_packs = aligned_for_packs(body.bias, body.y) && body.n % kPackWidth<T> == 0;
     for_each_element<T>(step, y.count(), in_packs, body);
   });
@@ -32,15 +32,18 @@ struct GradientTerm {
   const T* dy;
   std::int64_t n;
 
-  __device__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[kSums]) const {
-    sums[0] += dy[row * n + column];
+  template <int kWidth>
+  __device__ void add(std::int64_t row, std::int64_t column, Compute<T> (&sums)[kSums][kWidth]) const {
+    const Pack<Compute<T>, kWidth> gradient = load<kWidth>(dy + row * n + column);
+    for (int j = 0; j < kWidth; ++j) sums[0][j] += gradient.value[j];
   }
 };
 
 void bias_backward(Step& step, const Tensor& dy, Tensor& dbias, Write write) {
-  dispatch_float(dy.dtype(), "bias", [&]<class T>() {
-    const std::int64_t n = dy.shape()[-1];
-    column_sums<T>(step, dy.shape().rows(), n, GradientTerm<T>{dy.data<const T>(), n}, {dbias.data<T>()}, {write});
+  dispatch_storage(dy.dtype(), "bias", [&]<class T>() {
+    const GradientTerm<T> terms{dy.data<const T>(), dy.shape()[-1]};
+    column_sums<T, Compute<T>>(step, aligned_for_packs(terms.dy), dy.shape().rows(), terms.n, terms,
+                               {dbias.data<Compute<T>>()}, {write});
   });
 }
 

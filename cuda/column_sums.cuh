@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/kernel.hpp"
-#include "cuda/launch.hpp"
+#include "cuda/vector_access.cuh"
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
@@ -20,30 +20,38 @@ struct RowChunks {
         count((row_count + chunk - 1) / chunk) {}
 };
 
-inline constexpr int kSumColumns = 32;  // of a block: one access of a warp
+inline constexpr int kSumColumns = 32;  // threads of a block side by side, each with kWidth columns
 inline constexpr int kSumRows = 8;      // that a block reads at once
 
-/// partial[(chunk kSums + s) n + column] = sum of the s-th number of terms(row, column) over the chunk's rows.
-/// Terms: kSums, and `void operator()(row, column, T (&sums)[kSums])`, which adds.
-template <class T, class Terms>
+/// Columns of a thread where packs are allowed: of bf16 as many as one access has, of others one, 128 bytes for a warp.
+template <class T>
+inline constexpr int kSumWidth = sizeof(T) == 2 ? kPackWidth<T> : 1;
+
+/// partial[(chunk kSums + s) n + column] = sum over the chunk's rows of the s-th number of a row and column.
+/// Terms: kSums, and `void add<kWidth>(row, column, T (&sums)[kSums][kWidth])` for kWidth columns from `column` on.
+template <int kWidth, class T, class Terms>
 __global__ void __launch_bounds__(kSumColumns* kSumRows)
     partial_column_sums(std::int64_t rows, std::int64_t n, std::int64_t chunk, Terms terms, T* partial) {
   constexpr int kSums = Terms::kSums;
-  __shared__ T sums_of_rows[kSums][kSumRows][kSumColumns];
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSumColumns + threadIdx.x;
+  __shared__ T sums_of_rows[kSums][kSumRows][kSumColumns * kWidth];
+  const int place = static_cast<int>(threadIdx.x) * kWidth;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSumColumns * kWidth + place;
   const std::int64_t begin = blockIdx.y * chunk;
   const std::int64_t end = begin + chunk < rows ? begin + chunk : rows;
-  T sums[kSums] = {};
+  T sums[kSums][kWidth] = {};
   if (column < n)
-    for (std::int64_t row = begin + threadIdx.y; row < end; row += kSumRows) terms(row, column, sums);
-  for (int s = 0; s < kSums; ++s) sums_of_rows[s][threadIdx.y][threadIdx.x] = sums[s];
+    for (std::int64_t row = begin + threadIdx.y; row < end; row += kSumRows)
+      terms.template add<kWidth>(row, column, sums);
+  for (int s = 0; s < kSums; ++s)
+    for (int j = 0; j < kWidth; ++j) sums_of_rows[s][threadIdx.y][place + j] = sums[s][j];
   __syncthreads();
   if (threadIdx.y != 0 || column >= n) return;
-  for (int s = 0; s < kSums; ++s) {
-    T total = sums_of_rows[s][0][threadIdx.x];
-    for (int r = 1; r < kSumRows; ++r) total += sums_of_rows[s][r][threadIdx.x];
-    partial[(static_cast<std::int64_t>(blockIdx.y) * kSums + s) * n + column] = total;
-  }
+  for (int s = 0; s < kSums; ++s)
+    for (int j = 0; j < kWidth; ++j) {
+      T total = sums_of_rows[s][0][place + j];
+      for (int r = 1; r < kSumRows; ++r) total += sums_of_rows[s][r][place + j];
+      partial[(static_cast<std::int64_t>(blockIdx.y) * kSums + s) * n + column + j] = total;
+    }
 }
 
 /// result[column] (set or add) sum over c < chunks of partial[c stride + column], in order of c.
@@ -57,20 +65,31 @@ __global__ void __launch_bounds__(256) finish_column_sums(const T* partial, std:
   result[column] = write == Write::add ? result[column] + sum : sum;
 }
 
-/// results[s][column] (set or add) the sum over all rows; a null result is not wanted.
-template <class T, class Terms>
+/// results[s][column] (set or add) the sum over all rows; a null result is not wanted. kWidth: columns of a thread,
+/// which divide n.
+template <int kWidth, class T, class Terms>
 void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& terms, T* const (&results)[Terms::kSums],
                  const Write (&writes)[Terms::kSums]) {
+  constexpr std::int64_t kColumns = kSumColumns * kWidth;
   const RowChunks chunks(rows);
   const std::int64_t stride = Terms::kSums * n;
   const Workspace memory = step.workspace(static_cast<std::size_t>(chunks.count * stride) * sizeof(T));
   T* partial = memory.data<T>();
-  launch(step, {.blocks = {(n + kSumColumns - 1) / kSumColumns, chunks.count}, .threads = {kSumColumns, kSumRows}},
-         partial_column_sums<T, Terms>, rows, n, chunks.chunk, terms, partial);
+  launch(step, {.blocks = {(n + kColumns - 1) / kColumns, chunks.count}, .threads = {kSumColumns, kSumRows}},
+         partial_column_sums<kWidth, T, Terms>, rows, n, chunks.chunk, terms, partial);
   for (int s = 0; s < Terms::kSums; ++s)
     if (results[s] != nullptr)
       launch(step, {.blocks = (n + 255) / 256, .threads = 256}, finish_column_sums<T>, partial + s * n, chunks.count,
              stride, n, results[s], writes[s]);
+}
+
+/// The same for terms that read matrices of X in packs, where `in_packs` allows them.
+template <class X, class T, class Terms>
+void column_sums(Step& step, bool in_packs, std::int64_t rows, std::int64_t n, const Terms& terms,
+                 T* const (&results)[Terms::kSums], const Write (&writes)[Terms::kSums]) {
+  if constexpr (kSumWidth < X >> 1)
+    if (in_packs && n % kSumWidth<X> == 0) return column_sums<kSumWidth<X>, T>(step, rows, n, terms, results, writes);
+  column_sums<1, T>(step, rows, n, terms, results, writes);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -15,11 +15,9 @@ struct Convert {
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    // bf16 converts from and to float only; a double goes through it.
-    using Middle = std::conditional_t<std::is_same_v<From, bf16> || std::is_same_v<To, bf16>, float, To>;
-    const Pack<From, kWidth> in = load<kWidth>(x + i);
-    Pack<To, kWidth> out;
-    for (int j = 0; j < kWidth; ++j) out.value[j] = static_cast<To>(static_cast<Middle>(in.value[j]));
+    const Pack<Compute<From>, kWidth> in = load<kWidth>(x + i);
+    Pack<Compute<To>, kWidth> out;
+    for (int j = 0; j < kWidth; ++j) out.value[j] = static_cast<Compute<To>>(in.value[j]);
     store(y + i, out);
   }
 };
@@ -38,28 +36,31 @@ void convert(Step& step, const Tensor& x, Tensor& y) {
   });
 }
 
-template <class T>
+template <class From, class To>
 struct Accumulate {
-  const T* x;
-  T factor;
-  T* y;
+  const From* x;
+  Compute<To> factor;
+  To* y;
   Write write;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    Pack<T, kWidth> out = load<kWidth>(x + i);
+    Pack<Compute<To>, kWidth> out = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] *= factor;
     write_pack(y + i, out, write);
   }
 };
 
+template <class From, class To>
+void accumulate_elements(Step& step, const Tensor& x, double factor, Tensor& y, Write write) {
+  const Accumulate<From, To> body{x.data<const From>(), static_cast<Compute<To>>(factor), y.data<To>(), write};
+  for_each_element<From>(step, y.count(), aligned_for_packs(body.x, body.y), body);
+}
+
 void accumulate(Step& step, const Tensor& x, double factor, Tensor& y, Write write) {
-  dispatch_float(y.dtype(), "accumulate", [&]<class T>() {
-    const T* in = x.data<const T>();
-    T* out = y.data<T>();
-    for_each_element<T>(step, y.count(), aligned_for_packs(in, out),
-                        Accumulate<T>{in, static_cast<T>(factor), out, write});
-  });
+  if (x.dtype() == DType::bf16 && y.dtype() == DType::f32)
+    return accumulate_elements<bf16, float>(step, x, factor, y, write);
+  dispatch_storage(y.dtype(), "accumulate", [&]<class T>() { accumulate_elements<T, T>(step, x, factor, y, write); });
 }
 
 template <class T>
@@ -81,7 +82,7 @@ struct CopyRuns {
 void copy_runs(Step& step, const Tensor& x, kernels::Runs from, Tensor& y, kernels::Runs to, std::int64_t runs,
                std::int64_t length, Write write) {
   if (runs == 0 || length == 0) return;
-  dispatch_float(y.dtype(), "copy_runs", [&]<class T>() {
+  dispatch_storage(y.dtype(), "copy_runs", [&]<class T>() {
     const T* in = x.data<const T>() + from.offset;
     T* out = y.data<T>() + to.offset;
     // A pack must not cross from one run to the next.

@@ -20,18 +20,19 @@ struct Dropout {
     const int first = static_cast<int>(i % DropoutRule::kElementsPerBlock);
     const PhiloxBlock bits = random.draw(block);
     constexpr int kPack = kWidth < kPackWidth<T> ? kWidth : kPackWidth<T>;
+    const auto multiplier = static_cast<Compute<T>>(rule.multiplier);
     for (int part = 0; part < kWidth; part += kPack) {
-      Pack<T, kPack> out = load<kPack>(x + i + part);
+      Pack<Compute<T>, kPack> out = load<kPack>(x + i + part);
       // A dropped element is 0 even where x is infinite.
       for (int j = 0; j < kPack; ++j)
-        out.value[j] = rule.keeps(bits, first + part + j) ? out.value[j] * static_cast<T>(rule.multiplier) : T(0);
+        out.value[j] = rule.keeps(bits, first + part + j) ? out.value[j] * multiplier : Compute<T>(0);
       write_pack(y + i + part, out, write);
     }
   }
 };
 
 void dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
-  dispatch_float(x.dtype(), "dropout", [&]<class T>() {
+  dispatch_storage(x.dtype(), "dropout", [&]<class T>() {
     const Dropout<T> body{x.data<const T>(), random, rule, y.data<T>(), write};
     if (aligned_for_packs(body.x, body.y))
       launch_elements<DropoutRule::kElementsPerBlock>(step, x.count(), body);

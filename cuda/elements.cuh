@@ -40,9 +40,9 @@ void for_each_element(const LaunchedFrom& from, std::int64_t count, bool in_pack
 
 /// to (set or add) value, element by element.
 template <int kWidth, class T>
-__device__ __forceinline__ void write_pack(T* to, const Pack<T, kWidth>& value, Write write) {
+__device__ __forceinline__ void write_pack(T* to, const Pack<Compute<T>, kWidth>& value, Write write) {
   if (write == Write::add) {
-    Pack<T, kWidth> sum = load<kWidth>(to);
+    Pack<Compute<T>, kWidth> sum = load<kWidth>(to);
     for (int j = 0; j < kWidth; ++j) sum.value[j] += value.value[j];
     store(to, sum);
   } else {

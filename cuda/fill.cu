@@ -8,18 +8,18 @@ namespace {
 template <class T>
 struct Fill {
   T* y;
-  T value;
+  Compute<T> value;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    Pack<T, kWidth> out;
+    Pack<Compute<T>, kWidth> out;
     for (int j = 0; j < kWidth; ++j) out.value[j] = value;
     store(y + i, out);
   }
 };
 
 template <class T>
-void fill_with(Step& step, Tensor& y, T value) {
+void fill_with(Step& step, Tensor& y, Compute<T> value) {
   T* out = y.data<T>();
   for_each_element<T>(step, y.count(), aligned_for_packs(out), Fill<T>{out, value});
 }
@@ -27,13 +27,13 @@ void fill_with(Step& step, Tensor& y, T value) {
 void fill(Step& step, Tensor& y, double value) {
   switch (y.dtype()) {
     case DType::f32:
-      return fill_with(step, y, static_cast<float>(value));
+      return fill_with<float>(step, y, static_cast<float>(value));
     case DType::f64:
-      return fill_with(step, y, value);
+      return fill_with<double>(step, y, value);
     case DType::bf16:
-      return fill_with(step, y, bf16(static_cast<float>(value)));
+      return fill_with<bf16>(step, y, static_cast<float>(value));
     case DType::i32:
-      return fill_with(step, y, static_cast<std::int32_t>(value));
+      return fill_with<std::int32_t>(step, y, static_cast<std::int32_t>(value));
   }
 }
 

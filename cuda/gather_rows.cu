@@ -10,21 +10,21 @@ template <class T>
 struct Gather {
   const T* table;
   const std::int32_t* index;
-  T factor;
+  Compute<T> factor;
   std::int64_t n;
   T* y;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    Pack<T, kWidth> out = load<kWidth>(table + index[i / n] * n + i % n);
+    Pack<Compute<T>, kWidth> out = load<kWidth>(table + index[i / n] * n + i % n);
     for (int j = 0; j < kWidth; ++j) out.value[j] *= factor;
     store(y + i, out);
   }
 };
 
 void gather_rows(Step& step, const Tensor& table, const Tensor& index, double factor, Tensor& y) {
-  dispatch_float(table.dtype(), "gather_rows", [&]<class T>() {
-    const Gather<T> body{table.data<const T>(), index.data<const std::int32_t>(), static_cast<T>(factor),
+  dispatch_storage(table.dtype(), "gather_rows", [&]<class T>() {
+    const Gather<T> body{table.data<const T>(), index.data<const std::int32_t>(), static_cast<Compute<T>>(factor),
                          table.shape()[-1], y.data<T>()};
     const bool in_packs = aligned_for_packs(body.table, body.y) && body.n % kPackWidth<T> == 0;
     for_each_element<T>(step, y.count(), in_packs, body);
@@ -37,13 +37,13 @@ constexpr int kScatterWarps = 4;
 /// of r, without sorting. Every warp reads R indices, which for tables of characters is far less than the gradients.
 template <int kWidth, class T>
 __global__ void __launch_bounds__(kWarpLanes* kScatterWarps)
-    scatter(const T* dy, const std::int32_t* index, std::int64_t rows, std::int64_t n, T factor, T* dtable,
-            Write write) {
+    scatter(const T* dy, const std::int32_t* index, std::int64_t rows, std::int64_t n, Compute<T> factor,
+            Compute<T>* dtable, Write write) {
   const std::int64_t warp = static_cast<std::int64_t>(blockIdx.y) * kScatterWarps + threadIdx.y;
   const std::int64_t column = (warp * kWarpLanes + threadIdx.x) * kWidth;
   const bool mine = column < n;
-  T* place = dtable + static_cast<std::int64_t>(blockIdx.x) * n + column;
-  Pack<T, kWidth> sum = {};
+  Compute<T>* place = dtable + static_cast<std::int64_t>(blockIdx.x) * n + column;
+  Pack<Compute<T>, kWidth> sum = {};
   if (mine && write == Write::add) sum = load<kWidth>(place);
   bool changed = write == Write::set;
   for (std::int64_t base = 0; base < rows; base += kWarpLanes) {
@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(kWarpLanes* kScatterWarps)
     changed = changed || found != 0;
     for (; found != 0; found &= found - 1) {
       if (!mine) continue;
-      const Pack<T, kWidth> gradient = load<kWidth>(dy + (base + __ffs(static_cast<int>(found)) - 1) * n + column);
+      const std::int64_t of = base + __ffs(static_cast<int>(found)) - 1;
+      const Pack<Compute<T>, kWidth> gradient = load<kWidth>(dy + of * n + column);
       for (int j = 0; j < kWidth; ++j) sum.value[j] += factor * gradient.value[j];
     }
   }
@@ -60,15 +61,15 @@ __global__ void __launch_bounds__(kWarpLanes* kScatterWarps)
 }
 
 void scatter_rows(Step& step, const Tensor& dy, const Tensor& index, double factor, Tensor& dtable, Write write) {
-  dispatch_float(dtable.dtype(), "scatter_rows", [&]<class T>() {
+  dispatch_storage(dy.dtype(), "scatter_rows", [&]<class T>() {
     const std::int64_t n = dtable.shape()[-1], rows = index.count();
     const T* gradient = dy.data<const T>();
     const std::int32_t* ids = index.data<const std::int32_t>();
-    T* out = dtable.data<T>();
+    Compute<T>* out = dtable.data<Compute<T>>();
     const auto start = [&](auto kernel, int width) {
       const std::int64_t columns = std::int64_t{kWarpLanes} * kScatterWarps * width;
       launch(step, {.blocks = {dtable.shape()[0], (n + columns - 1) / columns}, .threads = {kWarpLanes, kScatterWarps}},
-             kernel, gradient, ids, rows, n, static_cast<T>(factor), out, write);
+             kernel, gradient, ids, rows, n, static_cast<Compute<T>>(factor), out, write);
     };
     if (aligned_for_packs(gradient, out) && n % kPackWidth<T> == 0)
       start(&scatter<kPackWidth<T>, T>, kPackWidth<T>);

@@ -16,7 +16,7 @@ struct ClearRuns {
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    store(y + i / length * stride + i % length, Pack<T, kWidth>{});
+    store(y + i / length * stride + i % length, Pack<Compute<T>, kWidth>{});
   }
 };
 
@@ -37,7 +37,7 @@ struct HeadPast {
 
 void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight, const HeadWindows& windows,
                           Tensor& y) {
-  dispatch_float(y.dtype(), "project_past", [&]<class T>() {
+  dispatch_storage(y.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
     const std::int64_t depth = y.shape()[-1];
     for (std::size_t head = 0; head < windows.window.size(); ++head) {
@@ -62,27 +62,28 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
 
 void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& windows, const Tensor& dy,
                            Tensor& dweight, Write write) {
-  dispatch_float(dy.dtype(), "project_past", [&]<class T>() {
+  dispatch_storage(dy.dtype(), "project_past", [&]<class T>() {
+    using Sum = Compute<T>;  // the weight is a parameter: its gradient is not bf16
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
     const std::int64_t depth = dy.shape()[-1];
     for (std::size_t head = 0; head < windows.window.size(); ++head) {
       const HeadPast past(windows, head, streams, cached);
-      T* const target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width;
+      Sum* const target = dweight.data<Sum>() + static_cast<std::int64_t>(head) * depth * width;
       if (past.used == 0) {
         if (write == Write::set) clear_runs(step, target, 1, 0, depth * width);
         continue;
       }
       const T* const rows = dy.data<const T>() + (past.first_row + past.window - past.used) * depth;
       // A batch stride of 0: the sum over the streams, in order.
-      multiply(step, Product<T>{.m = depth,
-                                .n = width,
-                                .k = past.used,
-                                .batch = streams,
-                                .a = {rows, depth, past.window * depth, true},
-                                .b = {cache.data<const T>() + (cached - past.used) * width, width, cached * width},
-                                .write = write,
-                                .c = target,
-                                .row_stride = width});
+      multiply(step, Product<T, Sum>{.m = depth,
+                                     .n = width,
+                                     .k = past.used,
+                                     .batch = streams,
+                                     .a = {rows, depth, past.window * depth, true},
+                                     .b = {cache.data<const T>() + (cached - past.used) * width, width, cached * width},
+                                     .write = write,
+                                     .c = target,
+                                     .row_stride = width});
     }
   });
 }
@@ -105,7 +106,7 @@ struct AppendRing {
 };
 
 void append_past(Step& step, const Tensor& block, std::int64_t count, const HeadWindows& windows, Tensor& ring) {
-  dispatch_float(block.dtype(), "append_past", [&]<class T>() {
+  dispatch_storage(block.dtype(), "append_past", [&]<class T>() {
     const std::int64_t streams = block.shape()[0], length = block.shape()[1], width = block.shape()[2];
     const std::int64_t depth = ring.shape()[-1];
     for (std::size_t head = 0; head < windows.window.size(); ++head) {
@@ -136,7 +137,7 @@ struct ShiftCache {
     const std::int64_t row = i / width, place = i % width, stream = row / kept;
     // Counted from the first cached position; before it there are zeros.
     const std::int64_t position = cached + length - kept + row % kept;
-    Pack<T, kWidth> value{};
+    Pack<Compute<T>, kWidth> value{};
     if (position >= cached)
       value = load<kWidth>(block + (stream * length + position - cached) * width + place);
     else if (position >= 0)
@@ -146,7 +147,7 @@ struct ShiftCache {
 };
 
 void shift_cache(Step& step, const Tensor& cache, const Tensor& block, Tensor& y) {
-  dispatch_float(y.dtype(), "shift_cache", [&]<class T>() {
+  dispatch_storage(y.dtype(), "shift_cache", [&]<class T>() {
     const ShiftCache<T> body{cache.data<const T>(), block.data<const T>(), cache.shape()[1], block.shape()[1],
                              y.shape()[1],          block.shape()[2],      y.data<T>()};
     const bool in_packs = aligned_for_packs(body.cache, body.block, body.y) && body.width % kPackWidth<T> == 0;

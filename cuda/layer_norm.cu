@@ -11,44 +11,46 @@ template <class T>
 struct Forward {
   const T* x;
   const T* residual;  // null: none
-  const T* gain;
-  const T* bias;
-  T epsilon;
+  const Compute<T>* gain;
+  const Compute<T>* bias;
+  Compute<T> epsilon;
   T* sum;  // null exactly when residual is
   T* y;
-  T* mean;
-  T* reciprocal_deviation;
+  Compute<T>* mean;
+  Compute<T>* reciprocal_deviation;
   std::int64_t rows, n;
 };
 
 template <class T, class Team, int kWidth>
 __global__ void __launch_bounds__(Team::kBlockThreads) normalise_rows(Forward<T> f) {
+  using C = Compute<T>;
   const std::int64_t row = Team::row(), first = row * f.n;
   if (row >= f.rows) return;
-  const T count = static_cast<T>(f.n);
+  const C count = static_cast<C>(f.n);
   // Every thread reads back what it wrote itself.
   const T* in = f.residual != nullptr ? f.sum + first : f.x + first;
-  T total = 0;
+  C total = 0;
   for_row<Team, kWidth>(f.n, [&](std::int64_t i) {
-    Pack<T, kWidth> value = load<kWidth>(f.x + first + i);
+    Pack<C, kWidth> value = load<kWidth>(f.x + first + i);
     if (f.residual != nullptr) {
-      const Pack<T, kWidth> other = load<kWidth>(f.residual + first + i);
+      const Pack<C, kWidth> other = load<kWidth>(f.residual + first + i);
       for (int j = 0; j < kWidth; ++j) value.value[j] += other.value[j];
       store(f.sum + first + i, value);
+      value = as_stored<T>(value);
     }
     for (int j = 0; j < kWidth; ++j) total += value.value[j];
   });
-  const T mean = Team::sum(total) / count;
+  const C mean = Team::sum(total) / count;
   // Two passes: the difference of squares would cancel for rows far from zero.
-  T squares = 0;
+  C squares = 0;
   for_row<Team, kWidth>(f.n, [&](std::int64_t i) {
-    const Pack<T, kWidth> value = load<kWidth>(in + i);
+    const Pack<C, kWidth> value = load<kWidth>(in + i);
     for (int j = 0; j < kWidth; ++j) squares += (value.value[j] - mean) * (value.value[j] - mean);
   });
-  const T reciprocal = T(1) / std::sqrt(Team::sum(squares) / count + f.epsilon);
+  const C reciprocal = C(1) / std::sqrt(Team::sum(squares) / count + f.epsilon);
   for_row<Team, kWidth>(f.n, [&](std::int64_t i) {
-    Pack<T, kWidth> value = load<kWidth>(in + i);
-    const Pack<T, kWidth> factor = load<kWidth>(f.gain + i), offset = load<kWidth>(f.bias + i);
+    Pack<C, kWidth> value = load<kWidth>(in + i);
+    const Pack<C, kWidth> factor = load<kWidth>(f.gain + i), offset = load<kWidth>(f.bias + i);
     for (int j = 0; j < kWidth; ++j)
       value.value[j] = (value.value[j] - mean) * reciprocal * factor.value[j] + offset.value[j];
     store(f.y + first + i, value);
@@ -60,16 +62,17 @@ __global__ void __launch_bounds__(Team::kBlockThreads) normalise_rows(Forward<T>
 
 void layer_norm_forward(Step& step, const Tensor& x, const Tensor& residual, const Tensor& gain, const Tensor& bias,
                         double epsilon, Tensor& sum, Tensor& y, Tensor& mean, Tensor& reciprocal_deviation) {
-  dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
+  dispatch_storage(x.dtype(), "layer_norm", [&]<class T>() {
+    using C = Compute<T>;
     const Forward<T> f{.x = x.data<const T>(),
                        .residual = residual ? residual.data<const T>() : nullptr,
-                       .gain = gain.data<const T>(),
-                       .bias = bias.data<const T>(),
-                       .epsilon = static_cast<T>(epsilon),
+                       .gain = gain.data<const C>(),
+                       .bias = bias.data<const C>(),
+                       .epsilon = static_cast<C>(epsilon),
                        .sum = residual ? sum.data<T>() : nullptr,
                        .y = y.data<T>(),
-                       .mean = mean.data<T>(),
-                       .reciprocal_deviation = reciprocal_deviation.data<T>(),
+                       .mean = mean.data<C>(),
+                       .reciprocal_deviation = reciprocal_deviation.data<C>(),
                        .rows = x.shape().rows(),
                        .n = x.shape()[-1]};
     with_row_team<T>(
@@ -81,9 +84,9 @@ void layer_norm_forward(Step& step, const Tensor& x, const Tensor& residual, con
 template <class T>
 struct Backward {
   const T* in;
-  const T* gain;
-  const T* mean;
-  const T* reciprocal_deviation;
+  const Compute<T>* gain;
+  const Compute<T>* mean;
+  const Compute<T>* reciprocal_deviation;
   const T* dy;
   const T* direct;  // the gradient that reaches the sum directly; null: none
   T* dx;
@@ -93,28 +96,29 @@ struct Backward {
 
 template <class T, class Team, int kWidth>
 __global__ void __launch_bounds__(Team::kBlockThreads) row_gradients(Backward<T> b) {
+  using C = Compute<T>;
   const std::int64_t row = Team::row(), first = row * b.n;
   if (row >= b.rows) return;
-  const T mean = b.mean[row], reciprocal = b.reciprocal_deviation[row];
-  T sum_g = 0, sum_gs = 0;
+  const C mean = b.mean[row], reciprocal = b.reciprocal_deviation[row];
+  C sum_g = 0, sum_gs = 0;
   for_row<Team, kWidth>(b.n, [&](std::int64_t i) {
-    const Pack<T, kWidth> in = load<kWidth>(b.in + first + i), dy = load<kWidth>(b.dy + first + i);
-    const Pack<T, kWidth> gain = load<kWidth>(b.gain + i);
+    const Pack<C, kWidth> in = load<kWidth>(b.in + first + i), dy = load<kWidth>(b.dy + first + i);
+    const Pack<C, kWidth> gain = load<kWidth>(b.gain + i);
     for (int j = 0; j < kWidth; ++j) {
-      const T g = dy.value[j] * gain.value[j];
+      const C g = dy.value[j] * gain.value[j];
       sum_g += g;
       sum_gs += g * ((in.value[j] - mean) * reciprocal);
     }
   });
-  const T mean_g = Team::sum(sum_g) / static_cast<T>(b.n), mean_gs = Team::sum(sum_gs) / static_cast<T>(b.n);
+  const C mean_g = Team::sum(sum_g) / static_cast<C>(b.n), mean_gs = Team::sum(sum_gs) / static_cast<C>(b.n);
   for_row<Team, kWidth>(b.n, [&](std::int64_t i) {
-    const Pack<T, kWidth> in = load<kWidth>(b.in + first + i), dy = load<kWidth>(b.dy + first + i);
-    const Pack<T, kWidth> gain = load<kWidth>(b.gain + i);
-    Pack<T, kWidth> out;
+    const Pack<C, kWidth> in = load<kWidth>(b.in + first + i), dy = load<kWidth>(b.dy + first + i);
+    const Pack<C, kWidth> gain = load<kWidth>(b.gain + i);
+    Pack<C, kWidth> out;
     for (int j = 0; j < kWidth; ++j)
       out.value[j] = (dy.value[j] * gain.value[j] - mean_g - (in.value[j] - mean) * reciprocal * mean_gs) * reciprocal;
     if (b.direct != nullptr) {
-      const Pack<T, kWidth> more = load<kWidth>(b.direct + first + i);
+      const Pack<C, kWidth> more = load<kWidth>(b.direct + first + i);
       for (int j = 0; j < kWidth; ++j) out.value[j] += more.value[j];
     }
     write_pack(b.dx + first + i, out, b.write);
@@ -127,21 +131,27 @@ struct ParameterTerms {
   static constexpr int kSums = 2;
   Backward<T> b;
 
-  __device__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[kSums]) const {
-    const T dy = b.dy[row * b.n + column];
-    sums[0] += dy * ((b.in[row * b.n + column] - b.mean[row]) * b.reciprocal_deviation[row]);
-    sums[1] += dy;
+  template <int kWidth>
+  __device__ void add(std::int64_t row, std::int64_t column, Compute<T> (&sums)[kSums][kWidth]) const {
+    const std::int64_t first = row * b.n + column;
+    const Pack<Compute<T>, kWidth> dy = load<kWidth>(b.dy + first), in = load<kWidth>(b.in + first);
+    const Compute<T> mean = b.mean[row], reciprocal = b.reciprocal_deviation[row];
+    for (int j = 0; j < kWidth; ++j) {
+      sums[0][j] += dy.value[j] * ((in.value[j] - mean) * reciprocal);
+      sums[1][j] += dy.value[j];
+    }
   }
 };
 
 void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, const Tensor& mean,
                          const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, Tensor& dx,
                          Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias) {
-  dispatch_float(sum.dtype(), "layer_norm", [&]<class T>() {
+  dispatch_storage(sum.dtype(), "layer_norm", [&]<class T>() {
+    using C = Compute<T>;
     const Backward<T> b{.in = sum.data<const T>(),
-                        .gain = gain.data<const T>(),
-                        .mean = mean.data<const T>(),
-                        .reciprocal_deviation = reciprocal_deviation.data<const T>(),
+                        .gain = gain.data<const C>(),
+                        .mean = mean.data<const C>(),
+                        .reciprocal_deviation = reciprocal_deviation.data<const C>(),
                         .dy = dy.data<const T>(),
                         .direct = dsum_in ? dsum_in.data<const T>() : nullptr,
                         .dx = dx ? dx.data<T>() : nullptr,
@@ -153,9 +163,9 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
         launch(step, row_launch<Team>(b.rows), row_gradients<T, Team, kWidth>, b);
       });
     if (dgain || dbias)
-      column_sums<T>(step, b.rows, b.n, ParameterTerms<T>{b},
-                     {dgain ? dgain.data<T>() : nullptr, dbias ? dbias.data<T>() : nullptr},
-                     {write_dgain, write_dbias});
+      column_sums<T, C>(step, aligned_for_packs(b.in, b.dy), b.rows, b.n, ParameterTerms<T>{b},
+                        {dgain ? dgain.data<C>() : nullptr, dbias ? dbias.data<C>() : nullptr},
+                        {write_dgain, write_dbias});
   });
 }
 

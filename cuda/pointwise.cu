@@ -12,7 +12,7 @@ struct Value {
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    Pack<T, kWidth> out = load<kWidth>(x + i);
+    Pack<Compute<T>, kWidth> out = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] = F::value(out.value[j]);
     store(y + i, out);
   }
@@ -20,7 +20,7 @@ struct Value {
 
 template <class F>
 void forward(Step& step, const Tensor& x, Tensor& y) {
-  dispatch_float(x.dtype(), F::name, [&]<class T>() {
+  dispatch_storage(x.dtype(), F::name, [&]<class T>() {
     const Value<F, T> body{x.data<const T>(), y.data<T>()};
     for_each_element<T>(step, x.count(), aligned_for_packs(body.x, body.y), body);
   });
@@ -36,8 +36,8 @@ struct Derivative {
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    const Pack<T, kWidth> in = load<kWidth>(x + i), out = load<kWidth>(y + i);
-    Pack<T, kWidth> gradient = load<kWidth>(dy + i);
+    const Pack<Compute<T>, kWidth> in = load<kWidth>(x + i), out = load<kWidth>(y + i);
+    Pack<Compute<T>, kWidth> gradient = load<kWidth>(dy + i);
     for (int j = 0; j < kWidth; ++j) gradient.value[j] *= F::derivative(in.value[j], out.value[j]);
     write_pack(dx + i, gradient, write);
   }
@@ -45,7 +45,7 @@ struct Derivative {
 
 template <class F>
 void backward(Step& step, const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
-  dispatch_float(dx.dtype(), F::name, [&]<class T>() {
+  dispatch_storage(dx.dtype(), F::name, [&]<class T>() {
     const Derivative<F, T> body{x.data<const T>(), y.data<const T>(), dy.data<const T>(), dx.data<T>(), write};
     for_each_element<T>(step, dx.count(), aligned_for_packs(body.x, body.y, body.dy, body.dx), body);
   });

@@ -10,7 +10,7 @@ template <class T>
 struct Element {
   const T* x;
 
-  __device__ double operator()(std::int64_t i) const { return static_cast<double>(x[i]); }
+  __device__ double operator()(std::int64_t i) const { return static_cast<double>(static_cast<Compute<T>>(x[i])); }
 };
 template <class T>
 struct StoreScaled {
@@ -21,30 +21,31 @@ struct StoreScaled {
 };
 
 void sum_forward(Step& step, const Tensor& x, double factor, Tensor& y) {
-  dispatch_float(x.dtype(), "sum", [&]<class T>() {
-    ordered_sum(step, x.count(), Element<T>{x.data<const T>()}, StoreScaled<T>{factor, y.data<T>()});
+  dispatch_storage(x.dtype(), "sum", [&]<class T>() {
+    using C = Compute<T>;
+    ordered_sum(step, x.count(), Element<T>{x.data<const T>()}, StoreScaled<C>{factor, y.data<C>()});
   });
 }
 
 template <class T>
 struct SpreadGradient {
-  const T* dy;
+  const Compute<T>* dy;
   double factor;
   T* dx;
   Write write;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
-    const T gradient = static_cast<T>(factor * static_cast<double>(dy[0]));
-    Pack<T, kWidth> out;
+    const auto gradient = static_cast<Compute<T>>(factor * static_cast<double>(dy[0]));
+    Pack<Compute<T>, kWidth> out;
     for (int j = 0; j < kWidth; ++j) out.value[j] = gradient;
     write_pack(dx + i, out, write);
   }
 };
 
 void sum_backward(Step& step, const Tensor& dy, double factor, Tensor& dx, Write write) {
-  dispatch_float(dx.dtype(), "sum", [&]<class T>() {
-    const SpreadGradient<T> body{dy.data<const T>(), factor, dx.data<T>(), write};
+  dispatch_storage(dx.dtype(), "sum", [&]<class T>() {
+    const SpreadGradient<T> body{dy.data<const Compute<T>>(), factor, dx.data<T>(), write};
     for_each_element<T>(step, dx.count(), aligned_for_packs(body.dx), body);
   });
 }

@@ -10,30 +10,31 @@ namespace {
 template <class T, class Team, int kWidth>
 __global__ void __launch_bounds__(Team::kBlockThreads)
     row_softmax(const T* x, T* y, std::int64_t rows, std::int64_t n) {
+  using C = Compute<T>;
   if (Team::row() >= rows) return;
   x += Team::row() * n;
   y += Team::row() * n;
-  T largest = -static_cast<T>(INFINITY);
+  C largest = -static_cast<C>(INFINITY);
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
-    const Pack<T, kWidth> in = load<kWidth>(x + i);
+    const Pack<C, kWidth> in = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) largest = Maximum{}(largest, in.value[j]);
   });
   largest = Team::maximum(largest);
-  T sum = 0;
+  C sum = 0;
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
-    const Pack<T, kWidth> in = load<kWidth>(x + i);
+    const Pack<C, kWidth> in = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) sum += std::exp(in.value[j] - largest);
   });
   sum = Team::sum(sum);
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
-    Pack<T, kWidth> out = load<kWidth>(x + i);
+    Pack<C, kWidth> out = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] = std::exp(out.value[j] - largest) / sum;
     store(y + i, out);
   });
 }
 
 void softmax_forward(Step& step, const Tensor& x, Tensor& y) {
-  dispatch_float(x.dtype(), "softmax", [&]<class T>() {
+  dispatch_storage(x.dtype(), "softmax", [&]<class T>() {
     const T* in = x.data<const T>();
     T* out = y.data<T>();
     const std::int64_t n = x.shape()[-1], rows = x.shape().rows();
@@ -46,27 +47,28 @@ void softmax_forward(Step& step, const Tensor& x, Tensor& y) {
 template <class T, class Team, int kWidth>
 __global__ void __launch_bounds__(Team::kBlockThreads)
     row_softmax_gradient(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n, Write write) {
+  using C = Compute<T>;
   if (Team::row() >= rows) return;
   const std::int64_t first = Team::row() * n;
   y += first;
   dy += first;
   dx += first;
-  T dot = 0;
+  C dot = 0;
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
-    const Pack<T, kWidth> out = load<kWidth>(y + i), gradient = load<kWidth>(dy + i);
+    const Pack<C, kWidth> out = load<kWidth>(y + i), gradient = load<kWidth>(dy + i);
     for (int j = 0; j < kWidth; ++j) dot += out.value[j] * gradient.value[j];
   });
   dot = Team::sum(dot);
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
-    Pack<T, kWidth> out = load<kWidth>(y + i);
-    const Pack<T, kWidth> gradient = load<kWidth>(dy + i);
+    Pack<C, kWidth> out = load<kWidth>(y + i);
+    const Pack<C, kWidth> gradient = load<kWidth>(dy + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] *= gradient.value[j] - dot;
     write_pack(dx + i, out, write);
   });
 }
 
 void softmax_backward(Step& step, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
-  dispatch_float(y.dtype(), "softmax", [&]<class T>() {
+  dispatch_storage(y.dtype(), "softmax", [&]<class T>() {
     const T* out = y.data<const T>();
     const T* gradient = dy.data<const T>();
     T* result = dx.data<T>();

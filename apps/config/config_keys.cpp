@@ -85,6 +85,8 @@ std::vector<ConfigKey> make_keys() {
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
   training(&TrainingOptions::products, "products",
            "operands of matrix products: as they are, or rounded to bf16; all else stays f32");
+  training(&TrainingOptions::activations, "activations",
+           "what is stored between parameters and losses: f32, or bf16 on devices with kernels for it");
   training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
   training(&TrainingOptions::finetune_steps, "finetune_steps", "steps after schedule.steps, at the fine-tuning rate");
   training(&TrainingOptions::report_every, "report_every", "steps between reports");

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "core/activation_precision.hpp"
 #include "core/error.hpp"
 #include "core/product_precision.hpp"
 #include "nn/models/all_attention_options.hpp"
@@ -46,6 +47,10 @@ struct Choices<Pad> {
 template <>
 struct Choices<ProductPrecision> {
   static constexpr ProductPrecision values[] = {ProductPrecision::f32, ProductPrecision::bf16};
+};
+template <>
+struct Choices<ActivationPrecision> {
+  static constexpr ActivationPrecision values[] = {ActivationPrecision::f32, ActivationPrecision::bf16};
 };
 template <>
 struct Choices<OptimizerKind> {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/activation_precision.hpp"
 #include "core/product_precision.hpp"
 #include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
@@ -20,12 +21,14 @@ struct TrainingOptions {
   std::int64_t block = 512;                           ///< M, tokens of each stream per step
   std::int64_t split = 1;                             ///< pieces that a batch is computed in, one after the other
   ProductPrecision products = ProductPrecision::f32;  ///< how f32 products read their operands
-  double span_loss = 0;                               ///< lambda, the weight of the mean span in the loss, per position
-  std::int64_t finetune_steps = 0;                    ///< steps after schedule.steps, at rate * schedule.finetune_share
-  std::int64_t report_every = 100;                    ///< steps between lines of metrics
-  std::int64_t validate_every = 1000;                 ///< steps between short validations
-  std::int64_t validate_blocks = 100;                 ///< blocks of one short validation
-  std::int64_t checkpoint_every = 1000;               ///< steps between checkpoints
+  ActivationPrecision activations =
+      ActivationPrecision::f32;          ///< bf16: mixed precision, on devices with kernels for it
+  double span_loss = 0;                  ///< lambda, the weight of the mean span in the loss, per position
+  std::int64_t finetune_steps = 0;       ///< steps after schedule.steps, at rate * schedule.finetune_share
+  std::int64_t report_every = 100;       ///< steps between lines of metrics
+  std::int64_t validate_every = 1000;    ///< steps between short validations
+  std::int64_t validate_blocks = 100;    ///< blocks of one short validation
+  std::int64_t checkpoint_every = 1000;  ///< steps between checkpoints
   std::uint64_t seed = 1;
 };
 

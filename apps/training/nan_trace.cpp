@@ -11,12 +11,13 @@ namespace {
 
 /// The first element that is not finite, or the count.
 std::int64_t first_bad(Backend& backend, const Tensor& tensor, double& value) {
-  return dispatch_float(tensor.dtype(), "trace-nan", [&]<class T>() {
+  return dispatch_storage(tensor.dtype(), "trace-nan", [&]<class T>() {
     std::vector<T> host(static_cast<std::size_t>(tensor.count()));
     backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
     for (std::size_t i = 0; i < host.size(); ++i) {
-      if (std::isfinite(host[i]) || host[i] == -std::numeric_limits<T>::infinity()) continue;
-      value = static_cast<double>(host[i]);
+      const auto number = static_cast<Compute<T>>(host[i]);
+      if (std::isfinite(number) || number == -std::numeric_limits<Compute<T>>::infinity()) continue;
+      value = static_cast<double>(number);
       return static_cast<std::int64_t>(i);
     }
     return tensor.count();
@@ -36,7 +37,7 @@ std::string shapes_of(std::span<const TensorArgument> arguments) {
 
 void NanTrace::tensors(const char* kernel, std::span<const TensorArgument> arguments) {
   for (const auto& [tensor, written] : arguments) {
-    if (!written || !*tensor || (tensor->dtype() != DType::f32 && tensor->dtype() != DType::f64)) continue;
+    if (!written || !*tensor || tensor->dtype() == DType::i32) continue;
     double value = 0;
     const std::int64_t element = first_bad(*backend_, *tensor, value);
     if (element == tensor->count()) continue;

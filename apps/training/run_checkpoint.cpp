@@ -148,7 +148,8 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     std::vector<NamedCache> caches;
     const TrainingOptions& now = session.config.training;
     const RunConfig before = read_facts(file).config;
-    if (restore_training_reader(state, session, same_data) && before.training.split == now.split) {
+    const bool same_caches = before.training.split == now.split && before.training.activations == now.activations;
+    if (restore_training_reader(state, session, same_data) && same_caches) {
       auto& pasts = session.trainer.pasts();
       for (std::size_t piece = 0; piece < pasts.size(); ++piece)
         add_caches(caches, text("train.", piece), pasts[piece]);
@@ -173,6 +174,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
                          "' must be complete, got this: ", error.what()));
   }
   file.load(session.runtime.backend(), wanted, rules);
+  session.store.refresh_rounded(session.runtime.step());
   session.trainer.set_steps(read_facts(file).step);
   session.model.refresh_spans(session.runtime.backend());
   return notes;

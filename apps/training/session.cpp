@@ -82,8 +82,10 @@ StepLosses TrainingSession::step() {
 Evaluation TrainingSession::validate() {
   // As `engram evaluate` does it.
   runtime.step().set_products(ProductPrecision::f32);
+  runtime.step().set_activations(ActivationPrecision::f32);
   const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime);
   runtime.step().set_products(config.training.products);
+  runtime.step().set_activations(config.training.activations);
   return result;
 }
 

@@ -13,12 +13,14 @@ namespace engram {
 Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime)
     : config_(&config), model_(&model), store_(&store), runtime_(&runtime), replay_(runtime.backend()) {
   runtime.step().set_products(config.training.products);
+  runtime.step().set_activations(config.training.activations);
+  if (config.training.activations == ActivationPrecision::bf16) store.keep_rounded(runtime.step());
   keep_scopes_ = runtime.backend().profiler() != nullptr;
   optimizer_ = make_optimizer(config.optimizer, store, runtime.step());
   const std::int64_t pieces = config.training.split;
+  const DType dtype = activation_dtype(config.training.activations, store.dtype());
   for (std::int64_t piece = 0; piece < pieces; ++piece)
-    pasts_.push_back(
-        model.hidden_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, store.dtype()));
+    pasts_.push_back(model.hidden_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
   losses_ = Tensor({pieces, 2}, store.dtype(), runtime.backend().device(), runtime.memory());
   scalars_.resize(static_cast<std::size_t>(pieces) + 1);
 }

@@ -40,10 +40,13 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
   if (!options.config.empty()) {
     RunConfig config = load_run_config(options.config, options.overrides);
-    // --dtype bf16 of the run's first start is in its own configuration only.
-    const bool asked = std::ranges::any_of(
-        options.overrides, [](const std::string& override) { return override.starts_with("training.products="); });
-    if (before && !asked) config.training.products = before->config.training.products;
+    // What the command line of the run's first start asked for is in its own configuration only.
+    const auto asked = [&](std::string_view key) {
+      return std::ranges::any_of(options.overrides,
+                                 [&](const std::string& override) { return override.starts_with(key); });
+    };
+    if (before && !asked("training.products=")) config.training.products = before->config.training.products;
+    if (before && !asked("training.activations=")) config.training.activations = before->config.training.activations;
     return config;
   }
   if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
@@ -92,7 +95,15 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
     throw UsageError("training: products of f64 matrices are f64, got training.products = bf16 with --dtype f64");
 
+  const bool rounded = config.training.activations == ActivationPrecision::bf16;
+  if (dtype == DType::f64 && rounded)
+    throw UsageError(
+        "training: bf16 activations go with f32 parameters, got training.activations = bf16 with --dtype f64");
+
   Runtime runtime(options.device, options.threads, config.training.seed);
+  if (rounded && !runtime.backend().stores_bf16())
+    throw UsageError(text("training: training.activations = bf16 needs a device with kernels for it, got ",
+                          options.device, "\n  --dtype bf16 rounds the operands of products, on every device"));
   if (config.training.products == ProductPrecision::bf16 && !runtime.backend().multiplies_bf16())
     log(LogLevel::warning, text("training.products = bf16: ", options.device,
                                 " has no instructions for bf16 products; the numbers are the same, f32 is faster"));

@@ -122,11 +122,16 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
   check_inputs(in, options);
   const Variable inputs[] = {in.content_query, in.position_query, in.past_keys, in.past_values, in.keys,
                              in.values,        in.position_keys,  in.slot_keys, in.slot_values, in.span};
+  const DType dtype = in.content_query.dtype();
   for (const Variable& input : inputs) {
     if (!input) continue;
-    check_dtype("attention", "every input", input.value(), in.content_query.dtype());
+    const bool is_vector = &input == std::end(inputs) - 1;  // the span
+    check_dtype("attention", "every input", input.value(), is_vector ? compute_dtype(dtype) : dtype);
     check_same_device("attention", in.content_query.value(), input.value());
   }
+  if (dtype == DType::bf16)
+    throw NotAvailable(text("attention: there is no kernel for bf16 activations on ", in.content_query.value().device(),
+                            " yet, got a query in bf16"));
   Tape& tape = in.content_query.tape();
   Step& step = tape.step();
   const Shape& query = in.content_query.shape();
@@ -146,8 +151,8 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
   node.options = options;
   if (!tape.training()) node.options.dropout = {};
   if (node.options.dropout.active()) node.random = step.next_random();
-  node.out = step.empty(query, in.content_query.dtype());
-  node.lse = step.empty({query[0], options.heads, query[1]}, in.content_query.dtype());
+  node.out = step.empty(query, dtype);
+  node.lse = step.empty({query[0], options.heads, query[1]}, compute_dtype(dtype));
   const std::int64_t kept = kept_weights_count(node.in, options);
   if (tape.training() && kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
     node.kept = step.empty({kept}, node.out.dtype());

@@ -29,6 +29,10 @@ struct CrossEntropyNode final : Node {
 CrossEntropy cross_entropy(Variable logits, const Tensor& targets, const Tensor& row_weight) {
   if (logits.shape().rank() < 1 || logits.shape()[-1] < 1)
     throw ShapeError(text("cross_entropy: logits must be [..., V], got ", logits.shape()));
+  if (logits.dtype() == DType::bf16)
+    throw DTypeError(
+        "cross_entropy: logits must be f32 or f64, got bf16\n"
+        "  linear(x, weight, bias, ProductResult::summed) gives f32 logits of bf16 operands");
   const std::int64_t rows = logits.shape().rows();
   check_shape("cross_entropy", "targets", targets, {rows});
   check_dtype("cross_entropy", "targets", targets, DType::i32);

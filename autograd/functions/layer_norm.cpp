@@ -73,13 +73,14 @@ void check_norm(const char* op, const Variable& x, const Variable& gain, const V
     throw ShapeError(text(op, ": x must have at least one axis, not empty, got ", x.shape()));
   for (const auto& [name, parameter] : {std::pair{"gain", &gain}, std::pair{"bias", &bias}}) {
     check_shape(op, name, parameter->value(), {x.shape()[-1]});
-    check_dtype(op, name, parameter->value(), x.dtype());
+    check_dtype(op, name, parameter->value(), compute_dtype(x.dtype()));
     check_same_device(op, x.value(), parameter->value());
   }
 }
 
 Statistics make_statistics(Step& step, const Variable& x) {
-  return {step.empty({x.shape().rows()}, x.dtype()), step.empty({x.shape().rows()}, x.dtype())};
+  const DType dtype = compute_dtype(x.dtype());
+  return {step.empty({x.shape().rows()}, dtype), step.empty({x.shape().rows()}, dtype)};
 }
 
 }  // namespace

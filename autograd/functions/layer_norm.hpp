@@ -5,8 +5,8 @@
 
 namespace engram {
 
-/// gain (x - mean) / sqrt(variance + epsilon) + bias. x: [..., n], n >= 1; gain, bias: [n]. Keeps x and two numbers
-/// per row. Throws ShapeError or DTypeError.
+/// gain (x - mean) / sqrt(variance + epsilon) + bias. x: [..., n], n >= 1; gain, bias: [n], f32 beside bf16.
+/// Keeps x and two numbers per row. Throws ShapeError or DTypeError.
 Variable layer_norm(const Variable& x, const Variable& gain, const Variable& bias, double epsilon = 1e-5);
 
 struct ResidualNorm {

@@ -4,6 +4,7 @@
 #include "core/check.hpp"
 #include "core/error.hpp"
 #include "core/kernels/bias.hpp"
+#include "core/kernels/copy.hpp"
 #include "core/kernels/matmul.hpp"
 
 namespace engram {
@@ -19,7 +20,7 @@ struct Linear final : Node {
   std::string_view name() const override { return "linear"; }
   std::vector<Saved> saved() const override { return {{"x", x}, {"weight", weight}}; }
   void backward(Step& step, Backward& pass) override {
-    const MatrixView dy = MatrixView::flat(pass.output_grad());
+    const MatrixView dy = MatrixView::flat(as_operand(step, pass.output_grad()));
     if (GradTarget dx = pass.input_grad(0))
       kernels::matmul(step, dy, Transpose::no, MatrixView::of(weight), Transpose::no, MatrixView::flat(dx.tensor), 1,
                       1.0, dx.write);
@@ -29,20 +30,31 @@ struct Linear final : Node {
     if (GradTarget dbias = pass.input_grad(2))
       kernels::bias_backward(step, pass.output_grad(), dbias.tensor, dbias.write);
   }
+  /// The gradient of f32 sums of bf16 products is an operand of such products itself.
+  Tensor as_operand(Step& step, const Tensor& dy) const {
+    if (dy.dtype() == x.dtype()) return dy;
+    Tensor rounded = step.empty(dy.shape(), x.dtype());
+    kernels::convert(step, dy, rounded);
+    return rounded;
+  }
 };
 
 }  // namespace
 
-Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias, ProductResult result) {
   if (weight.shape().rank() != 2 || x.shape().rank() < 1 || x.shape()[-1] != weight.shape()[1])
     throw ShapeError(
         text("linear: x must be [..., in] and weight [out, in], got ", x.shape(), " and ", weight.shape()));
   check_dtype("linear", "weight", weight.value(), x.dtype());
   check_same_device("linear", x.value(), weight.value());
   const std::int64_t out = weight.shape()[0];
-  if (bias) check_shape("linear", "bias", bias.value(), {out});
+  if (bias) {
+    check_shape("linear", "bias", bias.value(), {out});
+    check_dtype("linear", "bias", bias.value(), compute_dtype(x.dtype()));
+  }
   Step& step = x.tape().step();
-  Tensor y = step.empty(x.shape().with(-1, out), x.dtype());
+  const DType dtype = result == ProductResult::summed ? compute_dtype(x.dtype()) : x.dtype();
+  Tensor y = step.empty(x.shape().with(-1, out), dtype);
   kernels::matmul(step, MatrixView::flat(x.value()), Transpose::no, MatrixView::of(weight.value()), Transpose::yes,
                   MatrixView::flat(y), 1, 1.0, Write::set);
   if (bias) kernels::bias_forward(step, bias.value(), y);

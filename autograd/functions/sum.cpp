@@ -21,7 +21,7 @@ struct Sum final : Node {
 
 Variable sum(const Variable& x, double factor) {
   Step& step = x.tape().step();
-  Tensor y = step.empty({1}, x.dtype());
+  Tensor y = step.empty({1}, compute_dtype(x.dtype()));
   kernels::sum_forward(step, x.value(), factor, y);
   return x.tape().record(Sum{factor}, {x}, std::move(y));
 }

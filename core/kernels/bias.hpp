@@ -1,5 +1,5 @@
 #pragma once
-/// A vector added to every row.
+/// A vector added to every row. Beside bf16 rows, the vector and its gradient are f32.
 
 #include "core/kernel.hpp"
 

@@ -32,10 +32,10 @@ namespace kernels {
 /// Projects the last window[h] of C cached states with head h's rows of `weight`; positions before the first cached
 /// one are zero vectors, so their projection is zero.
 ///   y[streams first[h] + b window[h] + r, :] = weight[h D .. h D + D - 1, :] cache[b, C - window[h] + r, :]
-/// cache: [B, C, n] (C may be 0); weight: [heads D, n]; y: [B total, D].
+/// cache: [B, C, n] (C may be 0); weight: [heads D, n]; y: [B total, D]; one dtype: f32, f64 or bf16.
 inline constinit Kernel<void(const Tensor& cache, const Tensor& weight, const HeadWindows& windows, Tensor& y)>
     project_past_forward{"project_past_forward"};
-/// dweight (set or add) the sum over b and r of dy^T cache; the cache is a constant.
+/// dweight (set or add) the sum over b and r of dy^T cache; the cache is a constant. dweight of bf16 operands is f32.
 inline constinit Kernel<void(const Tensor& cache, const HeadWindows& windows, const Tensor& dy, Tensor& dweight,
                              Write write)>
     project_past_backward{"project_past_backward"};

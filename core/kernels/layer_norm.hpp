@@ -1,5 +1,6 @@
 #pragma once
 /// Layer normalisation of a residual sum. Ba, Kiros, Hinton: "Layer Normalization" (2016), eq. 3, biased variance.
+/// Beside bf16 rows, statistics, gain, bias and the gradients of those are f32; what is normalised is the rounded sum.
 
 #include "core/kernel.hpp"
 

@@ -42,6 +42,7 @@ class CardBackend final : public Backend {
   std::size_t reserved_bytes() const override { return reserved_.bytes(); }
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }
+  bool stores_bf16() const override { return true; }
 
   KernelObserver* profiler() override { return profiler_listens() ? &ranges_ : nullptr; }
 

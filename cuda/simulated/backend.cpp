@@ -72,6 +72,7 @@ class SimulatedBackend final : public Backend {
   // It does not, but what holds on a card is to be found out here.
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }
+  bool stores_bf16() const override { return true; }
 
   std::size_t reserved_bytes() const override { return reserved_.bytes(); }
   std::size_t memory_limit = SIZE_MAX;

@@ -1,6 +1,5 @@
 #include "nn/layers/linear.hpp"
 
-#include "autograd/functions/linear.hpp"
 #include "autograd/tape.hpp"
 #include "nn/init.hpp"
 
@@ -10,9 +9,9 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) : weight_({out
   if (with_bias) bias_.emplace(Shape{out}, init::uniform_fan_in(in));
 }
 
-Variable Linear::forward(const Variable& x) {
+Variable Linear::forward(const Variable& x, ProductResult result) {
   Tape& tape = x.tape();
-  return linear(x, tape.parameter(weight_), bias_ ? tape.parameter(*bias_) : Variable());
+  return linear(x, tape.parameter(weight_), bias_ ? tape.parameter(*bias_) : Variable(), result);
 }
 
 void Linear::visit(Visitor& visit) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "autograd/functions/linear.hpp"
 #include "autograd/variable.hpp"
 #include "nn/module.hpp"
 #include "nn/visitor.hpp"
@@ -13,7 +14,7 @@ class Linear final : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool with_bias = true);
   /// x: [..., in] -> [..., out].
-  Variable forward(const Variable& x);
+  Variable forward(const Variable& x, ProductResult result = ProductResult::stored);
   void visit(Visitor& visit) override;
 
  private:

@@ -101,7 +101,7 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
     hidden = layers_[layer]->forward(hidden, *past[layer], position_keys);
   }
   const Scope scope("output");
-  return output_.forward(dropout(hidden, options_.embedding_dropout));
+  return output_.forward(dropout(hidden, options_.embedding_dropout), ProductResult::summed);
 }
 
 Variable AllAttentionModel::span_penalty(Tape& tape, double lambda, double share) {

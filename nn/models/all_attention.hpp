@@ -42,12 +42,14 @@ class AllAttentionModel final : public Module {
 
   const AllAttentionOptions& options() const { return options_; }
 
-  /// Hidden caches for training and for evaluation that projects the past anew. `allocator` must outlive them.
+  /// Hidden caches for training and for evaluation that projects the past anew, in the dtype of the step's activations.
+  /// `allocator` must outlive them.
   ModelPast hidden_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
   /// Key and value rings for frozen weights, with the present spans.
   ModelPast key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
 
-  /// tokens: [B, M] i32 in [0, vocabulary) -> logits [B, M, vocabulary] of the next tokens. Updates `past`.
+  /// tokens: [B, M] i32 in [0, vocabulary) -> logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16
+  /// activations. Updates `past`.
   Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past);
   /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training. Absent when
   /// lambda is 0 or spans are fixed.

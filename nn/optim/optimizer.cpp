@@ -62,6 +62,7 @@ void Optimizer::update(Step& step) {
     update_group(step, group);
     if (groups[group].name == kSpans) kernels::clamp(step, groups[group].values, 0.0, 1.0);
   }
+  store_->refresh_rounded(step);
 }
 
 void Optimizer::visit_state(const StateFound& found) const {

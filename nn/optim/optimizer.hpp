@@ -43,7 +43,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One update of all parameters from their gradients, at the learning rate of the step's scalars; then the spans are
-  /// clamped to [0, 1]. The step number of the scalars counts updates from 0.
+  /// clamped to [0, 1] and bf16 copies, if the store keeps any, made anew. The step number of the scalars counts
+  /// updates from 0.
   void update(Step& step);
 
   /// Every state tensor with its name, `<parameter>.<what>`, shaped like the parameter.

@@ -9,6 +9,7 @@
 #include "apps/training/training_loop.hpp"
 #include "apps/training/training_run.hpp"
 #include "core/error.hpp"
+#include "nn/checkpoint.hpp"
 #if defined(ENGRAM_HAVE_SIMULATED)
 #include "cuda/simulated/backend.hpp"
 #endif
@@ -58,6 +59,37 @@ TEST_CASE("steps on every device have the CPU's losses, gradients and spans, rep
       for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(got[i] == Approx(wanted[i]).epsilon(5e-5));
     }
     CHECK(metrics(options.out, "replayed_steps").at(0) >= 2);
+  }
+}
+
+TEST_CASE("bf16 activations on every device: losses near those of f32, and a run that goes on as it was", "[gpu]") {
+  for (const Device device : devices()) {
+    CAPTURE(text(device));
+    const RunFolder folder;
+    const auto options_of = [&](const char* name, const char* activations) {
+      TrainingRunOptions options = run_options(folder, name);
+      options.device = device;
+      options.overrides = {
+          "schedule.steps=4",           "schedule.warmup=1",   "training.report_every=1",
+          "training.validate_every=2",  "training.batch=2",    "training.block=20",
+          "training.validate_blocks=1", "model.span_init=0.3", text("training.activations=", activations)};
+      return options;
+    };
+    run_training(options_of("bf16", "bf16"), never());
+    run_training(options_of("f32", "f32"), never());
+    const std::vector<double> bf16 = metrics(folder / "bf16", "nll"), f32 = metrics(folder / "f32", "nll");
+    REQUIRE(bf16.size() == f32.size());
+    for (std::size_t i = 0; i < f32.size(); ++i) CHECK(bf16[i] == Approx(f32[i]).epsilon(0.02));
+    CHECK(bf16 != f32);
+
+    TrainingRunOptions halves = options_of("halves", "bf16");
+    CHECK_THROWS_AS(run_training(halves, after_steps(2)), Error);
+    halves.resume = true;
+    halves.overrides.pop_back();
+    run_training(halves, never());
+    CHECK(get_file(checkpoint_path(halves.out, CheckpointKind::newest)) ==
+          get_file(checkpoint_path(folder / "bf16", CheckpointKind::newest)));
+    CHECK(load_run_config(folder / "halves" / "config.toml").training.activations == ActivationPrecision::bf16);
   }
 }
 

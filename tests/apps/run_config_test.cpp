@@ -84,7 +84,7 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
     if (name == "model.pad") other = "mask";
     if (name == "model.ramp_gradient") other = "right";
     if (name == "schedule.decay") other = "linear";
-    if (name == "training.products") other = "bf16";
+    if (name == "training.products" || name == "training.activations") other = "bf16";
     if (name == "schedule.rate") other = "3.0000000000000004e-05";
     if (name.ends_with("beta1") || name.ends_with("beta2") || name.ends_with("momentum")) other = "0.75";
     overrides.push_back(name + "=" + other);

@@ -90,6 +90,17 @@ TEST_CASE("products in bf16 are part of the configuration and stay on when a run
   CHECK_THAT(message_of<UsageError>([&] { run_training(twice, never()); }), Catch::Contains("training.products"));
 }
 
+TEST_CASE("activations in bf16 need a device with kernels for them, and f32 parameters") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  options.overrides = {"training.activations=bf16"};
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             Catch::Contains("training.activations = bf16") && Catch::Contains("cpu"));
+  options.dtype = DType::f64;
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), Catch::Contains("f64"));
+  CHECK_FALSE(std::filesystem::exists(options.out));
+}
+
 TEST_CASE("a validation split that is too short for the batch is read with fewer streams") {
   const RunFolder folder(1500);  // 75 characters of validation, 4 rows of 40 need 164
   CHECK(run_training(run_options(folder, "run"), after_steps(100)).step == 24);

@@ -145,6 +145,48 @@ TEST_CASE("parameters: gradients of several passes add up until they are cleared
   CHECK(values(model.bias.gradient()) == std::vector<double>(5, 0.0));
 }
 
+TEST_CASE("parameter store: bf16 copies of matrices follow the values", "[autograd]") {
+  const std::unique_ptr<Backend> backend = open_backend({});
+  HeapAllocator memory(*backend);
+  Step step(*backend, memory);
+  constexpr ActivationPrecision rounded = ActivationPrecision::bf16;
+  Model model;
+  model.add_in_order();
+  CHECK_THROWS_WITH(model.store.keep_rounded(step), Catch::Contains("no memory yet"));
+  model.store.place(*backend, DType::f32, 1);
+  CHECK_THROWS_WITH(model.weight.value_for(rounded), Catch::Contains("layer.weight") && Catch::Contains("bf16 copy"));
+  model.store.refresh_rounded(step);  // none are kept
+  model.store.keep_rounded(step);
+  REQUIRE(model.store.groups()[1].rounded.dtype() == DType::bf16);
+  CHECK_FALSE(model.store.groups()[0].rounded);  // spans are no matrices
+  CHECK(model.bias.value_for(rounded).raw() == model.bias.value().raw());
+  CHECK(model.weight.value_for(ActivationPrecision::f32).raw() == model.weight.value().raw());
+  const Tensor copy = model.weight.value_for(rounded);
+  CHECK(copy.shape() == Shape{3, 5});
+  const auto follows = [&] {
+    for (std::int64_t i = 0; i < copy.count(); ++i)
+      CHECK(copy.data<bf16>()[i].bits == bf16(model.weight.value().data<float>()[i]).bits);
+  };
+  follows();
+  model.weight.value().data<float>()[7] = 0.3f;
+  model.store.refresh_rounded(step);
+  follows();
+  CHECK(model.weight.gradient().dtype() == DType::f32);
+
+  Model twice;
+  twice.add_in_order();
+  twice.store.place(*backend, DType::f64, 1);
+  CHECK_THROWS_AS(twice.store.keep_rounded(step), DTypeError);
+}
+
+TEST_CASE("bf16 activations are refused where no kernel takes them", "[autograd]") {
+  StepFixture f;
+  f.step.set_activations(ActivationPrecision::f32);
+  CHECK_THROWS_WITH(f.step.set_activations(ActivationPrecision::bf16),
+                    Catch::Contains("bf16 activations") && Catch::Contains("cpu"));
+  CHECK(f.step.activations() == ActivationPrecision::f32);
+}
+
 TEST_CASE("parameters: mistakes are errors", "[autograd]") {
   StepFixture f;
   Model model;

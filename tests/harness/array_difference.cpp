@@ -22,7 +22,7 @@ double distance(double got, double wanted) {
   return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
 }
 
-// Calls compare(got, wanted, label) for arrays of equal shape and adds a line for the others.
+// Calls compare(got, wanted, place in the list) for arrays of equal shape and adds a line for the others.
 template <class Compare>
 std::vector<std::string> for_each_pair(const std::string& what, std::span<const Array64> got,
                                        std::span<const Array64> wanted, Compare compare) {
@@ -32,7 +32,7 @@ std::vector<std::string> for_each_pair(const std::string& what, std::span<const 
     const std::string label = text(what, " ", i);
     if (got[i].shape != wanted[i].shape)
       lines.push_back(text(label, ": shape must be ", shape_text(wanted[i]), ", got ", shape_text(got[i])));
-    else if (const std::string line = compare(got[i], wanted[i]); !line.empty())
+    else if (const std::string line = compare(got[i], wanted[i], i); !line.empty())
       lines.push_back(text(label, " ", shape_text(got[i]), ": ", line));
   }
   return lines;
@@ -42,7 +42,7 @@ std::vector<std::string> for_each_pair(const std::string& what, std::span<const 
 
 std::vector<std::string> compare_elements(const std::string& what, std::span<const Array64> got,
                                           std::span<const Array64> wanted, double tolerance) {
-  return for_each_pair(what, got, wanted, [&](const Array64& a, const Array64& b) -> std::string {
+  return for_each_pair(what, got, wanted, [&](const Array64& a, const Array64& b, std::size_t) -> std::string {
     double largest = std::numeric_limits<double>::min(), worst = 0;
     std::size_t place = 0;
     for (std::size_t k = 0; k < b.data.size(); ++k) {
@@ -59,7 +59,13 @@ std::vector<std::string> compare_elements(const std::string& what, std::span<con
 
 std::vector<std::string> compare_norms(const std::string& what, std::span<const Array64> got,
                                        std::span<const Array64> wanted, double tolerance, double negligible) {
-  return for_each_pair(what, got, wanted, [&](const Array64& a, const Array64& b) -> std::string {
+  return compare_norms(what, got, wanted, std::vector<double>(got.size(), tolerance), negligible);
+}
+
+std::vector<std::string> compare_norms(const std::string& what, std::span<const Array64> got,
+                                       std::span<const Array64> wanted, const std::vector<double>& tolerances,
+                                       double negligible) {
+  return for_each_pair(what, got, wanted, [&](const Array64& a, const Array64& b, std::size_t i) -> std::string {
     double squares = 0, difference = 0;
     for (std::size_t k = 0; k < b.data.size(); ++k) {
       if (std::isfinite(b.data[k])) squares += b.data[k] * b.data[k];
@@ -68,14 +74,15 @@ std::vector<std::string> compare_norms(const std::string& what, std::span<const 
     }
     const double scale = std::max(std::sqrt(squares), negligible * std::sqrt(static_cast<double>(b.data.size())));
     const double relative = difference == 0 ? 0 : std::sqrt(difference) / scale;
-    if (relative <= tolerance) return "";
-    return text("norm of the difference over norm is ", relative, " > ", tolerance, " (norm ", std::sqrt(squares), ")");
+    if (relative <= tolerances.at(i)) return "";
+    return text("norm of the difference over norm is ", relative, " > ", tolerances.at(i), " (norm ",
+                std::sqrt(squares), ")");
   });
 }
 
 std::vector<std::string> compare_bits(const std::string& what, std::span<const Array64> got,
                                       std::span<const Array64> wanted) {
-  return for_each_pair(what, got, wanted, [&](const Array64& a, const Array64& b) -> std::string {
+  return for_each_pair(what, got, wanted, [&](const Array64& a, const Array64& b, std::size_t) -> std::string {
     for (std::size_t k = 0; k < a.data.size(); ++k)
       if (std::memcmp(&a.data[k], &b.data[k], sizeof(double)) != 0)
         return text("element ", k, " must have the same bits, got ", a.data[k], " and ", b.data[k], ", difference ",

@@ -17,6 +17,10 @@ std::vector<std::string> compare_elements(const std::string& what, std::span<con
 /// Every array: |got - wanted| <= tolerance * max(|wanted|, negligible * sqrt(elements)), Euclidean norms.
 std::vector<std::string> compare_norms(const std::string& what, std::span<const Array64> got,
                                        std::span<const Array64> wanted, double tolerance, double negligible);
+/// The same with a tolerance for each array.
+std::vector<std::string> compare_norms(const std::string& what, std::span<const Array64> got,
+                                       std::span<const Array64> wanted, const std::vector<double>& tolerances,
+                                       double negligible);
 /// The same bits.
 std::vector<std::string> compare_bits(const std::string& what, std::span<const Array64> got,
                                       std::span<const Array64> wanted);

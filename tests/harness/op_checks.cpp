@@ -16,7 +16,7 @@ void append(Faults& faults, const Faults& more) { faults.insert(faults.end(), mo
 
 // Products may be grouped in another way when something is left out; in f64 that stays far below any real fault.
 constexpr double kSameValue = 1e-12;
-double same_value(DType dtype) { return dtype == DType::f64 ? kSameValue : 1e-5; }
+double same_value(DType dtype) { return dtype == DType::f64 ? kSameValue : dtype == DType::f32 ? 1e-5 : kRounding; }
 
 class Threads {
  public:
@@ -138,16 +138,23 @@ Faults check_gradient(Backend& backend, const OpCase& op, std::size_t set, Gradc
 
 Faults check_precision(Backend& backend, Backend& truth, const OpCase& op, std::size_t set) {
   Faults faults;
+  const double sums = op.tolerance.bf16_sums > 0 ? op.tolerance.bf16_sums : op.tolerance.f32;
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const double tolerance = dtype == DType::f32 ? op.tolerance.f32 : op.tolerance.bf16;
-    if (tolerance == 0) continue;
+    if (dtype == DType::bf16 && !runs_in_bf16(backend, op)) continue;
     const RunResult wanted = run_op(truth, op, set, {.rounding = dtype});
-    const RunResult got = run_op(backend, op, set, {.dtype = dtype, .rounding = dtype});
+    const RunResult got = run_op(backend, op, set, {.dtype = dtype});
     append(faults, got.faults);
+    const auto tolerances = [&](const std::vector<DType>& dtypes) {
+      std::vector<double> each;
+      for (const DType of : dtypes)
+        each.push_back(dtype == DType::f32 ? op.tolerance.f32 : of == DType::bf16 ? op.tolerance.bf16 : sums);
+      return each;
+    };
     const std::string label = text(dtype, " on ", backend.device());
-    append(faults, compare_norms(label + ": output", got.outputs, wanted.outputs, tolerance, op.tolerance.negligible));
-    append(faults, compare_norms(label + ": gradient of input", got.gradients, wanted.gradients, tolerance,
+    append(faults, compare_norms(label + ": output", got.outputs, wanted.outputs, tolerances(got.output_dtypes),
                                  op.tolerance.negligible));
+    append(faults, compare_norms(label + ": gradient of input", got.gradients, wanted.gradients,
+                                 tolerances(got.gradient_dtypes), op.tolerance.negligible));
   }
   return faults;
 }

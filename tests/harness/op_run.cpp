@@ -16,6 +16,10 @@ namespace {
 constexpr std::uint64_t kSeed = 20190702;
 constexpr StepScalars kScalars{.step = 5, .piece = 1, .learning_rate = 0};
 
+/// Of an argument and of its gradient, in a run in `dtype`.
+DType dtype_of_value(DType dtype, Role role) { return role == Role::vector ? compute_dtype(dtype) : dtype; }
+DType dtype_of_gradient(DType dtype, Role role) { return role == Role::activation ? dtype : compute_dtype(dtype); }
+
 double rounded(double value, DType dtype) {
   if (dtype == DType::f64) return value;
   const auto single = static_cast<float>(value);
@@ -85,7 +89,8 @@ Call call_function(Backend& backend, Tape& tape, const OpCase& op, const std::ve
       Tensor tensor = to_device(backend, step.memory(), values[i], inputs[i], options.dtype);
       if (!op.root) call.inputs.back() = tensor;
       const bool leaf = inputs[i].differentiable && !contains(options.constants, i) && !options.inference;
-      variable = leaf ? tape.leaf(std::move(tensor)) : tape.constant(std::move(tensor));
+      variable = leaf ? tape.leaf(std::move(tensor), dtype_of_gradient(options.dtype, inputs[i].role))
+                      : tape.constant(std::move(tensor));
     }
     call.leaves.push_back(variable.without_value());
     variables.push_back(std::move(variable));
@@ -151,6 +156,8 @@ const std::vector<std::pair<std::string, std::unique_ptr<Backend>>>& simulated_i
   return backends;
 }
 
+bool runs_in_bf16(const Backend& backend, const OpCase& op) { return op.tolerance.bf16 > 0 && backend.stores_bf16(); }
+
 const StepScalars& run_scalars() { return kScalars; }
 std::uint64_t run_seed() { return kSeed; }
 RandomStream random_stream(std::uint32_t operation) { return {kSeed, operation, &kScalars}; }
@@ -174,14 +181,15 @@ std::vector<Array64> input_values(const std::string& name, const std::vector<Inp
       x.data = random_numbers(Initializer::Kind::uniform, 0.5, count, stream);  // in (-0.5, 0.5)
       for (double& value : x.data) value = input.low + (value + 0.5) * (input.high - input.low);
     }
-    for (double& value : x.data) value = input.integer ? std::floor(value) : rounded(value, rounding);
+    const DType dtype = dtype_of_value(rounding, input.role);
+    for (double& value : x.data) value = input.integer ? std::floor(value) : rounded(value, dtype);
   }
   return all;
 }
 
 Tensor to_device(Backend& backend, Allocator& memory, const Array64& values, const Input& input, DType dtype) {
-  return upload(backend, Tensor(shape_of(values), input.integer ? DType::i32 : dtype, backend.device(), memory),
-                values.data);
+  const DType stored = input.integer ? DType::i32 : dtype_of_value(dtype, input.role);
+  return upload(backend, Tensor(shape_of(values), stored, backend.device(), memory), values.data);
 }
 
 Array64 to_host(Backend& backend, const Tensor& tensor) {
@@ -195,7 +203,9 @@ Array64 to_host(Backend& backend, const Tensor& tensor) {
   return host;
 }
 
-RunResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunOptions& options) {
+RunResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunOptions& asked) {
+  RunOptions options = asked;
+  if (options.dtype == DType::bf16) options.rounding = DType::bf16;
   const std::vector<Input>& inputs = op.inputs.at(set);
   const std::vector<Array64> values = input_values(op.name, inputs, options.rounding);
   RunResult result;
@@ -205,11 +215,19 @@ RunResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunO
     Tape tape(step, options.inference ? Tape::Mode::inference : Tape::Mode::training);
     Call call = call_function(backend, tape, op, inputs, values, options);
     result.recorded = tape.size();
-    for (const Variable& output : call.outputs) result.outputs.push_back(to_host(backend, output.value()));
+    for (const Variable& output : call.outputs) {
+      result.outputs.push_back(to_host(backend, output.value()));
+      result.output_dtypes.push_back(output.dtype());
+    }
     if (result.recorded > 0) run_backward(backend, tape, op, call, options);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       result.gradients.emplace_back();
-      if (tape.has_gradient(call.leaves[i])) result.gradients.back() = to_host(backend, tape.gradient(call.leaves[i]));
+      result.gradient_dtypes.push_back(options.dtype);
+      if (tape.has_gradient(call.leaves[i])) {
+        const Tensor& gradient = tape.gradient(call.leaves[i]);
+        result.gradients.back() = to_host(backend, gradient);
+        result.gradient_dtypes.back() = gradient.dtype();
+      }
       if (call.inputs[i] && to_host(backend, call.inputs[i]).data != values[i].data)
         result.faults.push_back(text("input ", i, " was changed"));
     }

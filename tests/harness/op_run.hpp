@@ -25,7 +25,7 @@ const std::vector<std::pair<std::string, std::unique_ptr<Backend>>>& simulated_i
 
 struct RunOptions {
   DType dtype = DType::f64;
-  DType rounding = DType::f32;  ///< input values and cotangents are representable in this
+  DType rounding = DType::f32;  ///< input values and cotangents are representable in this, always in bf16 if dtype is
   bool inference = false;       ///< forward only
   int uses = 1;                 ///< how often the function is called on the same inputs; the gradients add up
   std::vector<int> constants;   ///< inputs that are not differentiated, beside those of the entry
@@ -35,14 +35,18 @@ struct RunOptions {
 
 struct RunResult {
   std::vector<Array64> outputs;
-  std::vector<Array64> gradients;   ///< per input; not given: not differentiated, or no gradient reached it
+  std::vector<Array64> gradients;  ///< per input; not given: not differentiated, or no gradient reached it
+  std::vector<DType> output_dtypes, gradient_dtypes;
   std::vector<std::string> faults;  ///< overwritten guards, changed inputs, memory that was not given back
   std::size_t recorded = 0;         ///< operations on the tape after the forward pass
 };
 
-/// The values of the arguments of one set, rounded to `rounding`.
+/// Whether the entry has a bf16 form and the device kernels for it.
+bool runs_in_bf16(const Backend& backend, const OpCase& op);
+
+/// The values of the arguments of one set, rounded to `rounding`; those of vectors to f32 instead of bf16.
 std::vector<Array64> input_values(const std::string& name, const std::vector<Input>& inputs, DType rounding);
-/// As a tensor in `memory`; an i32 one when the input is.
+/// As a tensor in `memory` of what a run in `dtype` has in the input's role; an i32 one when the input is.
 Tensor to_device(Backend& backend, Allocator& memory, const Array64& values, const Input& input, DType dtype);
 /// Any element type, as doubles. Rank 0 becomes shape [1].
 Array64 to_host(Backend& backend, const Tensor& tensor);

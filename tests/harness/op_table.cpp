@@ -14,7 +14,11 @@ std::vector<OpCase>& registry() {
 }  // namespace
 
 OpCases::OpCases(std::initializer_list<OpCase> cases) {
-  registry().insert(registry().end(), cases.begin(), cases.end());
+  for (OpCase entry : cases) {
+    for (std::vector<Input>& set : entry.inputs)
+      for (std::size_t i = 0; i < std::min(set.size(), entry.roles.size()); ++i) set[i].role = entry.roles[i];
+    registry().push_back(std::move(entry));
+  }
 }
 
 const std::vector<OpCase>& all_op_cases() {

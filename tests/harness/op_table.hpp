@@ -22,6 +22,13 @@ namespace engram::harness {
 
 using reference::Array64;
 
+/// What an argument is in a run in bf16 (docs/numerics.md); in other runs all have the run's dtype.
+enum class Role : std::uint8_t {
+  activation,  ///< bf16, with a gradient in bf16
+  matrix,      ///< of a parameter: bf16, with a gradient in f32
+  vector       ///< of a parameter: f32
+};
+
 /// What one argument of a call is filled with. Numbers are a function of the entry's name and the argument's place.
 struct Input {
   enum class Kind : std::uint8_t { normal, uniform, index, given, absent };
@@ -32,6 +39,7 @@ struct Input {
   std::vector<double> values;
   bool integer = false;  ///< an i32 tensor, whatever the dtype of the run
   bool differentiable = true;
+  Role role = Role::activation;
 
   /// The same values, never differentiated.
   Input constant() const {
@@ -121,9 +129,15 @@ class Reference {
   std::function<std::vector<Array64>(std::span<const Array64>)> call_;
 };
 
+/// The most by which rounding to bf16 changes a number, as a share of it; 2 roundings at most twice that.
+inline constexpr double kRounding = 0x1p-8;
+/// For what only moves numbers, in the place of a number of roundings.
+inline constexpr double kMoved = 1e-12;
+
 struct Tolerance {
   double f32 = 2e-6;         ///< |f32 - f64| / |f64|, Euclidean norms, outputs and gradients
   double bf16 = 0;           ///< the same for bf16; 0: the operation has no bf16 form
+  double bf16_sums = 0;      ///< for what a bf16 run leaves in f32; 0: as f32, since bf16 terms are exact there
   double forward = 1e-12;    ///< f64 against the reference, per element, relative to the largest element
   double gradient = 1e-6;    ///< f64 against central differences, relative to the largest element of the gradient
   double negligible = 1e-4;  ///< a norm below this times sqrt(elements) counts as this, in the f32 and bf16 checks
@@ -144,8 +158,9 @@ struct OpCase {
   Function function;
   Reference reference;
   Tolerance tolerance = {};
-  bool root = false;     ///< output 0 must be a root of backward (it consumes an input): cotangent 1, used once
-  bool dropout = false;  ///< random in training; in inference mode its outputs differ
+  std::vector<Role> roles = {};  ///< of the arguments; those behind the end are activations
+  bool root = false;             ///< output 0 must be a root of backward (it consumes an input): cotangent 1, used once
+  bool dropout = false;          ///< random in training; in inference mode its outputs differ
   bool cpu_threads_exact = true;  ///< same bits with 1 and 2 threads; false for what contains large products
   std::vector<BadCall> errors = {};
 };

@@ -57,6 +57,17 @@ void for_every_device(Check check) {
   });
 }
 
+/// Runs check(backend, op, set, dtype) for every device, in f32, and in bf16 where both have it.
+template <class Check>
+void for_every_device_and_dtype(Check check) {
+  for_every_device([&](Backend& backend, const OpCase& op, std::size_t set) {
+    Faults faults = check(backend, op, set, DType::f32);
+    if (runs_in_bf16(backend, op))
+      for (const std::string& fault : check(backend, op, set, DType::bf16)) faults.push_back("bf16: " + fault);
+    return faults;
+  });
+}
+
 TEST_CASE("op table: entries are complete", "[ops]") {
   const std::vector<OpCase>& entries = all_op_cases();
   CHECK_FALSE(entries.empty());
@@ -86,9 +97,8 @@ TEST_CASE("op table: gradients of a second use are added", "[ops]") {
   for_every_entry([](const OpCase& op, std::size_t set) { return check_add_mode(cpu(), op, set, DType::f64); });
 }
 
-TEST_CASE("op table: gradients of a second use are added, f32 on every device", "[ops]") {
-  for_every_device(
-      [](Backend& backend, const OpCase& op, std::size_t set) { return check_add_mode(backend, op, set, DType::f32); });
+TEST_CASE("op table: gradients of a second use are added, f32 and bf16 on every device", "[ops]") {
+  for_every_device_and_dtype(check_add_mode);
 }
 
 TEST_CASE("op table: gradients that are not wanted", "[ops][unwanted_gradients]") {
@@ -96,19 +106,14 @@ TEST_CASE("op table: gradients that are not wanted", "[ops][unwanted_gradients]"
       [](Backend& backend, const OpCase& op, std::size_t set) { return check_unwanted(backend, op, set); });
 }
 
-TEST_CASE("op table: every element written, nothing else", "[ops]") {
-  for_every_device(
-      [](Backend& backend, const OpCase& op, std::size_t set) { return check_memory(backend, op, set, DType::f32); });
-}
+TEST_CASE("op table: every element written, nothing else", "[ops]") { for_every_device_and_dtype(check_memory); }
 
 TEST_CASE("op table: every element written, nothing else, in f64", "[ops]") {
   for_every_entry([](const OpCase& op, std::size_t set) { return check_memory(cpu(), op, set, DType::f64); });
 }
 
 TEST_CASE("op table: same bits in every run and with every number of threads", "[ops]") {
-  for_every_device([](Backend& backend, const OpCase& op, std::size_t set) {
-    return check_determinism(backend, op, set, DType::f32);
-  });
+  for_every_device_and_dtype(check_determinism);
 }
 
 TEST_CASE("op table: gradients in f64 of every device against the CPU's", "[ops]") {

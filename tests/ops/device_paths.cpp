@@ -1,6 +1,6 @@
 /// Kernels for cards take other paths for rows that divide into packs of 16 bytes, for long rows, for memory that is
 /// not aligned, and for sums of several chunks. Every device against the CPU at shapes and places that take each of
-/// them.
+/// them; in bf16, which the CPU does not have, against the CPU's f32 of the same numbers.
 
 #include <algorithm>
 #include <functional>
@@ -25,17 +25,24 @@
 namespace engram::harness {
 namespace {
 
-/// One device, and tensors whose first element lies `shift` elements behind an aligned address.
+struct Setting {
+  DType dtype = DType::f32;
+  std::int64_t shift = 0;       ///< elements from an aligned address to the first element of a tensor
+  DType rounding = DType::f32;  ///< of the inputs' numbers
+};
+
+/// One device, and tensors in a setting.
 struct Place {
   Backend& backend;
-  DType dtype;
+  DType dtype, rounding;
   std::int64_t shift;
   GuardedAllocator memory{backend};
   Step step{backend, memory, run_seed()};
   std::vector<Tensor> results;
   int inputs = 0;
 
-  Place(Backend& on, DType type, std::int64_t elements) : backend(on), dtype(type), shift(elements) {
+  Place(Backend& on, const Setting& setting)
+      : backend(on), dtype(setting.dtype), rounding(setting.rounding), shift(setting.shift) {
     step.begin(run_scalars());
   }
 
@@ -43,9 +50,10 @@ struct Place {
     return to_device(backend, memory, whole, input, dtype).rows(shift, shift + shape.count()).view(shape);
   }
   /// Numbers that are a function of the place in the list of inputs.
-  Tensor input(const Shape& shape) {
-    const std::vector<Input> one{normal({shape.count() + shift})};
-    Array64 whole = input_values(text("input ", inputs++), one, DType::f32)[0];
+  Tensor input(const Shape& shape, Role role = Role::activation) {
+    std::vector<Input> one{normal({shape.count() + shift})};
+    one[0].role = role;
+    Array64 whole = input_values(text("input ", inputs++), one, rounding)[0];
     std::rotate(whole.data.begin(), whole.data.end() - shift, whole.data.end());  // the same with and without shift
     return place(shape, whole, one[0]);
   }
@@ -55,15 +63,18 @@ struct Place {
     for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<double>(i * 7 % 5 * i % below));
     return to_device(backend, memory, Array64{{count}, numbers}, one[0], dtype);
   }
+  /// Of a parameter, or statistics: f32 beside bf16.
+  Tensor vector(const Shape& shape) { return input(shape, Role::vector); }
   /// Also an input where a kernel adds.
   Tensor& output(const Shape& shape) { return results.emplace_back(input(shape)); }
+  Tensor& vector_output(const Shape& shape) { return results.emplace_back(vector(shape)); }
 };
 
 using Body = std::function<void(Place&)>;
 
-std::vector<Array64> run(Backend& backend, DType dtype, std::int64_t shift, const Body& body) {
+std::vector<Array64> run(Backend& backend, const Setting& setting, const Body& body) {
   std::vector<Array64> values;
-  Place place(backend, dtype, shift);
+  Place place(backend, setting);
   place.results.reserve(16);  // bodies hold references
   body(place);
   for (const Tensor& result : place.results) values.push_back(to_host(backend, result));
@@ -72,38 +83,51 @@ std::vector<Array64> run(Backend& backend, DType dtype, std::int64_t shift, cons
   return values;
 }
 
-/// On every device, f32 and f64, aligned and not: the CPU's numbers.
-void same_on_every_device(const Body& body, double f32_tolerance = 2e-6, double f64_tolerance = 1e-13) {
-  for (const DType dtype : {DType::f32, DType::f64})
+/// Largest distances of a device's numbers from the CPU's.
+struct Tolerances {
+  double f32 = 2e-6;
+  double f64 = 1e-13;
+  double bf16 = 0;  ///< 0: no bf16 form
+};
+
+/// On every device, f32, f64 and bf16, aligned and not: the CPU's numbers.
+void same_on_every_device(const Body& body, const Tolerances& tolerances = {}) {
+  for (const auto& [dtype, tolerance] : {std::pair{DType::f32, tolerances.f32}, std::pair{DType::f64, tolerances.f64},
+                                         std::pair{DType::bf16, tolerances.bf16}})
     for (const std::int64_t shift : {0, 1}) {
-      const std::vector<Array64> wanted = run(*available_backends().front(), dtype, shift, body);
+      const bool rounded = dtype == DType::bf16;
+      if (tolerance == 0) continue;
+      const Setting truth{rounded ? DType::f32 : dtype, shift, rounded ? DType::bf16 : DType::f32};
+      const std::vector<Array64> wanted = run(*available_backends().front(), truth, body);
+      CHECK(wanted.size() > 0);
       for (const auto& backend : available_backends()) {
+        if (rounded && !backend->stores_bf16()) continue;
         INFO(text(backend->device(), ", ", dtype, ", shift ", shift));
-        const double tolerance = dtype == DType::f32 ? f32_tolerance : f64_tolerance;
-        for (const std::string& fault :
-             compare_norms("output", run(*backend, dtype, shift, body), wanted, tolerance, 0.1))
-          FAIL_CHECK(fault);
-        CHECK(wanted.size() > 0);
+        const std::vector<Array64> got = run(*backend, {dtype, shift, truth.rounding}, body);
+        for (const std::string& fault : compare_norms("output", got, wanted, tolerance, 0.1)) FAIL_CHECK(fault);
       }
     }
 }
 
-const std::vector<std::int64_t> kRowLengths{1, 8, 130, 1024, 1028, 2051};
+const std::vector<std::int64_t> kRowLengths{1, 8, 130, 1024, 1032, 2051};
 
 TEST_CASE("device paths: element-wise kernels", "[ops]") {
   for (const std::int64_t count : {1, 3, 4, 5, 1023, 1024, 5000})
-    same_on_every_device([count](Place& p) {
-      for (const Write write : {Write::set, Write::add}) {
-        kernels::accumulate(p.step, p.input({count}), 0.7, p.output({count}), write);
-        const Tensor x = p.input({count}), y = p.input({count}), dy = p.input({count});
-        kernels::pointwise_backward<Gelu>(p.step, x, y, dy, p.output({count}), write);
-        kernels::sum_backward(p.step, p.input({1}), 0.3, p.output({count}), write);
-      }
-      kernels::add(p.step, p.input({count}), p.input({count}), p.output({count}));
-      kernels::fill(p.step, p.output({count}), 0.1);
-      kernels::pointwise_forward<Tanh>(p.step, p.input({count}), p.output({count}));
-      kernels::clamp(p.step, p.output({count}), -0.5, 0.5);
-    });
+    same_on_every_device(
+        [count](Place& p) {
+          for (const Write write : {Write::set, Write::add}) {
+            kernels::accumulate(p.step, p.input({count}), 0.7, p.vector_output({count}), write);
+            kernels::accumulate(p.step, p.input({count}), 0.7, p.output({count}), write);
+            const Tensor x = p.input({count}), y = p.input({count}), dy = p.input({count});
+            kernels::pointwise_backward<Gelu>(p.step, x, y, dy, p.output({count}), write);
+            kernels::sum_backward(p.step, p.vector({1}), 0.3, p.output({count}), write);
+          }
+          kernels::add(p.step, p.input({count}), p.input({count}), p.output({count}));
+          kernels::fill(p.step, p.output({count}), 0.1);
+          kernels::pointwise_forward<Tanh>(p.step, p.input({count}), p.output({count}));
+          kernels::clamp(p.step, p.vector_output({count}), -0.5, 0.5);
+        },
+        {.bf16 = 2 * kRounding});
 }
 
 TEST_CASE("device paths: dropout keeps the same elements", "[ops]") {
@@ -114,36 +138,38 @@ TEST_CASE("device paths: dropout keeps the same elements", "[ops]") {
             kernels::dropout(p.step, p.input({count}), p.step.next_random(), DropoutRule(0.4), p.output({count}),
                              write);
         },
-        1e-7, 1e-15);
+        {.f32 = 1e-7, .f64 = 1e-15, .bf16 = 2 * kRounding});
 }
 
 TEST_CASE("device paths: conversions and runs", "[ops]") {
   for (const std::int64_t length : {1, 4, 6, 8, 300})
-    same_on_every_device([length](Place& p) {
-      for (const DType other : {DType::f32, DType::f64, DType::bf16}) {
-        Tensor converted = p.step.empty({length}, other);
-        kernels::convert(p.step, p.input({length}), converted);
-        p.results.push_back(converted);
-        kernels::convert(p.step, converted, p.output({length}));
-      }
-      for (const std::int64_t gap : {0, 3, 4})
-        kernels::copy_runs(p.step, p.input({5 * (length + gap)}), {gap, length + gap}, p.output({6 * (length + 4)}),
-                           {4, length + 4}, 5, length, gap == 0 ? Write::set : Write::add);
-    });
+    same_on_every_device(
+        [length](Place& p) {
+          for (const DType other : {DType::f32, DType::f64, DType::bf16}) {
+            Tensor converted = p.step.empty({length}, other);
+            kernels::convert(p.step, p.input({length}), converted);
+            p.results.push_back(converted);
+            kernels::convert(p.step, converted, p.output({length}));
+          }
+          for (const std::int64_t gap : {0, 3, 8})
+            kernels::copy_runs(p.step, p.input({5 * (length + gap)}), {gap, length + gap}, p.output({6 * (length + 8)}),
+                               {8, length + 8}, 5, length, gap == 0 ? Write::set : Write::add);
+        },
+        {.bf16 = kRounding});
 }
 
 TEST_CASE("device paths: sums over rows and over everything", "[ops]") {
   for (const std::int64_t rows : {1, 33, 3000})
-    for (const std::int64_t n : {1, 33}) {
+    for (const std::int64_t n : {1, 33, 264}) {
       if (rows * n > 110000) continue;
       same_on_every_device(
           [rows, n](Place& p) {
-            kernels::bias_forward(p.step, p.input({n}), p.output({rows, n}));
+            kernels::bias_forward(p.step, p.vector({n}), p.output({rows, n}));
             for (const Write write : {Write::set, Write::add})
-              kernels::bias_backward(p.step, p.input({rows, n}), p.output({n}), write);
-            kernels::sum_forward(p.step, p.input({rows, n}), 0.01, p.output({1}));
+              kernels::bias_backward(p.step, p.input({rows, n}), p.vector_output({n}), write);
+            kernels::sum_forward(p.step, p.input({rows, n}), 0.01, p.vector_output({1}));
           },
-          5e-6, 1e-12);
+          {.f32 = 5e-6, .f64 = 1e-12, .bf16 = kRounding});
     }
 }
 
@@ -153,19 +179,20 @@ TEST_CASE("device paths: softmax and layer norm", "[ops]") {
         [n](Place& p) {
           const Shape shape{n > 1000 ? 3 : 6, n};
           kernels::softmax_forward(p.step, p.input(shape), p.output(shape));
-          Tensor none, sum = p.output(shape), mean = p.output({shape[0]}), reciprocal = p.output({shape[0]});
-          const Tensor gain = p.input({n}), bias = p.input({n}), dy = p.input(shape);
+          Tensor none, sum = p.output(shape), mean = p.vector_output({shape[0]});
+          Tensor reciprocal = p.vector_output({shape[0]});
+          const Tensor gain = p.vector({n}), bias = p.vector({n}), dy = p.input(shape);
           kernels::layer_norm_forward(p.step, p.input(shape), p.input(shape), gain, bias, 1e-5, sum, p.output(shape),
                                       mean, reciprocal);
           for (const Write write : {Write::set, Write::add}) {
             kernels::softmax_backward(p.step, p.input(shape), p.input(shape), p.output(shape), write);
             kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, p.input(shape), p.output(shape),
-                                         write, p.output({n}), write, p.output({n}), write);
+                                         write, p.vector_output({n}), write, p.vector_output({n}), write);
             kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, none, write, none, write,
-                                         p.output({n}), write);
+                                         p.vector_output({n}), write);
           }
         },
-        1e-5, 1e-12);
+        {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
 }
 
 TEST_CASE("device paths: cross entropy", "[ops]") {
@@ -181,12 +208,14 @@ TEST_CASE("device paths: cross entropy", "[ops]") {
 TEST_CASE("device paths: rows by index", "[ops]") {
   for (const std::int64_t n : {1, 30, 132, 600})
     for (const std::int64_t rows : {1, 33, 100})
-      same_on_every_device([n, rows](Place& p) {
-        const Tensor ids = p.ids(rows, 6);
-        kernels::gather_rows(p.step, p.input({6, n}), ids, 1.5, p.output({rows, n}));
-        for (const Write write : {Write::set, Write::add})
-          kernels::scatter_rows(p.step, p.input({rows, n}), ids, 1.5, p.output({6, n}), write);
-      });
+      same_on_every_device(
+          [n, rows](Place& p) {
+            const Tensor ids = p.ids(rows, 6);
+            kernels::gather_rows(p.step, p.input({6, n}), ids, 1.5, p.output({rows, n}));
+            for (const Write write : {Write::set, Write::add})
+              kernels::scatter_rows(p.step, p.input({rows, n}), ids, 1.5, p.vector_output({6, n}), write);
+          },
+          {.bf16 = kRounding});
 }
 
 TEST_CASE("device paths: update rules of many segments", "[ops]") {

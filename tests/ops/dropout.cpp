@@ -34,6 +34,7 @@ const OpCases cases{
            .inputs = {{normal({3, 7})}, {normal({1})}, {normal({5, 16411})}},
            .function = [](std::span<const Variable> x) { return dropout(x[0], 0.3); },
            .reference = [](std::span<const Array64> x) { return dropped(x[0], 0.3, 0); },
+           .tolerance = {.bf16 = kRounding},
            .dropout = true,
            .errors = {refused(1, "1"), refused(-0.1, "-0.1"), refused(0.999999, "0.999999"),
                       refused(std::nan(""), "nan")}},
@@ -41,11 +42,13 @@ const OpCases cases{
            .inputs = {{normal({1031})}},
            .function = [](std::span<const Variable> x) { return dropout(dropout(x[0], 0.5), 0.2); },
            .reference = [](std::span<const Array64> x) { return dropped(dropped(x[0], 0.5, 0), 0.2, 1); },
+           .tolerance = {.bf16 = 2 * kRounding},
            .dropout = true},
     OpCase{.name = "dropout, rate 0",
            .inputs = {{normal({11})}},
            .function = [](std::span<const Variable> x) { return dropout(x[0], 0); },
-           .reference = [](std::span<const Array64> x) { return x[0]; }},
+           .reference = [](std::span<const Array64> x) { return x[0]; },
+           .tolerance = {.bf16 = kMoved}},
 };
 
 TEST_CASE("dropout: rate 0 and inference mode return the input itself", "[ops]") {

@@ -27,6 +27,8 @@ const OpCases cases{
                       {normal({4, 3}), integers({2, 1, 2, 1}, {3, 3, 0, 3})}},
            .function = [](std::span<const Variable> x) { return embedding(x[0], x[1].value(), kFactor); },
            .reference = rows_of,
+           .tolerance = {.bf16 = kRounding},
+           .roles = {Role::matrix},
            .errors = {{.inputs = {normal({5}), index({2}, 5)}, .contains = {"[V, n]", "[5]"}},
                       {.inputs = {normal({5, 3}), normal({2})}, .contains = {"the index", "i32", "f32"}},
                       {.inputs = {normal({5, 3}), index({1, 1, 1, 1, 2}, 5)},

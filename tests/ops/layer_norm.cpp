@@ -8,6 +8,8 @@ namespace {
 
 constexpr double kEpsilon = 1e-3;
 
+const std::vector<Role> kRoles{Role::activation, Role::vector, Role::vector};
+
 Variable normalise(std::span<const Variable> x) { return layer_norm(x[0], x[1], x[2], kEpsilon); }
 Array64 normalised(std::span<const Array64> x) {
   return reference::layer_norm(x[0], {}, x[1], x[2], kEpsilon).normalised;
@@ -22,6 +24,8 @@ const OpCases cases{
                       {normal({0, 3}), normal({3}), normal({3})}},
            .function = normalise,
            .reference = normalised,
+           .tolerance = {.bf16 = kRounding},
+           .roles = kRoles,
            .errors = {{.inputs = {normal({3, 7}), normal({6}), normal({7})}, .contains = {"gain", "[7]", "[6]"}},
                       {.inputs = {normal({3, 7}), normal({7}), normal({7, 1})}, .contains = {"bias", "[7]", "[7, 1]"}},
                       {.inputs = {normal({3, 7}), normal({7}), index({7}, 2)}, .contains = {"bias", "i32"}},
@@ -32,13 +36,15 @@ const OpCases cases{
            .inputs = {{normal({2, 1}), normal({1}), normal({1})}},
            .function = normalise,
            .reference = normalised,
-           .tolerance = {.negligible = 1}},
+           .tolerance = {.bf16 = kRounding, .negligible = 1},
+           .roles = kRoles},
     // A mean far from zero: three digits of f32 are lost in the mean itself.
     OpCase{.name = "layer_norm, far from zero",
            .inputs = {{values({2, 3}, {1000.5, 1001, 1002, -0.25, 0.5, 3}), normal({3}), normal({3})}},
            .function = normalise,
            .reference = normalised,
-           .tolerance = {.f32 = 1e-3}},
+           .tolerance = {.f32 = 1e-3, .bf16 = kRounding},
+           .roles = kRoles},
     OpCase{.name = "layer_norm_residual",
            .inputs = {{normal({3, 7}), normal({3, 7}), normal({7}), normal({7})},
                       {normal({1, 1}), normal({1, 1}), normal({1}), normal({1})},
@@ -54,6 +60,8 @@ const OpCases cases{
                  reference::LayerNorm y = reference::layer_norm(x[0], x[1], x[2], x[3], kEpsilon);
                  return std::vector<Array64>{y.sum, y.normalised};
                },
+           .tolerance = {.bf16 = 2 * kRounding, .bf16_sums = kRounding},
+           .roles = {Role::activation, Role::activation, Role::vector, Role::vector},
            .errors = {{.inputs = {normal({3, 7}), normal({7}), normal({7}), normal({7})},
                        .contains = {"residual", "[3, 7]", "[7]"}},
                       {.inputs = {normal({3, 7}), normal({3, 7}), normal({3}), normal({7})},
@@ -64,7 +72,9 @@ const OpCases cases{
         .inputs = {{normal({4, 5}), normal({5}), normal({5})}},
         .function = [](std::span<const Variable> x) { return layer_norm_residual(x[0], x[0], x[1], x[2]).normalised; },
         .reference =
-            [](std::span<const Array64> x) { return reference::layer_norm(x[0], x[0], x[1], x[2]).normalised; }},
+            [](std::span<const Array64> x) { return reference::layer_norm(x[0], x[0], x[1], x[2]).normalised; },
+        .tolerance = {.bf16 = 2 * kRounding},
+        .roles = kRoles},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ OpCase product(const char* name, Transpose ta, Transpose tb) {
                      batched(1, 4, 1, 3)},
           .function = [=](std::span<const Variable> x) { return matmul(x[0], x[1], ta, tb); },
           .reference = [=](std::span<const Array64> x) { return reference::matmul(x[0], x[1], a, b); },
+          .tolerance = {.bf16 = kRounding},
           .errors = {{.inputs = {normal({3, 5}), normal({7, 11})}, .contains = {"[3, 5]", "[7, 11]"}},
                      {.inputs = {normal({2, 3, 3}), normal({3, 3})}, .contains = {"[2, 3, 3]", "[3, 3]"}},
                      {.inputs = {normal({2, 3, 3}), normal({4, 3, 3})}, .contains = {"[2, 3, 3]", "[4, 3, 3]"}},

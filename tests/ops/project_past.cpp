@@ -39,6 +39,8 @@ OpCase project(std::string name, std::vector<std::int32_t> window, std::vector<s
   op.name = "project_past, " + std::move(name);
   op.inputs = std::move(inputs);
   op.function = [windows](std::span<const Variable> x) { return project_past(x[0].value(), x[1], windows); };
+  op.tolerance.bf16 = kRounding;
+  op.roles = {Role::activation, Role::matrix};
   op.reference = [windows](std::span<const Array64> x) { return projected(x[0], x[1], windows); };
   return op;
 }
@@ -101,6 +103,10 @@ double state(std::int64_t b, std::int64_t t, std::int64_t column) {
   return static_cast<double>(100000 * b + 100 * t + column);
 }
 
+double stored(double number, DType dtype) {
+  return dtype == DType::bf16 ? static_cast<float>(bf16(static_cast<float>(number))) : number;
+}
+
 Array64 states(std::int64_t streams, std::int64_t first, std::int64_t length, std::int64_t width) {
   Array64 block = zeros({streams, length, width});
   for (std::int64_t b = 0; b < streams; ++b)
@@ -111,9 +117,10 @@ Array64 states(std::int64_t streams, std::int64_t first, std::int64_t length, st
 
 TEST_CASE("append_past: rings hold the last positions of every head", "[kernels]") {
   const HeadWindows windows({7, 0, 3, 12, 1});
-  const std::int64_t streams = GENERATE(1, 3), depth = GENERATE(2, 4), heads = windows.heads();
-  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t streams = GENERATE(1, 3), depth = GENERATE(2, 8), heads = windows.heads();
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::bf16);
   Device device;
+  if (dtype == DType::bf16 && !device.backend.stores_bf16()) return;
   Tensor ring = device.upload(zeros({streams * windows.total, depth}), dtype);
   std::int64_t count = 0;
   // Shorter than, as long as and longer than rings; several rounds of each ring in total.
@@ -129,7 +136,7 @@ TEST_CASE("append_past: rings hold the last positions of every head", "[kernels]
         for (std::int64_t age = 0; age < windows.window[h]; ++age)
           for (std::int64_t i = 0; i < depth; ++i) {
             const std::int64_t t = count - windows.window[h] + age, column = static_cast<std::int64_t>(h) * depth + i;
-            const double wanted = t < 0 ? 0 : state(b, t, column);
+            const double wanted = t < 0 ? 0 : stored(state(b, t, column), dtype);
             if (past.at(b, age, i) != wanted)
               FAIL_CHECK("head " << h << ", stream " << b << ", position " << t << ": must be " << wanted << ", got "
                                  << past.at(b, age, i));
@@ -149,10 +156,11 @@ TEST_CASE("shift_cache: the last positions of cache and block", "[kernels]") {
   const Sizes sizes =
       GENERATE(Sizes{4, 3, 5}, Sizes{4, 3, 7}, Sizes{4, 3, 2}, Sizes{4, 3, 3}, Sizes{0, 3, 3}, Sizes{0, 3, 1},
                Sizes{0, 2, 6}, Sizes{2, 3, 9}, Sizes{5, 1, 5}, Sizes{5, 1, 1}, Sizes{3, 2, 0});
-  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::bf16);
   CAPTURE(sizes.cached, sizes.block, sizes.kept);
   const std::int64_t streams = 3, width = GENERATE(5, 8);
   Device device;
+  if (dtype == DType::bf16 && !device.backend.stores_bf16()) return;
   {
     Tensor y = device.step.empty({streams, sizes.kept, width}, dtype);
     kernels::shift_cache(device.step, device.upload(states(streams, 1, sizes.cached, width), dtype),
@@ -163,7 +171,7 @@ TEST_CASE("shift_cache: the last positions of cache and block", "[kernels]") {
       for (std::int64_t r = 0; r < sizes.kept; ++r)
         for (std::int64_t column = 0; column < width; ++column) {
           const std::int64_t t = sizes.cached + sizes.block - sizes.kept + r;
-          if (t >= 0) wanted.at(b, r, column) = state(b, 1 + t, column);
+          if (t >= 0) wanted.at(b, r, column) = stored(state(b, 1 + t, column), dtype);
         }
     CHECK(got.data == wanted.data);
   }

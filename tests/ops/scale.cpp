@@ -10,7 +10,8 @@ const OpCases cases{
     OpCase{.name = "scale",
            .inputs = {{normal({3, 7})}, {normal({1})}, {normal({16411})}},
            .function = [](std::span<const Variable> x) { return scale(x[0], -2.5); },
-           .reference = [](std::span<const Array64> x) { return reference::scale(x[0], -2.5); }},
+           .reference = [](std::span<const Array64> x) { return reference::scale(x[0], -2.5); },
+           .tolerance = {.bf16 = kRounding}},
 };
 
 }  // namespace

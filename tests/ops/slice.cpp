@@ -13,7 +13,8 @@ OpCase cut(const char* name, int axis, std::int64_t begin, std::int64_t end, std
           .reference =
               [=](std::span<const Array64> x) {
                 return reference::slice(x[0], axis < 0 ? axis + x[0].rank() : axis, begin, end);
-              }};
+              },
+          .tolerance = {.bf16 = kMoved}};
 }
 
 OpCase cut_with_errors() {

@@ -11,11 +11,13 @@ const OpCases cases{
     OpCase{.name = "sum",
            .inputs = {{normal({3, 7})}, {normal({1})}, {normal({})}, {positive({32771})}},
            .function = [](std::span<const Variable> x) { return sum(x[0], 0.125); },
-           .reference = [](std::span<const Array64> x) { return 0.125 * reference::sum(x[0]); }},
+           .reference = [](std::span<const Array64> x) { return 0.125 * reference::sum(x[0]); },
+           .tolerance = {.bf16 = kRounding}},
     OpCase{.name = "sum, factor 1",
            .inputs = {{normal({4, 5})}},
            .function = [](std::span<const Variable> x) { return sum(x[0]); },
-           .reference = [](std::span<const Array64> x) { return reference::sum(x[0]); }},
+           .reference = [](std::span<const Array64> x) { return reference::sum(x[0]); },
+           .tolerance = {.bf16 = kRounding}},
 };
 
 }  // namespace
