@@ -164,8 +164,9 @@ class KeepBits {
     constexpr int kPerBlock = DropoutRule::kElementsPerBlock;
     __syncwarp();  // the bits before these may still be read
     for (int i = lane_of_warp(); i < 16 * kBlocks; i += kWarpLanes) {
-      const auto block = element_of(i / kBlocks) / kPerBlock + static_cast<std::uint64_t>(i % kBlocks);
-      const PhiloxBlock numbers = random_.draw(block, step_.step, step_.piece);
+      // Places before the first query's row have numbers below 0, which wrap around.
+      const std::uint64_t element = element_of(i / kBlocks) + static_cast<std::uint64_t>(i % kBlocks * kPerBlock);
+      const PhiloxBlock numbers = random_.draw(element / kPerBlock, step_.step, step_.piece);
       unsigned kept = 0;
       for (int e = 0; e < kPerBlock; ++e) kept |= static_cast<unsigned>(rule_.keeps(numbers, e)) << e;
       bits_[i] = static_cast<std::uint8_t>(kept);

@@ -2,6 +2,7 @@
 /// form, which serves the same calls where the queries are not aligned to 16 bytes.
 
 #include <cmath>
+#include <string>
 
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
@@ -146,11 +147,10 @@ TEST_CASE("fused attention: as exact as the plain form", "[attention][fused]") {
     if (!truth[i].given()) continue;
     const double error = distance(fused[i], truth[i]), plain_error = distance(plain[i], truth[i]);
     CAPTURE(i, error, plain_error);
-    // One rounding to bf16 is wrong by 0.2% in the mean.
-    CHECK(error < 0.02);
-    CHECK(error < 2 * plain_error + 0.002);
+    // One rounding to bf16 is wrong by 0.2% in the mean; differences of nearly equal numbers by more, in both forms.
+    CHECK(error < 1.5 * plain_error + 0.003);
     CHECK((error > 1e-4 || plain_error < 1e-4));
-    if (getenv("SHOW_ERRORS")) printf("%s %zu: fused %.5f plain %.5f\n", one.name, i, error, plain_error);
+    if (i != kSpan && one.sizes.block > 18) CHECK(error < 0.01);
   }
 }
 
@@ -221,11 +221,12 @@ TEST_CASE("fused attention: gradients are added, or left out", "[attention][fuse
   }
 }
 
-/// Zero where dropout dropped, in a result that is weights themselves.
-std::vector<bool> dropped(const Array64& weights) {
-  std::vector<bool> zeros;
-  for (const double weight : weights.data) zeros.push_back(weight == 0);
-  return zeros;
+/// A letter for every number that is 0, where dropout dropped it, and another for the others: in a result that is
+/// weights themselves.
+std::string dropped(const Array64& weights) {
+  std::string letters;
+  for (const double weight : weights.data) letters += weight == 0 ? '.' : 'x';
+  return letters;
 }
 
 TEST_CASE("fused attention: dropout decides as everywhere", "[attention][fused]") {
@@ -253,13 +254,13 @@ TEST_CASE("fused attention: dropout decides as everywhere", "[attention][fused]"
   const auto decisions = [&](const AttentionCall& call) {
     const AttentionTruth forward = run_attention(x, options, call);
     const std::vector<Array64> gradients = run_attention_backward(x, options, forward, dout, call);
-    std::vector<std::vector<bool>> all{dropped(forward.out)};
+    std::vector<std::string> all{dropped(forward.out)};
     for (const AttentionArgument place : {kPastValues, kValues, kSlotValues})
       all.push_back(dropped(gradients[static_cast<std::size_t>(place)]));
     return all;
   };
-  const std::vector<std::vector<bool>> wanted = decisions({});
-  CHECK(decisions(fused_call(simulated)) == wanted);
+  const std::vector<std::string> wanted = decisions({}), fused = decisions(fused_call(simulated));
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(fused[i] == wanted[i]);
   CHECK(decisions(plain_call(simulated)) == wanted);
   options.dropout = {};
   CHECK(decisions(fused_call(simulated)) != wanted);
