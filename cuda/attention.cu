@@ -23,7 +23,7 @@ bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOption
   const Shape& shape = in.content_query.shape();
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
   return step.products() == ProductPrecision::bf16 && out.dtype() == DType::f32 && out.count() > 0 &&
-         options.heads <= kMostFusedHeads && dispatch_fused_depth(shape[2] / options.heads, []<int>() {}) &&
+         options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
          rows < std::numeric_limits<std::int32_t>::max() &&
          fit_for_fused(in.content_query, in.position_query, in.past_keys, in.past_values, in.keys, in.values,
                        in.position_keys, in.slot_keys, in.slot_values, out);

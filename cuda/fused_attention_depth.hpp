@@ -6,15 +6,15 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-/// Calls body.operator()<kDepth>(); returns false for a depth without kernels.
+constexpr bool is_fused_depth(std::int64_t depth) { return depth == 16 || depth == 32 || depth == 64 || depth == 128; }
+
+/// Calls body.operator()<kDepth>() for a depth of these.
 template <class Body>
-bool dispatch_fused_depth(std::int64_t depth, Body&& body) {
-  const auto is = [&]<int kDepth>() {
-    if (depth == kDepth) body.template operator()<kDepth>();
-    return depth == kDepth;
-  };
-  return is.template operator()<16>() || is.template operator()<32>() || is.template operator()<64>() ||
-         is.template operator()<128>();
+void dispatch_fused_depth(std::int64_t depth, Body&& body) {
+  if (depth == 16) body.template operator()<16>();
+  if (depth == 32) body.template operator()<32>();
+  if (depth == 64) body.template operator()<64>();
+  if (depth == 128) body.template operator()<128>();
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -69,7 +69,8 @@ struct ForwardMemory {
 };
 
 template <class T, int kDepth>
-__global__ void __launch_bounds__(kAttentionThreads) forward_tile(FusedCall<T> call, T* out, float* lse) {
+__global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
+    forward_tile(FusedCall<T> call, T* out, float* lse) {
   constexpr int kStride = kTileStride<kDepth>;
   const int item = static_cast<int>(blockIdx.x);
   const Place place = call.place(item / call.tiles / static_cast<int>(call.streams), item / call.tiles % call.streams);
@@ -83,21 +84,21 @@ __global__ void __launch_bounds__(kAttentionThreads) forward_tile(FusedCall<T> c
                       [&](int q) { return call.query_row(call.position_query, place, q); });
   __syncthreads();
   const LeftRows<kDepth> queries(memory.queries + 16 * warp_of_block() * kStride);
-  const LeftRows<kDepth> position_queries(memory.position_queries + 16 * warp_of_block() * kStride);
-  const KeepBits<kTileRows> keep(memory.bits, call.random, call.dropout, call.drops);
+  const LeftRows<kDepth, false> position_queries(memory.position_queries + 16 * warp_of_block() * kStride);
+  const KeepBits<kTileRows> keep(memory.bits, call);
   RunningOutput<kDepth> state;
 
   // Sums the weights, and adds the values of the 16-row blocks from `begin` to `end` of the tile.
   const auto add_values = [&](Sums(&weights)[kBlocks], int begin, int end, float factor, auto element_of) {
-    if (call.drops) keep.draw(element_of);
+    keep.draw(element_of);
 #pragma unroll
     for (int b = 0; b < kBlocks; ++b) {
       if (b < begin || b >= end) continue;
+      const unsigned kept = keep.kept(element_of, Sums::row_of, [b](int e) { return 16 * b + Sums::column_of(e); });
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        const int row = Sums::row_of(e), column = 16 * b + Sums::column_of(e);
         state.sum[e / 2 % 2] += weights[b].value[e];
-        weights[b].value[e] *= call.drops ? factor * keep.multiplier(row, column, element_of(row)) : factor;
+        weights[b].value[e] *= factor * keep.multiplier(kept, e);
       }
       state.out.add(fragment(weights[b]), memory.values + 16 * b * kStride);
     }

@@ -44,7 +44,7 @@ struct KeyGradientMemory {
 };
 
 template <class T, int kDepth>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     key_gradients(FusedCall<T> call, HeadItems items, const T* dout, QueryNumbers numbers, KeyGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
   const int rank = items.rank_of(static_cast<int>(blockIdx.x));
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
-  const KeepBits<16> keep(memory.bits, call.random, call.dropout, call.drops);
+  const KeepBits<16> keep(memory.bits, call);
   RowSums<kDepth> dkeys, dvalues;
 
   const int begin = key0 + band.nearest > 0 ? floor16(key0 + band.nearest) : 0;
@@ -85,9 +85,10 @@ __global__ void __launch_bounds__(kAttentionThreads)
       const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
       const Sums scores = keys.times(content), dweights = values.times(outs);
       const auto element_of = [&](int row) { return call.dropout_element(place, query + row, own); };
-      if (call.drops) keep.draw(element_of);
+      keep.draw(element_of);
+      const unsigned kept = keep.kept(element_of, Sums::column_of, Sums::row_of);
       if (call.positions) {
-        const LeftRows<kDepth> queries(tile.position + step * kStride);
+        const LeftRows<kDepth, false> queries(tile.position + step * kStride);
         __syncwarp();
         put_columns(memory.by_distance, apart - 16,
                     queries.times(memory.positions + ((apart - 16) & (kRingRows - 1)) * kStride));
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
         float score = scores.value[e];
         if (call.positions) score += ring_value(memory.by_distance, column, distance);
         const float exponent = call.score_scale * kLog2OfE * score - tile.base[step + column];
-        const float multiplier = call.drops ? keep.multiplier(column, row, element_of(column)) : 1.0f;
+        const float multiplier = keep.multiplier(kept, e);
         const float weight =
             masked ? weight_of(band, distance, own + row >= place.oldest, exponent) : power_of_two(exponent);
         weights.value[e] = weight * multiplier;
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
 
 /// One item for every head, tile of slots and share of the queries.
 template <class T, int kDepth>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     slot_gradients(FusedCall<T> call, const T* dout, QueryNumbers numbers, Partials dkeys_to, Partials dvalues_to) {
   constexpr int kStride = kTileStride<kDepth>;
   const int shares = dkeys_to.shares[0], tiles = (call.persistent + kTileRows - 1) / kTileRows;
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
-  const KeepBits<16> keep(memory.bits, call.random, call.dropout, call.drops);
+  const KeepBits<16> keep(memory.bits, call);
   RowSums<kDepth> dkeys, dvalues;
 
   const QueryShare queries(share, shares, call.streams * call.tiles);
@@ -158,13 +159,14 @@ __global__ void __launch_bounds__(kAttentionThreads)
       const auto element_of = [&](int row) {
         return call.dropout_row(place, query0 + step + row) + static_cast<std::uint64_t>(call.dropout_reach + own);
       };
-      if (call.drops) keep.draw(element_of);
+      keep.draw(element_of);
+      const unsigned kept = keep.kept(element_of, Sums::column_of, Sums::row_of);
       Sums weights, dscores;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int row = Sums::row_of(e), column = Sums::column_of(e);
         const float exponent = call.slot_score_scale * kLog2OfE * scores.value[e] - tile.base[step + column];
-        const float multiplier = call.drops ? keep.multiplier(column, row, element_of(column)) : 1.0f;
+        const float multiplier = keep.multiplier(kept, e);
         const float weight = power_of_two(exponent);
         weights.value[e] = weight * multiplier;
         dscores.value[e] =

@@ -32,7 +32,7 @@ struct PositionGradientMemory {
 
 /// One item for every head, share of the queries and tile of distances, counted from 0.
 template <class T, int kDepth>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     position_gradients(FusedCall<T> call, HeadItems items, const T* dout, QueryNumbers numbers, Partials to) {
   constexpr int kStride = kTileStride<kDepth>;
   const int rank = items.rank_of(static_cast<int>(blockIdx.x));
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
   load_tile<kDepth>(memory.positions, distance0, [&](int distance) { return call.position_row(place, distance); });
   __syncthreads();
   const LeftRows<kDepth> positions(memory.positions + 16 * warp_of_block() * kStride);
-  const KeepBits<16> keep(memory.bits, call.random, call.dropout, call.drops);
+  const KeepBits<16> keep(memory.bits, call);
   RowSums<kDepth> dpositions;
 
   const QueryShare queries(share, shares, call.streams * call.tiles);
@@ -81,14 +81,15 @@ __global__ void __launch_bounds__(kAttentionThreads)
       const Sums scores = positions.times(position_queries);
       // Places run from the farthest distance to the nearest one.
       const auto element_of = [&](int row) { return call.dropout_element(place, query + row, query + row - own - 15); };
-      if (call.drops) keep.draw(element_of);
+      keep.draw(element_of);
+      const unsigned kept = keep.kept(element_of, Sums::column_of, [](int e) { return 15 - Sums::row_of(e); });
       Sums dscores;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int row = Sums::row_of(e), column = Sums::column_of(e), position = apart + column - row;
         const float score = scores.value[e] + ring_value(memory.scores, column, position);
         const float exponent = call.score_scale * kLog2OfE * score - tile.base[step + column];
-        const float multiplier = call.drops ? keep.multiplier(column, 15 - row, element_of(column)) : 1.0f;
+        const float multiplier = keep.multiplier(kept, e);
         const float excess = multiplier * ring_value(memory.dweights, column, position) - tile.total[step + column];
         dscores.value[e] = weight_of(band, own + row, position >= place.oldest, exponent) * excess;
       }

@@ -96,7 +96,7 @@ __device__ __forceinline__ void sum_totals(const FusedCall<T>& call, const Place
 }
 
 template <class T, int kDepth>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     query_gradients(FusedCall<T> call, const T* out, const T* dout, QueryNumbers numbers, QueryGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
   const int item = static_cast<int>(blockIdx.x);
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(kAttentionThreads)
   __syncthreads();
   const int warp_row = 16 * warp_of_block();
   const LeftRows<kDepth> queries(tile.content + warp_row * kStride), outs(tile.dout + warp_row * kStride);
-  const LeftRows<kDepth> position_queries(tile.position + warp_row * kStride);
-  const KeepBits<16> keep(memory.bits, call.random, call.dropout, call.drops);
+  const LeftRows<kDepth, false> position_queries(tile.position + warp_row * kStride);
+  const KeepBits<16> keep(memory.bits, call);
   const DistanceGradients<kDepth> by_distance(memory.gradients_by_distance);
   const float base[] = {tile.base[warp_row + Sums::row_of(0)], tile.base[warp_row + Sums::row_of(2)]};
   const float total[] = {tile.total[warp_row + Sums::row_of(0)], tile.total[warp_row + Sums::row_of(2)]};
@@ -146,7 +146,8 @@ __global__ void __launch_bounds__(kAttentionThreads)
       const Sums scores = queries.times(keys);
       const Sums dweights = outs.times(memory.values + (key - key0) * kStride);
       const auto element_of = [&](int row) { return call.dropout_element(place, row0 + row, key); };
-      if (call.drops) keep.draw(element_of);
+      keep.draw(element_of);
+      const unsigned kept = keep.kept(element_of, Sums::row_of, Sums::column_of);
       if (call.positions) {
         __syncwarp();
         if (ready != apart) {
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
         float score = scores.value[e];
         if (call.positions) score += ring_value(memory.by_distance, row, distance);
         const float exponent = call.score_scale * kLog2OfE * score - base[e / 2 % 2];
-        const float multiplier = call.drops ? keep.multiplier(row, column, element_of(row)) : 1.0f;
+        const float multiplier = keep.multiplier(kept, e);
         const float excess = multiplier * dweights.value[e] - total[e / 2 % 2];
         float weight;
         if (masked) {
@@ -203,13 +204,14 @@ __global__ void __launch_bounds__(kAttentionThreads)
       const auto element_of = [&](int row) {
         return call.dropout_row(place, row0 + row) + static_cast<std::uint64_t>(call.dropout_reach + slot);
       };
-      if (call.drops) keep.draw(element_of);
+      keep.draw(element_of);
+      const unsigned kept = keep.kept(element_of, Sums::row_of, Sums::column_of);
       Sums dscores;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int row = Sums::row_of(e), column = Sums::column_of(e);
         const float exponent = call.slot_score_scale * kLog2OfE * scores.value[e] - base[e / 2 % 2];
-        const float multiplier = call.drops ? keep.multiplier(row, column, element_of(row)) : 1.0f;
+        const float multiplier = keep.multiplier(kept, e);
         const float excess = multiplier * call.slot_value_scale * dweights.value[e] - total[e / 2 % 2];
         // Rows behind the last slot are zeros, and so is what the product takes of them.
         dscores.value[e] = call.slot_score_scale * power_of_two(exponent) * excess;

@@ -24,6 +24,10 @@ inline constexpr int kRingRows = 2 * kTileRows;
 inline constexpr int kTileWarps = kAttentionThreads / kWarpLanes;
 static_assert(kTileRows == 16 * kTileWarps);
 
+/// Blocks that a multiprocessor is to hold at a time, so that some load while others multiply; bounds the registers.
+template <int kDepth>
+inline constexpr int kResidentBlocks = kDepth <= 64 ? 3 : 2;
+
 __device__ __forceinline__ int warp_of_block() { return static_cast<int>(threadIdx.x) / kWarpLanes; }
 __device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % kWarpLanes; }
 /// The multiple of 16 at or below x, which may be negative.
@@ -63,9 +67,9 @@ __device__ __forceinline__ void load_tile(bf16* tile, int first, RowOf row_of) {
   load_rows<kDepth, kTileRows>(tile, 0, kTileRows, [&](int row) { return row_of(first + row); });
 }
 
-/// 16 rows of a tile as the left operand of products: kept in registers up to a depth of 64, read again for every
-/// product above.
-template <int kDepth>
+/// 16 rows of a tile as the left operand of products: kept in registers, up to a depth of 64, or read again for every
+/// product.
+template <int kDepth, bool kHeld = kDepth <= 64>
 class LeftRows {
  public:
   __device__ explicit LeftRows(const bf16* rows) : rows_(rows) {
@@ -89,7 +93,6 @@ class LeftRows {
   }
 
  private:
-  static constexpr bool kHeld = kDepth <= 64;
   const bf16* rows_;
   Fragment held_[kHeld ? kDepth / 16 : 1];
 };
@@ -154,37 +157,53 @@ class KeepBits {
   static constexpr int kBlocks = kColumns / 8 + 1;
   static constexpr std::size_t kBytes = (16 * kBlocks + 15) / 16 * 16;
 
-  __device__ KeepBits(std::uint8_t* memory, const RandomStream& random, const DropoutRule& rule, bool drops)
-      : bits_(memory), random_(random), rule_(rule), multiplier_(static_cast<float>(rule.multiplier)) {
-    if (drops) step_ = *random.scalars;
-  }
-  /// element_of(row): number of the random element of column 0.
+  template <class T>
+  __device__ KeepBits(std::uint8_t* memory, const FusedCall<T>& call)
+      : bits_(memory),
+        random_(call.random),
+        rule_(call.dropout),
+        drops_(call.drops),
+        multiplier_(static_cast<float>(call.dropout.multiplier)) {}
+  /// element_of(query): number of the random element of column 0. Does nothing without dropout.
   template <class ElementOf>
   __device__ __forceinline__ void draw(ElementOf element_of) const {
+    if (!drops_) return;
     constexpr int kPerBlock = DropoutRule::kElementsPerBlock;
     __syncwarp();  // the bits before these may still be read
+#pragma unroll 1   // random numbers side by side would take the registers of the sums
     for (int i = lane_of_warp(); i < 16 * kBlocks; i += kWarpLanes) {
       // Places before the first query's row have numbers below 0, which wrap around.
       const std::uint64_t element = element_of(i / kBlocks) + static_cast<std::uint64_t>(i % kBlocks * kPerBlock);
-      const PhiloxBlock numbers = random_.draw(element / kPerBlock, step_.step, step_.piece);
+      const PhiloxBlock numbers = random_.draw(element / kPerBlock);
       unsigned kept = 0;
       for (int e = 0; e < kPerBlock; ++e) kept |= static_cast<unsigned>(rule_.keeps(numbers, e)) << e;
       bits_[i] = static_cast<std::uint8_t>(kept);
     }
     __syncwarp();
   }
-  /// What the weight is multiplied by; `element` is element_of(row).
-  __device__ __forceinline__ float multiplier(int row, int column, std::uint64_t element) const {
-    const int place = static_cast<int>(element % 8) + column;
-    return bits_[row * kBlocks + place / 8] >> (place % 8) & 1 ? multiplier_ : 0.0f;
+  /// Bit e: whether element e of a lane's sums is kept, which is at query_of(e) and column_of(e).
+  template <class ElementOf, class QueryOf, class ColumnOf>
+  __device__ __forceinline__ unsigned kept(ElementOf element_of, QueryOf query_of, ColumnOf column_of) const {
+    if (!drops_) return 0xff;
+    unsigned kept = 0;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const int query = query_of(e), place = static_cast<int>(element_of(query) % 8) + column_of(e);
+      kept |= (bits_[query * kBlocks + place / 8] >> (place % 8) & 1u) << e;
+    }
+    return kept;
+  }
+  /// What a weight is multiplied by, given its bit of these.
+  __device__ __forceinline__ float multiplier(unsigned kept, int e) const {
+    return (kept >> e & 1u) != 0 ? multiplier_ : 0.0f;
   }
 
  private:
   std::uint8_t* bits_;
-  const RandomStream& random_;
-  const DropoutRule& rule_;
+  RandomStream random_;
+  DropoutRule rule_;
+  bool drops_;
   float multiplier_;
-  StepScalars step_{};
 };
 
 }  // namespace ENGRAM_CUDA_DEVICE
