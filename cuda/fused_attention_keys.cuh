@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       Sums weights, dscores;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        const int row = Sums::row_of(e), column = Sums::column_of(e);
+        const int column = Sums::column_of(e);
         const float exponent = call.slot_score_scale * kLog2OfE * scores.value[e] - tile.base[step + column];
         const float multiplier = keep.multiplier(kept, e);
         const float weight = power_of_two(exponent);

@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       Sums dscores;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        const int row = Sums::row_of(e), column = Sums::column_of(e);
+        const int column = Sums::column_of(e);
         const float exponent = call.slot_score_scale * kLog2OfE * scores.value[e] - base[e / 2 % 2];
         const float multiplier = keep.multiplier(kept, e);
         const float excess = multiplier * call.slot_value_scale * dweights.value[e] - total[e / 2 % 2];
