@@ -42,8 +42,7 @@ struct Backward {
     const std::int64_t items = call.heads * query_tiles();
     const Workspace shares = step.workspace(sizeof(double) * static_cast<std::size_t>(items));
     launch(
-        step, size(items, QueryGradientMemory<T, kDepth>::bytes(call.two_queries, call.positions)),
-        query_gradients<T, kDepth>, call, out, dout, numbers,
+        step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth>, call, out, dout, numbers,
         QueryGradients<T>{data_of<T>(gradients.content_query), gradients.content_query.write,
                           data_of<T>(gradients.position_query), gradients.position_query.write, shares.data<double>()});
     float* const dspan = data_of<float>(gradients.span);
@@ -70,7 +69,7 @@ struct Backward {
       return;
     const HeadItems items = number_items(
         call.heads, [&](int rank) { return call.streams * tiles_of(call.block - first_key(call.table.window[rank])); });
-    launch(step, size(items.first[call.heads], KeyGradientMemory<T, kDepth>::bytes(call.two_queries, call.positions)),
+    launch(step, size(items.first[call.heads], GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions)),
            key_gradients<T, kDepth>, call, items, dout, numbers, wanted);
   }
 
@@ -86,7 +85,7 @@ struct Backward {
     for_values.data = dvalues == nullptr ? nullptr : memory.data<float>() + elements;
     launch(step,
            size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
-                KeyGradientMemory<T, kDepth>::bytes(false, false)),
+                GradientMemory<T, kDepth>::bytes(false, false)),
            slot_gradients<T, kDepth>, call, dout, numbers, for_keys, for_values);
     const auto finish = [&](const Partials& partials, const Target& target) {
       launch_finish_partials(step, call.table, call.heads, kDepth, partials,

@@ -56,11 +56,10 @@ struct ForwardMemory {
     if (two_queries) position_queries = shared.take<bf16>(kTileBytes<kDepth>);
     keys = shared.take<bf16>(kTileBytes<kDepth>);
     values = shared.take<bf16>(kTileBytes<kDepth>);
-    bits = shared.take<std::uint8_t>(kTileWarps * KeepBits<kTileRows>::kBytes) +
-           warp_of_block() * KeepBits<kTileRows>::kBytes;
+    bits = shared.of_warp<std::uint8_t>(KeepBits<kTileRows>::kBytes);
     if (!with_positions) return;
     positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
-    by_distance = shared.take<float>(kTileWarps * kRingBytes) + warp_of_block() * (kRingBytes / sizeof(float));
+    by_distance = shared.of_warp<float>(kRingBytes);
   }
   static std::size_t bytes(bool two_queries, bool with_positions) {
     return (two_queries ? 4 : 3) * kTileBytes<kDepth> + kTileWarps * KeepBits<kTileRows>::kBytes +

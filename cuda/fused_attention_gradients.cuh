@@ -61,5 +61,28 @@ struct QueryTile {
   }
 };
 
+/// Shared memory of the kernels over queries and over keys.
+template <class T, int kDepth>
+struct GradientMemory {
+  QueryTile<T, kDepth> tile;
+  bf16 *keys, *values;           // or slots
+  bf16* positions = nullptr;     // a ring of position keys
+  float* by_distance = nullptr;  // a ring of scores of this warp
+  std::uint8_t* bits;            // of this warp
+
+  __device__ GradientMemory(SharedPieces& shared, bool two_queries, bool with_positions) : tile(shared, two_queries) {
+    keys = shared.take<bf16>(kTileBytes<kDepth>);
+    values = shared.take<bf16>(kTileBytes<kDepth>);
+    bits = shared.of_warp<std::uint8_t>(KeepBits<16>::kBytes);
+    if (!with_positions) return;
+    positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
+    by_distance = shared.of_warp<float>(kRingBytes);
+  }
+  static std::size_t bytes(bool two_queries, bool with_positions) {
+    return QueryTile<T, kDepth>::bytes(two_queries) + 2 * kTileBytes<kDepth> + kTileWarps * KeepBits<16>::kBytes +
+           (with_positions ? 2 * kTileBytes<kDepth> + kTileWarps * kRingBytes : 0);
+  }
+};
+
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

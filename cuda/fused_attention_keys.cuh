@@ -23,27 +23,6 @@ struct KeyGradients {
 __host__ __device__ constexpr int first_key(int window) { return -((window + 15) / 16 * 16); }
 
 template <class T, int kDepth>
-struct KeyGradientMemory {
-  QueryTile<T, kDepth> tile;
-  bf16 *keys, *values, *positions = nullptr;
-  float* by_distance = nullptr;  // of this warp
-  std::uint8_t* bits;            // of this warp
-
-  __device__ KeyGradientMemory(SharedPieces shared, bool two_queries, bool with_positions) : tile(shared, two_queries) {
-    keys = shared.take<bf16>(kTileBytes<kDepth>);
-    values = shared.take<bf16>(kTileBytes<kDepth>);
-    bits = shared.take<std::uint8_t>(kTileWarps * KeepBits<16>::kBytes) + warp_of_block() * KeepBits<16>::kBytes;
-    if (!with_positions) return;
-    positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
-    by_distance = shared.take<float>(kTileWarps * kRingBytes) + warp_of_block() * (kRingBytes / sizeof(float));
-  }
-  static std::size_t bytes(bool two_queries, bool with_positions) {
-    return QueryTile<T, kDepth>::bytes(two_queries) + 2 * kTileBytes<kDepth> + kTileWarps * KeepBits<16>::kBytes +
-           (with_positions ? 2 * kTileBytes<kDepth> + kTileWarps * kRingBytes : 0);
-  }
-};
-
-template <class T, int kDepth>
 __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     key_gradients(FusedCall<T> call, HeadItems items, const T* dout, QueryNumbers numbers, KeyGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
@@ -53,7 +32,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const Place place = call.place(rank, item / tiles);
   const Band band(call, place);
   const int key0 = first_key(place.window) + item % tiles * kTileRows, own = key0 + 16 * warp_of_block();
-  const KeyGradientMemory<T, kDepth> memory(SharedPieces(), call.two_queries, call.positions);
+  SharedPieces shared;
+  const GradientMemory<T, kDepth> memory(shared, call.two_queries, call.positions);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
   load_tile<kDepth>(memory.keys, key0, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
@@ -134,7 +114,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const int rank = static_cast<int>(blockIdx.x) / tiles / shares, share = static_cast<int>(blockIdx.x) / tiles % shares;
   const int slot0 = static_cast<int>(blockIdx.x) % tiles * kTileRows, own = slot0 + 16 * warp_of_block();
   const int head = call.table.head[rank];
-  const KeyGradientMemory<T, kDepth> memory(SharedPieces(), false, false);
+  SharedPieces shared;
+  const GradientMemory<T, kDepth> memory(shared, false, false);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
   load_tile<kDepth>(memory.keys, slot0, [&](int n) { return call.slot_row(call.slot_keys, head, n); });

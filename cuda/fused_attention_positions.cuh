@@ -16,13 +16,13 @@ struct PositionGradientMemory {
   float *scores, *dweights;  // by position, of this warp
   std::uint8_t* bits;        // of this warp
 
-  __device__ PositionGradientMemory(SharedPieces shared, bool two_queries) : tile(shared, two_queries) {
+  __device__ PositionGradientMemory(SharedPieces& shared, bool two_queries) : tile(shared, two_queries) {
     positions = shared.take<bf16>(kTileBytes<kDepth>);
     keys = shared.take<bf16>(2 * kTileBytes<kDepth>);
     values = shared.take<bf16>(2 * kTileBytes<kDepth>);
-    scores = shared.take<float>(kTileWarps * kRingBytes) + warp_of_block() * (kRingBytes / sizeof(float));
-    dweights = shared.take<float>(kTileWarps * kRingBytes) + warp_of_block() * (kRingBytes / sizeof(float));
-    bits = shared.take<std::uint8_t>(kTileWarps * KeepBits<16>::kBytes) + warp_of_block() * KeepBits<16>::kBytes;
+    scores = shared.of_warp<float>(kRingBytes);
+    dweights = shared.of_warp<float>(kRingBytes);
+    bits = shared.of_warp<std::uint8_t>(KeepBits<16>::kBytes);
   }
   static std::size_t bytes(bool two_queries) {
     return QueryTile<T, kDepth>::bytes(two_queries) + 5 * kTileBytes<kDepth> +
@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const int share = item / tiles, distance0 = item % tiles * kTileRows, own = distance0 + 16 * warp_of_block();
   Place place = call.place(rank, 0);
   const Band band(call, place);
-  const PositionGradientMemory<T, kDepth> memory(SharedPieces(), call.two_queries);
+  SharedPieces shared;
+  const PositionGradientMemory<T, kDepth> memory(shared, call.two_queries);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
   load_tile<kDepth>(memory.positions, distance0, [&](int distance) { return call.position_row(place, distance); });

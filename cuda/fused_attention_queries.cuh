@@ -47,30 +47,10 @@ class DistanceGradients {
 };
 
 template <class T, int kDepth>
-struct QueryGradientMemory {
-  QueryTile<T, kDepth> tile;
-  bf16 *keys, *values, *positions = nullptr;
-  float* by_distance = nullptr;  // of this warp, like those below
-  bf16* gradients_by_distance = nullptr;
-  std::uint8_t* bits;
-
-  __device__ QueryGradientMemory(SharedPieces shared, bool two_queries, bool with_positions)
-      : tile(shared, two_queries) {
-    keys = shared.take<bf16>(kTileBytes<kDepth>);
-    values = shared.take<bf16>(kTileBytes<kDepth>);
-    bits = shared.take<std::uint8_t>(kTileWarps * KeepBits<16>::kBytes) + warp_of_block() * KeepBits<16>::kBytes;
-    if (!with_positions) return;
-    positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
-    by_distance = shared.take<float>(kTileWarps * kRingBytes) + warp_of_block() * (kRingBytes / sizeof(float));
-    gradients_by_distance = shared.take<bf16>(kTileWarps * DistanceGradients<kDepth>::kBytes) +
-                            warp_of_block() * (DistanceGradients<kDepth>::kBytes / sizeof(bf16));
-  }
-  static std::size_t bytes(bool two_queries, bool with_positions) {
-    return QueryTile<T, kDepth>::bytes(two_queries) + 2 * kTileBytes<kDepth> + kTileWarps * KeepBits<16>::kBytes +
-           (with_positions ? 2 * kTileBytes<kDepth> + kTileWarps * (kRingBytes + DistanceGradients<kDepth>::kBytes)
-                           : 0);
-  }
-};
+std::size_t query_gradient_bytes(const FusedCall<T>& call) {
+  return GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions) +
+         (call.positions ? kTileWarps * DistanceGradients<kDepth>::kBytes : 0);
+}
 
 /// Totals of the tile's queries, dout . out, each made by two lanes: to memory for the other kernels, and for this one.
 template <class T, int kDepth>
@@ -103,7 +83,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const Place place = call.place(item / call.tiles / static_cast<int>(call.streams), item / call.tiles % call.streams);
   const int first = item % call.tiles * kTileRows, row0 = first + 16 * warp_of_block();
   const Band band(call, place);
-  const QueryGradientMemory<T, kDepth> memory(SharedPieces(), call.two_queries, call.positions);
+  SharedPieces shared;
+  const GradientMemory<T, kDepth> memory(shared, call.two_queries, call.positions);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
   load_tile<kDepth>(tile.content, first, [&](int q) { return call.query_row(call.content_query, place, q); });
@@ -116,7 +97,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const LeftRows<kDepth> queries(tile.content + warp_row * kStride), outs(tile.dout + warp_row * kStride);
   const LeftRows<kDepth, false> position_queries(tile.position + warp_row * kStride);
   const KeepBits<16> keep(memory.bits, call);
-  const DistanceGradients<kDepth> by_distance(memory.gradients_by_distance);
+  const DistanceGradients<kDepth> by_distance(call.positions ? shared.of_warp<bf16>(DistanceGradients<kDepth>::kBytes)
+                                                             : nullptr);
   const float base[] = {tile.base[warp_row + Sums::row_of(0)], tile.base[warp_row + Sums::row_of(2)]};
   const float total[] = {tile.total[warp_row + Sums::row_of(0)], tile.total[warp_row + Sums::row_of(2)]};
   RowSums<kDepth> dcontent, dposition;

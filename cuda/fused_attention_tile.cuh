@@ -43,6 +43,11 @@ class SharedPieces {
     next_ += bytes;
     return piece;
   }
+  /// One of the same size for every warp: the caller's.
+  template <class T>
+  __device__ T* of_warp(std::size_t bytes) {
+    return take<T>(kTileWarps * bytes) + static_cast<std::size_t>(warp_of_block()) * (bytes / sizeof(T));
+  }
 
  private:
   unsigned char* next_;
