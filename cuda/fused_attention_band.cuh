@@ -60,5 +60,18 @@ struct Band {
   }
 };
 
+/// Positions of the keys that at least one of some neighbouring queries sees: low <= position <= high.
+struct KeyRange {
+  int low, high;
+
+  /// `farthest`: the largest distance that counts.
+  template <class T>
+  __device__ KeyRange(const FusedCall<T>& call, const Place& place, int farthest, int first_query, int queries) {
+    const int end = first_query + queries < call.block ? first_query + queries : call.block;
+    low = first_query - farthest > place.oldest ? first_query - farthest : place.oldest;
+    high = end > first_query && farthest >= call.nearest ? end - 1 - call.nearest : low - 1;
+  }
+};
+
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

@@ -104,25 +104,18 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   };
 
   // The context: the keys that some query of the tile sees, then of these what this warp's queries see.
-  const int last_row = call.block - 1 < row0 + 15 ? call.block - 1 : row0 + 15;
-  const int low = row0 - band.visible > place.oldest ? row0 - band.visible : place.oldest;
-  const int high = row0 < call.block ? last_row - band.nearest : low - 1;
-  const int tile_low = first - band.visible > place.oldest ? first - band.visible : place.oldest;
-  const int tile_high = (call.block < first + kTileRows ? call.block : first + kTileRows) - 1 - band.nearest;
+  const KeyRange of_tile(call, place, band.visible, first, kTileRows), of_warp(call, place, band.visible, row0, 16);
   int ready = row0 + 1;  // the distances from here on have scores; no multiple of 16: none have
   const float scale = call.score_scale * kLog2OfE;
-  for (int key0 = floor16(tile_low); band.visible >= band.nearest && key0 <= tile_high; key0 += kTileRows) {
+  for (int key0 = floor16(of_tile.low); key0 <= of_tile.high; key0 += kTileRows) {
+    const bool fresh = key0 == floor16(of_tile.low);
     __syncthreads();
-    load_tile<kDepth>(memory.keys, key0, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
-    load_tile<kDepth>(memory.values, key0,
-                      [&](int c) { return call.context_row(call.past_values, call.values, place, c); });
+    load_context<kDepth>(call, place, key0, memory.keys, memory.values);
     if (call.positions)
-      load_rows<kDepth, kRingRows>(memory.positions, first - key0 - kTileRows,
-                                   key0 == floor16(tile_low) ? kRingRows : kTileRows,
-                                   [&](int distance) { return call.position_row(place, distance); });
+      load_distances<kDepth>(call, place, first - key0 - kTileRows, fresh ? kRingRows : kTileRows, memory.positions);
     __syncthreads();
-    const int begin = low <= key0 ? 0 : (low - key0) / 16;
-    const int end = high < key0 ? 0 : high >= key0 + kTileRows ? kBlocks : (high - key0) / 16 + 1;
+    const int begin = of_warp.low <= key0 ? 0 : (of_warp.low - key0) / 16;
+    const int end = of_warp.high < key0 ? 0 : (of_warp.high - key0) / 16 + 1;
     if (begin >= end) continue;
 
     Sums scores[kBlocks];
@@ -138,12 +131,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       scores[b] = queries.times(memory.keys + 16 * b * kStride);
       if (call.positions) {
         __syncwarp();
-        if (ready != apart)
-          put_columns(memory.by_distance, apart,
-                      position_queries.times(memory.positions + (apart & (kRingRows - 1)) * kStride));
+        if (ready != apart) put_products(memory.by_distance, apart, position_queries, memory.positions);
         ready = apart - 16;
-        put_columns(memory.by_distance, ready,
-                    position_queries.times(memory.positions + (ready & (kRingRows - 1)) * kStride));
+        put_products(memory.by_distance, ready, position_queries, memory.positions);
         __syncwarp();
       }
       if (apart - 15 < band.nearest || apart + 15 > band.full || key < place.oldest) masked |= 1u << b;
@@ -175,8 +165,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const float slot_scale = call.slot_score_scale * kLog2OfE;
   for (int slot0 = 0; slot0 < call.persistent; slot0 += kTileRows) {
     __syncthreads();
-    load_tile<kDepth>(memory.keys, slot0, [&](int n) { return call.slot_row(call.slot_keys, place.head, n); });
-    load_tile<kDepth>(memory.values, slot0, [&](int n) { return call.slot_row(call.slot_values, place.head, n); });
+    load_slots<kDepth>(call, place.head, slot0, memory.keys, memory.values);
     __syncthreads();
     if (row0 >= call.block) continue;
     const int count = call.persistent - slot0 < kTileRows ? call.persistent - slot0 : kTileRows;

@@ -36,9 +36,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const GradientMemory<T, kDepth> memory(shared, call.two_queries, call.positions);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
-  load_tile<kDepth>(memory.keys, key0, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
-  load_tile<kDepth>(memory.values, key0,
-                    [&](int c) { return call.context_row(call.past_values, call.values, place, c); });
+  load_context<kDepth>(call, place, key0, memory.keys, memory.values);
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
@@ -53,9 +51,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     tile.load(call, numbers, dout, place, query0);
     if (call.positions) {
       const bool fresh = query0 == begin;
-      load_rows<kDepth, kRingRows>(memory.positions, query0 - key0 - (fresh ? kTileRows : 0),
-                                   fresh ? kRingRows : kTileRows,
-                                   [&](int distance) { return call.position_row(place, distance); });
+      load_distances<kDepth>(call, place, query0 - key0 - (fresh ? kTileRows : 0), fresh ? kRingRows : kTileRows,
+                             memory.positions);
     }
     __syncthreads();
     for (int step = 0; step < kTileRows; step += 16) {
@@ -70,9 +67,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       if (call.positions) {
         const LeftRows<kDepth, false> queries(tile.position + step * kStride);
         __syncwarp();
-        put_columns(memory.by_distance, apart - 16,
-                    queries.times(memory.positions + ((apart - 16) & (kRingRows - 1)) * kStride));
-        put_columns(memory.by_distance, apart, queries.times(memory.positions + (apart & (kRingRows - 1)) * kStride));
+        put_products(memory.by_distance, apart - 16, queries, memory.positions);
+        put_products(memory.by_distance, apart, queries, memory.positions);
         __syncwarp();
       }
       const bool masked = apart - 15 < band.nearest || apart + 15 > band.full || own < place.oldest;
@@ -118,8 +114,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const GradientMemory<T, kDepth> memory(shared, false, false);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
-  load_tile<kDepth>(memory.keys, slot0, [&](int n) { return call.slot_row(call.slot_keys, head, n); });
-  load_tile<kDepth>(memory.values, slot0, [&](int n) { return call.slot_row(call.slot_values, head, n); });
+  load_slots<kDepth>(call, head, slot0, memory.keys, memory.values);
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);

@@ -30,11 +30,13 @@ struct Partials {
   }
 };
 
-/// Shares for a head whose result has this many tiles: some 64 blocks per head, none without work.
-inline int query_shares(std::int64_t result_tiles, std::int64_t query_tiles) {
-  constexpr std::int64_t kBlocksOfHead = 64;
-  const std::int64_t wanted = result_tiles == 0 ? 1 : (kBlocksOfHead + result_tiles - 1) / result_tiles;
-  return static_cast<int>(std::max<std::int64_t>(1, std::min(wanted, query_tiles)));
+/// Shares for a head whose result has this many tiles: so many blocks that all heads together fill a large card, but
+/// none without work.
+inline int query_shares(int heads, std::int64_t result_tiles, std::int64_t query_tiles) {
+  constexpr std::int64_t kBlocks = 384;  // three for each of 128 multiprocessors
+  const std::int64_t blocks_of_a_share = std::max<std::int64_t>(1, heads * result_tiles);
+  const std::int64_t wanted = (kBlocks + blocks_of_a_share - 1) / blocks_of_a_share;
+  return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, query_tiles)));
 }
 
 /// Lays the sums of heads out one after the other, rows_of(rank) rows each; data is left out. Returns the elements.
@@ -43,7 +45,7 @@ std::int64_t plan_partials(Partials& partials, int heads, int depth, std::int64_
   std::int64_t elements = 0;
   for (int rank = 0; rank < heads; ++rank) {
     partials.rows[rank] = rows_of(rank);
-    partials.shares[rank] = query_shares(tiles_of(partials.rows[rank]), query_tiles);
+    partials.shares[rank] = query_shares(heads, tiles_of(partials.rows[rank]), query_tiles);
     partials.first[rank] = elements;
     elements += static_cast<std::int64_t>(partials.rows[rank]) * partials.shares[rank] * depth;
   }

@@ -70,13 +70,12 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     for (int step = 0; step < kTileRows; step += 16) {
       const int query = query0 + step, apart = query - own;  // position of the diagonal
       if (query >= call.block || own > band.visible || own + 15 < band.nearest || apart + 15 < place.oldest) continue;
-      const int left = ((apart - 16) & (kRingRows - 1)) * kStride, right = (apart & (kRingRows - 1)) * kStride;
       const LeftRows<kDepth> content(tile.content + step * kStride), outs(tile.dout + step * kStride);
       __syncwarp();
-      put_columns(memory.scores, apart - 16, content.times(memory.keys + left));
-      put_columns(memory.scores, apart, content.times(memory.keys + right));
-      put_columns(memory.dweights, apart - 16, outs.times(memory.values + left));
-      put_columns(memory.dweights, apart, outs.times(memory.values + right));
+      put_products(memory.scores, apart - 16, content, memory.keys);
+      put_products(memory.scores, apart, content, memory.keys);
+      put_products(memory.dweights, apart - 16, outs, memory.values);
+      put_products(memory.dweights, apart, outs, memory.values);
       __syncwarp();
       const bf16* const position_queries = tile.position + step * kStride;
       const Sums scores = positions.times(position_queries);

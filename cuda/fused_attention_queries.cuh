@@ -105,24 +105,17 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   float of_span = 0;
 
   const int farthest = band.farthest(), calm = band.calm();
-  const int last_row = call.block - 1 < row0 + 15 ? call.block - 1 : row0 + 15;
-  const int low = row0 - farthest > place.oldest ? row0 - farthest : place.oldest;
-  const int high = row0 < call.block ? last_row - band.nearest : low - 1;
-  const int tile_low = first - farthest > place.oldest ? first - farthest : place.oldest;
-  const int tile_high = (call.block < first + kTileRows ? call.block : first + kTileRows) - 1 - band.nearest;
+  const KeyRange of_tile(call, place, farthest, first, kTileRows), of_warp(call, place, farthest, row0, 16);
   int ready = row0 + 1;  // the distances from here on have scores; no multiple of 16: none have
-  for (int key0 = floor16(tile_low); farthest >= band.nearest && key0 <= tile_high; key0 += kTileRows) {
+  for (int key0 = floor16(of_tile.low); key0 <= of_tile.high; key0 += kTileRows) {
+    const bool fresh = key0 == floor16(of_tile.low);
     __syncthreads();
-    load_tile<kDepth>(memory.keys, key0, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
-    load_tile<kDepth>(memory.values, key0,
-                      [&](int c) { return call.context_row(call.past_values, call.values, place, c); });
+    load_context<kDepth>(call, place, key0, memory.keys, memory.values);
     if (call.positions)
-      load_rows<kDepth, kRingRows>(memory.positions, first - key0 - kTileRows,
-                                   key0 == floor16(tile_low) ? kRingRows : kTileRows,
-                                   [&](int distance) { return call.position_row(place, distance); });
+      load_distances<kDepth>(call, place, first - key0 - kTileRows, fresh ? kRingRows : kTileRows, memory.positions);
     __syncthreads();
     for (int key = key0; key < key0 + kTileRows; key += 16) {
-      if (key + 15 < low || key > high) continue;
+      if (key + 15 < of_warp.low || key > of_warp.high) continue;
       const int apart = row0 - key;  // distance of the diagonal
       const bf16* const keys = memory.keys + (key - key0) * kStride;
       const Sums scores = queries.times(keys);
@@ -133,13 +126,11 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       if (call.positions) {
         __syncwarp();
         if (ready != apart) {
-          put_columns(memory.by_distance, apart,
-                      position_queries.times(memory.positions + (apart & (kRingRows - 1)) * kStride));
+          put_products(memory.by_distance, apart, position_queries, memory.positions);
           by_distance.clear(apart);
         }
         ready = apart - 16;
-        put_columns(memory.by_distance, ready,
-                    position_queries.times(memory.positions + (ready & (kRingRows - 1)) * kStride));
+        put_products(memory.by_distance, ready, position_queries, memory.positions);
         by_distance.clear(ready);
         __syncwarp();
       }
@@ -168,15 +159,14 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       if (call.positions) {
         __syncwarp();
         by_distance.finish(apart, memory.positions, dposition);
-        if (key + 16 > high) by_distance.finish(ready, memory.positions, dposition);
+        if (key + 16 > of_warp.high) by_distance.finish(ready, memory.positions, dposition);
       }
     }
   }
 
   for (int slot0 = 0; slot0 < call.persistent; slot0 += kTileRows) {
     __syncthreads();
-    load_tile<kDepth>(memory.keys, slot0, [&](int n) { return call.slot_row(call.slot_keys, place.head, n); });
-    load_tile<kDepth>(memory.values, slot0, [&](int n) { return call.slot_row(call.slot_values, place.head, n); });
+    load_slots<kDepth>(call, place.head, slot0, memory.keys, memory.values);
     __syncthreads();
     for (int slot = slot0; slot < slot0 + kTileRows; slot += 16) {
       if (slot >= call.persistent || row0 >= call.block) continue;

@@ -72,6 +72,26 @@ __device__ __forceinline__ void load_tile(bf16* tile, int first, RowOf row_of) {
   load_rows<kDepth, kTileRows>(tile, 0, kTileRows, [&](int row) { return row_of(first + row); });
 }
 
+/// Keys and values of 64 positions.
+template <int kDepth, class T>
+__device__ __forceinline__ void load_context(const FusedCall<T>& call, const Place& place, int first, bf16* keys,
+                                             bf16* values) {
+  load_tile<kDepth>(keys, first, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
+  load_tile<kDepth>(values, first, [&](int c) { return call.context_row(call.past_values, call.values, place, c); });
+}
+/// Those of 64 persistent slots.
+template <int kDepth, class T>
+__device__ __forceinline__ void load_slots(const FusedCall<T>& call, int head, int first, bf16* keys, bf16* values) {
+  load_tile<kDepth>(keys, first, [&](int n) { return call.slot_row(call.slot_keys, head, n); });
+  load_tile<kDepth>(values, first, [&](int n) { return call.slot_row(call.slot_values, head, n); });
+}
+/// Position keys of `count` distances into their ring.
+template <int kDepth, class T>
+__device__ __forceinline__ void load_distances(const FusedCall<T>& call, const Place& place, int first, int count,
+                                               bf16* ring) {
+  load_rows<kDepth, kRingRows>(ring, first, count, [&](int distance) { return call.position_row(place, distance); });
+}
+
 /// 16 rows of a tile as the left operand of products: kept in registers, up to a depth of 64, or read again for every
 /// product.
 template <int kDepth, bool kHeld = kDepth <= 64>
@@ -149,6 +169,12 @@ __device__ __forceinline__ void put_columns(float* ring, int first, const Sums& 
   for (int e = 0; e < 8; e += 2)
     store(ring + Sums::row_of(e) * kRingStride + (first & (kRingColumns - 1)) + Sums::column_of(e),
           Pack<float, 2>{{sums.value[e], sums.value[e + 1]}});
+}
+/// Products of 16 rows with 16 rows of a ring of tiles, the first of which has number `first`, a multiple of 16.
+template <int kDepth, bool kHeld>
+__device__ __forceinline__ void put_products(float* ring, int first, const LeftRows<kDepth, kHeld>& rows,
+                                             const bf16* others) {
+  put_columns(ring, first, rows.times(others + (first & (kRingRows - 1)) * kTileStride<kDepth>));
 }
 __device__ __forceinline__ float ring_value(const float* ring, int row, int column) {
   return ring[row * kRingStride + (column & (kRingColumns - 1))];
