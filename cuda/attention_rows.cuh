@@ -182,18 +182,5 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) dspan[row] = of_span;
 }
 
-/// Takes the sum of the rows' shares.
-template <class T>
-struct StoreSpanGradient {
-  double factor;  ///< S / R
-  T* dspan;       ///< of the head
-  Write write;
-
-  __device__ void operator()(double sum) const {
-    const T gradient = static_cast<T>(factor * sum);
-    *dspan = write == Write::add ? *dspan + gradient : gradient;
-  }
-};
-
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

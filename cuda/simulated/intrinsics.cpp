@@ -83,6 +83,15 @@ std::uint32_t warp_sum(const char* file, int line, const char* name, std::uint32
   return sum;
 }
 
+void warp_gather(const char* file, int line, const char* name, std::uint32_t mask, std::uint64_t value,
+                 std::uint64_t (&all)[32]) {
+  Thread& self = current_thread();
+  Meeting& meeting = self.owner->meet(self, {file, line, name}, mask, value, Block::Memory::not_ordered);
+  for (int lane = 0; lane < kWarpSize; ++lane)
+    if (mask >> lane & 1u) all[lane] = meeting.values[static_cast<std::size_t>(lane)];
+  self.owner->leave(self, meeting);
+}
+
 std::byte* dynamic_shared_memory() {
   Thread& self = current_thread();
   if (self.owner->shared_bytes() == 0)

@@ -34,6 +34,10 @@ std::uint64_t warp_shuffle(const char* file, int line, const char* name, std::ui
 /// Bit i: lane i of the mask brought a value other than 0.
 std::uint32_t warp_ballot(const char* file, int line, const char* name, std::uint32_t mask, bool value);
 std::uint32_t warp_sum(const char* file, int line, const char* name, std::uint32_t mask, std::uint32_t value);
+/// all[i] = the value of lane i of the mask; the others are not written. CUDA has no such call: tensor-core
+/// instructions, which read the registers of a whole warp, are made of it (cuda/mma.cuh).
+void warp_gather(const char* file, int line, const char* name, std::uint32_t mask, std::uint64_t value,
+                 std::uint64_t (&all)[32]);
 /// Fails when the launch asked for none.
 std::byte* dynamic_shared_memory();
 

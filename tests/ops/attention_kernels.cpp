@@ -1,5 +1,9 @@
 #include "tests/ops/attention_kernels.hpp"
 
+#include <algorithm>
+
+#include "tests/harness/catch.hpp"
+
 namespace engram::harness {
 namespace {
 
@@ -10,7 +14,7 @@ struct Device {
   Step step{backend, memory, run_seed()};
   AttentionInputs in;
 
-  Device(std::span<const Array64> x, AttentionCall call) : backend(*call.backend) {
+  Device(std::span<const Array64> x, const AttentionCall& call) : backend(*call.backend) {
     StepScalars scalars = run_scalars();
     scalars.step = call.step;
     step.begin(scalars);
@@ -20,6 +24,22 @@ struct Device {
                               &in.slot_values,   &in.span,           &in.past_valid};
     for (std::size_t i = 0; i < kAttentionArguments; ++i)
       if (x[i].given()) *places[i] = upload(x[i], call.dtype, i == kPastValid);
+    if (call.shift > 0) {
+      Array64 longer{{x[0].count() + call.shift}, std::vector<double>(static_cast<std::size_t>(call.shift))};
+      longer.data.insert(longer.data.end(), x[0].data.begin(), x[0].data.end());
+      in.content_query = upload(longer, call.dtype).rows(call.shift, longer.count()).view(in.content_query.shape());
+    }
+  }
+  ~Device() {
+    in = {};  // guard words are looked at when memory is given back
+    for (const std::string& fault : memory.faults()) FAIL_CHECK(fault);
+  }
+  /// Calls the kernel.
+  template <class Kernel>
+  void run(const AttentionCall& call, Kernel kernel) {
+    const std::size_t before = memory.bytes_in_use();
+    kernel();
+    if (call.workspace != nullptr) *call.workspace = memory.peak_bytes() - std::min(before, memory.peak_bytes());
   }
   Tensor upload(const Array64& x, DType dtype, bool integer = false) {
     return to_device(backend, memory, x, {.integer = integer}, dtype);
@@ -35,7 +55,9 @@ AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions&
   Tensor lse = device.step.empty({query[0], options.heads, query[1]}, call.dtype);
   Tensor kept;
   if (call.keep) kept = device.step.empty({kept_weights_count(device.in, options)}, call.dtype);
-  kernels::attention_forward(device.step, device.in, options, device.step.next_random(), out, lse, kept);
+  device.run(call, [&] {
+    kernels::attention_forward(device.step, device.in, options, device.step.next_random(), out, lse, kept);
+  });
   return {to_host(device.backend, out), to_host(device.backend, lse),
           call.keep ? to_host(device.backend, kept) : Array64{}};
 }
@@ -49,16 +71,25 @@ std::vector<Array64> run_attention_backward(std::span<const Array64> x, const At
                                                 &gradients.keys,          &gradients.values,
                                                 &gradients.position_keys, &gradients.slot_keys,
                                                 &gradients.slot_values,   &gradients.span};
-  for (std::size_t i = 0; i < kPastValid; ++i)
-    if (x[i].given())
-      places[i]->tensor = device.step.empty(Shape(std::span<const std::int64_t>(x[i].shape)), call.dtype);
-  kernels::attention_backward(device.step, device.in, options, device.step.next_random(),
-                              device.upload(forward.out, call.dtype), device.upload(forward.lse, call.dtype),
-                              forward.kept.given() ? device.upload(forward.kept, call.dtype) : Tensor{},
-                              device.upload(dout, call.dtype), gradients);
+  for (std::size_t i = 0; i < kPastValid; ++i) {
+    if (!x[i].given() || std::ranges::count(call.unwanted, static_cast<int>(i)) > 0) continue;
+    Array64 ones = x[i];
+    std::ranges::fill(ones.data, 1);
+    *places[i] = {call.write == Write::add
+                      ? device.upload(ones, call.dtype)
+                      : device.step.empty(Shape(std::span<const std::int64_t>(x[i].shape)), call.dtype),
+                  call.write};
+  }
+  const Tensor out = device.upload(forward.out, call.dtype), lse = device.upload(forward.lse, call.dtype);
+  const Tensor kept = forward.kept.given() ? device.upload(forward.kept, call.dtype) : Tensor{};
+  const Tensor gradient = device.upload(dout, call.dtype);
+  device.run(call, [&] {
+    kernels::attention_backward(device.step, device.in, options, device.step.next_random(), out, lse, kept, gradient,
+                                gradients);
+  });
   std::vector<Array64> all(kAttentionArguments);
   for (std::size_t i = 0; i < kPastValid; ++i)
-    if (x[i].given()) all[i] = to_host(device.backend, places[i]->tensor);
+    if (places[i]->tensor) all[i] = to_host(device.backend, places[i]->tensor);
   return all;
 }
 

@@ -16,9 +16,13 @@ struct AttentionCall {
   bool keep = false;  // the forward pass also returns the kept weights
   ProductPrecision products = ProductPrecision::f32;
   Backend* backend = available_backends().front().get();
+  std::int64_t shift = 0;            // elements by which the content queries lie behind an aligned address
+  Write write = Write::set;          // add: every gradient starts with ones
+  std::vector<int> unwanted = {};    // gradients that are not asked for
+  std::size_t* workspace = nullptr;  // receives the most bytes that the kernel held beside its tensors
 };
 
-/// `x` in the order of AttentionArgument.
+/// `x` in the order of AttentionArgument. Reports writes outside of a tensor's memory as failures of the test.
 AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions& options, AttentionCall call = {});
 /// Gradients of all given inputs, in their order. `forward` need not come from the same inputs: a joint softmax of
 /// several passes hands each the common out and lse. Its kept
