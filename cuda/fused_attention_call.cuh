@@ -60,7 +60,7 @@ struct FusedCall {
   DropoutRule dropout;
   RandomStream random;
   std::int64_t dropout_reach, dropout_stride;
-  float score_scale, slot_score_scale, slot_value_scale;
+  float dropout_multiplier, score_scale, slot_score_scale, slot_value_scale;
   const T *content_query, *position_query;  ///< one and the same without two_queries
   const T *past_keys, *past_values, *keys, *values, *position_keys, *slot_keys, *slot_values;
   std::int64_t position_stride;
@@ -89,6 +89,7 @@ struct FusedCall {
         random(of_random),
         dropout_reach((options.max_distance + 1 - options.min_distance + 7) / 8 * 8),
         dropout_stride((dropout_reach + persistent + 7) / 8 * 8),
+        dropout_multiplier(static_cast<float>(options.dropout.multiplier)),
         score_scale(static_cast<float>(options.score_scale)),
         slot_score_scale(static_cast<float>(options.slot_score_scale)),
         slot_value_scale(static_cast<float>(options.slot_value_scale)),

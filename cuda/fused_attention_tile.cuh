@@ -194,7 +194,7 @@ class KeepBits {
         random_(call.random),
         rule_(call.dropout),
         drops_(call.drops),
-        multiplier_(static_cast<float>(call.dropout.multiplier)) {}
+        multiplier_(call.dropout_multiplier) {}
   /// element_of(query): number of the random element of column 0. Does nothing without dropout.
   template <class ElementOf>
   __device__ __forceinline__ void draw(ElementOf element_of) const {
