@@ -49,6 +49,9 @@ class Backend {
   /// the same numbers, but no speed.
   virtual bool multiplies_bf16() const { return false; }
 
+  /// Whether attention_forward keeps its weights for the backward pass where it is given memory for them.
+  virtual bool keeps_attention() const { return false; }
+
   /// Whether the kernels take bf16 activations (docs/numerics.md).
   virtual bool stores_bf16() const { return false; }
 

@@ -46,6 +46,7 @@ class CpuBackend final : public Backend {
   }
   void synchronize() override {}
   std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
+  bool keeps_attention() const override { return true; }
   bool multiplies_bf16() const override { return cpu::multiplies_bf16(); }
   int threads() const override { return omp_get_max_threads(); }
   void set_threads(int count) override { omp_set_num_threads(count); }

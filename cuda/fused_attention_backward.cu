@@ -74,23 +74,21 @@ struct Backward {
   }
 
   void slots() const {
-    T *const dkeys = data_of<T>(gradients.slot_keys), *const dvalues = data_of<T>(gradients.slot_values);
-    if (call.persistent == 0 || (dkeys == nullptr && dvalues == nullptr)) return;
+    if (call.persistent == 0 || (!gradients.slot_keys && !gradients.slot_values)) return;
     Partials for_keys, for_values;
     const std::int64_t elements =
         plan_partials(for_keys, call.heads, kDepth, query_tiles(), [&](int) { return call.persistent; });
     const Workspace memory = step.workspace(2 * sizeof(float) * static_cast<std::size_t>(elements));
     for_values = for_keys;
-    for_keys.data = dkeys == nullptr ? nullptr : memory.data<float>();
-    for_values.data = dvalues == nullptr ? nullptr : memory.data<float>() + elements;
+    for_keys.data = gradients.slot_keys ? memory.data<float>() : nullptr;
+    for_values.data = gradients.slot_values ? memory.data<float>() + elements : nullptr;
     launch(step,
            size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
                 GradientMemory<T, kDepth>::bytes(false, false)),
            slot_gradients<T, kDepth>, call, dout, numbers, for_keys, for_values);
     const auto finish = [&](const Partials& partials, const Target& target) {
-      launch_finish_partials(step, call.table, call.heads, kDepth, partials,
-                             PartialsTarget<T>{data_of<T>(target), call.persistent, kDepth,
-                                               static_cast<std::int64_t>(call.persistent) * kDepth, target.write});
+      finish_partials_into(step, call.table, call.heads, kDepth, partials, target,
+                           {call.persistent, kDepth, static_cast<std::int64_t>(call.persistent) * kDepth});
     };
     finish(for_keys, gradients.slot_keys);
     finish(for_values, gradients.slot_values);
@@ -108,11 +106,9 @@ struct Backward {
     });
     launch(step, size(items.first[call.heads], PositionGradientMemory<T, kDepth>::bytes(call.two_queries)),
            position_gradients<T, kDepth>, call, items, dout, numbers, partials);
-    const Tensor& table = gradients.position_keys.tensor;
-    launch_finish_partials(
-        step, call.table, call.heads, kDepth, partials,
-        PartialsTarget<T>{data_of<T>(gradients.position_keys), table.shape()[0], call.position_stride,
-                          call.positions_per_head ? kDepth : 0, gradients.position_keys.write});
+    finish_partials_into(
+        step, call.table, call.heads, kDepth, partials, gradients.position_keys,
+        {gradients.position_keys.tensor.shape()[0], call.position_stride, call.positions_per_head ? kDepth : 0});
   }
 };
 
@@ -123,11 +119,10 @@ inline namespace ENGRAM_CUDA_DEVICE {
 void fused_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
                               AttentionGradients& gradients) {
-  using T = float;
-  const FusedCall<T> call(in, options, random);
   const Workspace totals = step.workspace(sizeof(float) * static_cast<std::size_t>(lse.count()));
   const double span_factor = options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0;
-  dispatch_fused_depth(call.depth, [&]<int kDepth>() {
+  dispatch_fused(out.dtype(), out.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+    const FusedCall<T> call(in, options, random);
     const Backward<T, kDepth> backward{
         step, call, dout.data<const T>(), {lse.data<const float>(), totals.data<float>()}, gradients};
     backward.queries(out.data<const T>(), span_factor);  // first: it makes the totals that the others read

@@ -205,9 +205,8 @@ inline namespace ENGRAM_CUDA_DEVICE {
 
 void fused_attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                              RandomStream random, Tensor& out, Tensor& lse) {
-  using T = float;
-  const FusedCall<T> call(in, options, random);
-  dispatch_fused_depth(call.depth, [&]<int kDepth>() {
+  dispatch_fused(out.dtype(), out.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+    const FusedCall<T> call(in, options, random);
     launch(step,
            {.blocks = call.heads * call.streams * call.tiles,
             .threads = kAttentionThreads,

@@ -54,23 +54,21 @@ std::int64_t plan_partials(Partials& partials, int heads, int depth, std::int64_
 
 inline constexpr int kFinishThreads = 256;
 
-/// Where the sums go: row r of head h is target[h head_stride + r row_stride + ...]. With a head_stride of 0, all heads
-/// are added up.
-template <class T>
-struct PartialsTarget {
-  T* data;
+/// Where the sums go: row r of head h begins at element h head_stride + r row_stride. With a head_stride of 0, all
+/// heads are added up.
+struct PartialsPlaces {
   std::int64_t rows, row_stride, head_stride;
-  Write write;
 };
 
 /// Two neighbouring elements per thread; blockIdx.y is the rank unless heads are added up.
 template <class T>
 __global__ void __launch_bounds__(kFinishThreads)
-    finish_partials(HeadTable table, int heads, int depth, Partials partials, PartialsTarget<T> target) {
+    finish_partials(HeadTable table, int heads, int depth, Partials partials, PartialsPlaces places, T* target,
+                    Write write) {
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kFinishThreads + threadIdx.x) * 2;
   const std::int64_t row = i / depth, column = i % depth;
-  if (row >= target.rows) return;
-  const int rank = static_cast<int>(blockIdx.y), end = target.head_stride == 0 ? heads : rank + 1;
+  if (row >= places.rows) return;
+  const int rank = static_cast<int>(blockIdx.y), end = places.head_stride == 0 ? heads : rank + 1;
   Pack<float, 2> sum{};
   for (int r = rank; r < end; ++r)
     for (int share = 0; share < partials.shares[r]; ++share)
@@ -79,19 +77,23 @@ __global__ void __launch_bounds__(kFinishThreads)
         sum.value[0] += part.value[0];
         sum.value[1] += part.value[1];
       }
-  T* const to = target.data + table.head[rank] * target.head_stride + row * target.row_stride + column;
-  write_two(to, sum.value[0], sum.value[1], target.write);
+  T* const to = target + table.head[rank] * places.head_stride + row * places.row_stride + column;
+  write_two(to, sum.value[0], sum.value[1], write);
 }
 
-template <class T>
-void launch_finish_partials(Step& step, const HeadTable& table, int heads, int depth, const Partials& partials,
-                            const PartialsTarget<T>& target) {
-  if (target.data == nullptr) return;
-  const std::int64_t pairs = target.rows * depth / 2;
-  launch(step,
-         {.blocks = {(pairs + kFinishThreads - 1) / kFinishThreads, target.head_stride == 0 ? 1 : heads},
-          .threads = kFinishThreads},
-         finish_partials<T>, table, heads, depth, partials, target);
+/// Into a gradient of f32, as those of parameters are, or of bf16.
+inline void finish_partials_into(Step& step, const HeadTable& table, int heads, int depth, const Partials& partials,
+                                 const AttentionGradients::Target& target, const PartialsPlaces& places) {
+  if (!target) return;
+  const std::int64_t pairs = places.rows * depth / 2;
+  const LaunchSize size{.blocks = {(pairs + kFinishThreads - 1) / kFinishThreads, places.head_stride == 0 ? 1 : heads},
+                        .threads = kFinishThreads};
+  if (target.tensor.dtype() == DType::bf16)
+    launch(step, size, finish_partials<bf16>, table, heads, depth, partials, places, target.tensor.data<bf16>(),
+           target.write);
+  else
+    launch(step, size, finish_partials<float>, table, heads, depth, partials, places, target.tensor.data<float>(),
+           target.write);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

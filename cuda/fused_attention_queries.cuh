@@ -29,7 +29,7 @@ class DistanceGradients {
   __device__ __forceinline__ void clear(int first) const {
 #pragma unroll
     for (int e = 0; e < 8; e += 2)
-      store(at(Sums::row_of(e), (first & (kRingColumns - 1)) + Sums::column_of(e)), Pack<bf16, 2>{});
+      store(at(Sums::row_of(e), (first & (kRingColumns - 1)) + Sums::column_of(e)), Pack<float, 2>{});
   }
   __device__ __forceinline__ void put(int row, int distance, float gradient) const {
     *at(row, distance & (kRingColumns - 1)) = bf16(gradient);
@@ -64,7 +64,7 @@ __device__ __forceinline__ void sum_totals(const FusedCall<T>& call, const Place
   float sum = 0;
   if (x != nullptr)
     for (int i = half * 2; i < kDepth; i += 4) {
-      const Pack<float, 2> a = load_two(x + i), b = load_two(y + i);
+      const Pack<float, 2> a = load<2>(x + i), b = load<2>(y + i);
       sum += a.value[0] * b.value[0] + a.value[1] * b.value[1];
     }
   sum += __shfl_xor_sync(kAllLanes, sum, 1);

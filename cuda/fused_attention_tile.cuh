@@ -61,9 +61,9 @@ __device__ __forceinline__ void load_rows(bf16* tile, int first, int count, RowO
   for (int i = static_cast<int>(threadIdx.x); i < count * kPacks; i += kAttentionThreads) {
     const int row = first + i / kPacks, pack = i % kPacks * 8;
     const auto* const from = row_of(row);
-    Pack<bf16, 8> eight{};
+    Words<4> eight{};
     if (from != nullptr) eight = load_eight(from + pack);
-    store(tile + (row & (kRing - 1)) * kTileStride<kDepth> + pack, eight);
+    *reinterpret_cast<Words<4>*>(tile + (row & (kRing - 1)) * kTileStride<kDepth> + pack) = eight;
   }
 }
 /// The same for a whole tile whose first row need not be a multiple of its size.

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/bf16.hpp"
+#include "cuda/vector_access.cuh"
 #include "cuda/warp.cuh"
 
 namespace engram::cuda {
@@ -29,21 +30,10 @@ struct Sums {
   __device__ static int column_of(int e) { return static_cast<int>(threadIdx.x) % 4 * 2 + (e & 1) + (e & 4) * 2; }
 };
 
-/// Two numbers as bf16, to the nearest, ties to even.
-__device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
-#if defined(ENGRAM_CUDA_SIMULATED)
-  return bf16(low).bits | static_cast<std::uint32_t>(bf16(high).bits) << 16;
-#else
-  std::uint32_t both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-#endif
-}
-
 /// Rounded to bf16.
 __device__ __forceinline__ Fragment fragment(const Sums& sums) {
   const float* v = sums.value;
-  return {{pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]), pack_bf16(v[4], v[5]), pack_bf16(v[6], v[7])}};
+  return {{rounded_pair(v[0], v[1]), rounded_pair(v[2], v[3]), rounded_pair(v[4], v[5]), rounded_pair(v[6], v[7])}};
 }
 
 /// c (16x8, four elements of a lane) += a (16x16) times the transpose of an 8x16 block, whose row g the lane has in b0

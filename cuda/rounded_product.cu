@@ -25,13 +25,13 @@ __global__ void __launch_bounds__(kThreads) round_rows(Rows from, std::int64_t p
   const std::int64_t row = i / packs, column = i % packs * kWidth;
   const float* const source =
       from.data + row / from.rows * from.batch_stride + row % from.rows * from.row_stride + column;
-  Pack<bf16, kWidth> rounded;
+  Pack<float, kWidth> elements;
   for (int j = 0; j < kWidth; j += kFrom) {
     Pack<float, kFrom> in{};
     if (column + j < from.length) in = load<kFrom>(source + j);
-    for (int k = 0; k < kFrom; ++k) rounded.value[j + k] = bf16(in.value[k]);
+    for (int k = 0; k < kFrom; ++k) elements.value[j + k] = in.value[k];
   }
-  store(to + i * kWidth, rounded);
+  store(to + i * kWidth, elements);  // rounds
 }
 
 /// How an operand lies once it is rounded.
@@ -47,7 +47,7 @@ struct Layout {
         packs((rows.length + kWidth - 1) / kWidth) {}
 
   std::int64_t pack_count() const { return batch * rows.rows * packs; }
-  std::size_t bytes() const { return static_cast<std::size_t>(pack_count()) * sizeof(Pack<bf16, kWidth>); }
+  std::size_t bytes() const { return static_cast<std::size_t>(pack_count()) * kWidth * sizeof(bf16); }
   Operand<bf16> operand(const bf16* data, bool transposed) const {
     const std::int64_t row_stride = packs * kWidth;
     return {data, row_stride, batch == 1 ? 0 : rows.rows * row_stride, transposed};

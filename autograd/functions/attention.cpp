@@ -129,9 +129,6 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
     check_dtype("attention", "every input", input.value(), is_vector ? compute_dtype(dtype) : dtype);
     check_same_device("attention", in.content_query.value(), input.value());
   }
-  if (dtype == DType::bf16)
-    throw NotAvailable(text("attention: there is no kernel for bf16 activations on ", in.content_query.value().device(),
-                            " yet, got a query in bf16"));
   Tape& tape = in.content_query.tape();
   Step& step = tape.step();
   const Shape& query = in.content_query.shape();
@@ -154,7 +151,8 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
   node.out = step.empty(query, dtype);
   node.lse = step.empty({query[0], options.heads, query[1]}, compute_dtype(dtype));
   const std::int64_t kept = kept_weights_count(node.in, options);
-  if (tape.training() && kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
+  if (step.backend().keeps_attention() && tape.training() &&
+      kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
     node.kept = step.empty({kept}, node.out.dtype());
   kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse, node.kept);
   Tensor out = node.out, lse = node.lse;
