@@ -23,6 +23,7 @@ const OpCases cases{
     OpCase{.name = "embedding",
            .inputs = {{normal({5, 3}), index({4, 7}, 5)},  // rows are met several times, some never
                       {normal({1, 1}), index({1}, 1)},
+                      {normal({6, 16}), index({35}, 6)},
                       {normal({11, 131}), index({131}, 11)},
                       {normal({4, 3}), integers({2, 1, 2, 1}, {3, 3, 0, 3})}},
            .function = [](std::span<const Variable> x) { return embedding(x[0], x[1].value(), kFactor); },

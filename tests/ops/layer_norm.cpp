@@ -20,7 +20,8 @@ const OpCases cases{
            .inputs = {{normal({3, 7}), normal({7}), normal({7})},
                       {normal({5}), normal({5}), normal({5})},
                       {normal({2, 3, 131}), positive({131}), normal({131})},
-                      {normal({211, 3}), normal({3}), normal({3})},  // several chunks of rows
+                      {normal({211, 3}), normal({3}), normal({3})},    // several chunks of rows
+                      {normal({35, 16}), normal({16}), normal({16})},  // the same, in packs
                       {normal({0, 3}), normal({3}), normal({3})}},
            .function = normalise,
            .reference = normalised,
@@ -49,7 +50,8 @@ const OpCases cases{
            .inputs = {{normal({3, 7}), normal({3, 7}), normal({7}), normal({7})},
                       {normal({1, 1}), normal({1, 1}), normal({1}), normal({1})},
                       {normal({2, 3, 131}), normal({2, 3, 131}), normal({131}), normal({131})},
-                      {normal({211, 3}), normal({211, 3}), normal({3}), normal({3})}},
+                      {normal({211, 3}), normal({211, 3}), normal({3}), normal({3})},
+                      {normal({5, 16}), normal({5, 16}), normal({16}), normal({16})}},
            .function =
                [](std::span<const Variable> x) {
                  ResidualNorm y = layer_norm_residual(x[0], x[1], x[2], x[3], kEpsilon);

@@ -12,6 +12,7 @@ const OpCases cases{
                       {normal({2, 3, 7}), normal({1, 7}), normal({1})},
                       {normal({1}), normal({1, 1}), normal({1})},
                       {normal({6, 1}), normal({3, 1}), absent()},
+                      {normal({35, 8}), normal({16, 8}), normal({16})},
                       {normal({131, 37}), normal({67, 37}), normal({67})}},
            .function = [](std::span<const Variable> x) { return linear(x[0], x[1], x[2]); },
            .reference = [](std::span<const Array64> x) { return reference::linear(x[0], x[1], x[2]); },
