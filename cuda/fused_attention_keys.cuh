@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   T* const none = nullptr;
   const auto one = [](int) { return 1.0f; };
   const auto score_scale = [&](int) { return call.score_scale; };
-  const auto past = [&](T* to) { return [=](int row) { return call.context_row(to, none, place, own + row); }; };
-  const auto here = [&](T* to) { return [=](int row) { return call.context_row(none, to, place, own + row); }; };
+  const auto past = [&](T* to) { return [&, to](int row) { return call.context_row(to, none, place, own + row); }; };
+  const auto here = [&](T* to) { return [&, to](int row) { return call.context_row(none, to, place, own + row); }; };
   dkeys.write(past(wanted.past_keys.data), score_scale, wanted.past_keys.write);
   dkeys.write(here(wanted.keys.data), score_scale, wanted.keys.write);
   dvalues.write(past(wanted.past_values.data), one, wanted.past_values.write);
