@@ -8,6 +8,7 @@
 /// lanes find the score of their own distance.
 
 #include "cuda/fused_attention_call.cuh"
+#include "cuda/mma.cuh"
 #include "cuda/shared.cuh"
 #include "cuda/storage_access.cuh"
 

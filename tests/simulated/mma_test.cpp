@@ -77,7 +77,7 @@ TEST_CASE("mma: products of blocks", "[simulated]") {
     }
 }
 
-__global__ void pack_numbers(const float* x, std::uint32_t* y) { *y = pack_bf16(x[0], x[1]); }
+__global__ void pack_numbers(const float* x, std::uint32_t* y) { *y = rounded_pair(x[0], x[1]); }
 
 TEST_CASE("mma: two numbers in a word, rounded to even", "[simulated]") {
   DeviceFixture device;
