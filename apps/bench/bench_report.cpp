@@ -29,7 +29,8 @@ std::vector<KernelRow> kernel_rows(const BenchResult& result, const MachineLimit
         {name, total.calls / steps, seconds, result.kernel_flops(name) / seconds, result.kernel_floor(name, limits)});
   }
   std::ranges::sort(rows, std::ranges::greater{}, &KernelRow::seconds);
-  rows.push_back({"(outside kernels)", 0, (result.observed_seconds - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
+  rows.push_back({"(outside kernels)", 0,
+                  (result.observed_seconds - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
   return rows;
 }
 

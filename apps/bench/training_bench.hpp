@@ -17,9 +17,9 @@
 namespace engram {
 
 struct BenchResult {
-  double mean_window = 0;             ///< positions, over all layers and heads
-  std::int64_t tokens = 0;            ///< of a step
-  std::vector<double> seconds;        ///< of every timed step, ascending
+  double mean_window = 0;       ///< positions, over all layers and heads
+  std::int64_t tokens = 0;      ///< of a step
+  std::vector<double> seconds;  ///< of every timed step, ascending
   /// The same with kernels handed over one by one, where a device can also replay whole steps; else empty.
   std::vector<double> seconds_one_by_one;
   TrainingFlops flops;                ///< per token

@@ -153,7 +153,9 @@ void Loop::fail(const OutOfMemory& error) {
 }
 
 void Loop::end() {
-  metrics_.append({{"event", "end"}, {"step", step()}, {"peak_bytes", session_.runtime.arena().peak_bytes()},
+  metrics_.append({{"event", "end"},
+                   {"step", step()},
+                   {"peak_bytes", session_.runtime.arena().peak_bytes()},
                    {"replayed_steps", session_.trainer.replayed()}});
   progress_.note(fmt::format(
       "done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "

@@ -114,9 +114,7 @@ Variable AllAttentionModel::span_penalty(Tape& tape, double lambda, double share
   return total;
 }
 
-void AllAttentionModel::refresh_spans(Backend& backend) {
-  AttentionSpan::refresh(backend, spans_);
-}
+void AllAttentionModel::refresh_spans(Backend& backend) { AttentionSpan::refresh(backend, spans_); }
 
 AttentionSpan& AllAttentionModel::span(std::int64_t layer) {
   return layers_.at(static_cast<std::size_t>(layer))->attention().span();
