@@ -25,18 +25,21 @@ if wants build; then
   heading "Building with $(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/CUDA \1/p')"
   generator=()
   if command -v ninja >/dev/null; then generator=(-G Ninja); fi
-  cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_SIMULATED=OFF \
-    ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"}
-  cmake --build "$build" --parallel "$(nproc)" --target engram engram_tests_ops engram_tests_apps
+  cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_CUDA_RESOURCES=ON \
+    -DENGRAM_SIMULATED=OFF ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"}
+  cmake --build "$build" --parallel "$(nproc)" --target engram engram_tests_ops engram_tests_apps |
+    tee "$results/build.txt" | grep -v '^ptxas\|^ *[0-9]* bytes stack frame'
   heading "Registers, spills and shared memory of every kernel: $results/resources.txt"
-  for object in "$build"/cuda/nvcc/*.o; do
-    echo "# $(basename "$object" .o).cu"
-    cuobjdump --dump-resource-usage "$object" 2>/dev/null | c++filt | grep -E 'Function|REG' | paste - - || true
-  done >"$results/resources.txt"
-  awk '/STACK:[1-9]/ { spilled++ } /REG:/ { kernels++ } END { printf "%d kernels, %d with a stack\n", kernels, spilled }' \
-    "$results/resources.txt"
+  grep -E 'Compiling entry function|spill stores|Used [0-9]+ registers' "$results/build.txt" | c++filt \
+    >"$results/resources.txt" || echo "nothing was compiled again"
+  awk '/Used/ { kernels++ } /spill stores/ && !/ 0 bytes spill stores/ { spilling++ }
+    END { printf "%d kernels, %d of them spill registers\n", kernels, spilling }' "$results/resources.txt"
 fi
 
+if [[ "$parts" != build ]] && ! nvidia-smi -L; then
+  echo "tests/gpu/run.sh: this machine must have an NVIDIA card and its driver, nvidia-smi finds none" >&2
+  exit 1
+fi
 export OMP_WAIT_POLICY=passive ENGRAM_TEST_DEVICE=cuda
 if wants test; then
   heading "Op table and training on the card"
