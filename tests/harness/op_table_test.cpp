@@ -84,7 +84,7 @@ TEST_CASE("op table: forward in f64 against the reference", "[ops]") {
       [](Backend& backend, const OpCase& op, std::size_t set) { return check_reference(backend, op, set); });
 }
 
-TEST_CASE("op table: gradients in f64 against central differences", "[ops][central_differences]") {
+TEST_CASE("op table: gradients in f64 against central differences", "[ops]") {
   for_every_entry([](const OpCase& op, std::size_t set) { return check_gradient(cpu(), op, set); });
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("op table: gradients of a second use are added, f32 and bf16 on every 
   for_every_device_and_dtype(check_add_mode);
 }
 
-TEST_CASE("op table: gradients that are not wanted", "[ops][unwanted_gradients]") {
+TEST_CASE("op table: gradients that are not wanted", "[ops]") {
   for_every_device(
       [](Backend& backend, const OpCase& op, std::size_t set) { return check_unwanted(backend, op, set); });
 }
