@@ -54,6 +54,17 @@ class Tape {
   Variable record(N node, std::span<const Variable> inputs, Tensor output) {
     return std::move(record_outputs(std::move(node), inputs, std::array{std::move(output)})[0]);
   }
+  /// The same with a gradient of another dtype than the output's: what is part of a matrix has a gradient like it.
+  template <std::derived_from<Node> N>
+  Variable record(N node, std::initializer_list<Variable> inputs, Tensor output, DType gradient) {
+    Variable variable = record(std::move(node), inputs, std::move(output));
+    if (variable.requires_grad()) slots_[static_cast<std::size_t>(variable.slot_)].dtype = gradient;
+    return variable;
+  }
+  /// The dtype of a variable's gradient; its own when it needs none.
+  DType gradient_dtype(const Variable& variable) const {
+    return variable.requires_grad() ? slots_[static_cast<std::size_t>(variable.slot_)].dtype : variable.dtype();
+  }
   /// The same with several outputs.
   template <std::derived_from<Node> N, std::size_t kOutputs>
   std::array<Variable, kOutputs> record_outputs(N node, std::span<const Variable> inputs,

@@ -18,8 +18,8 @@ double zeta_of(std::int64_t positions, const AllAttentionOptions& model) {
 void set_spans(const std::vector<std::int64_t>& spans, const AllAttentionOptions& options, Backend& backend,
                AllAttentionModel& model, const ParameterStore& store) {
   const auto heads = static_cast<std::size_t>(options.heads);
-  if (!options.adaptive_span) {
-    if (!spans.empty()) throw UsageError("bench: spans can be set only where model.adaptive_span is true");
+  if (options.span != SpanKind::adaptive) {
+    if (!spans.empty()) throw UsageError("bench: spans can be set only where model.span is adaptive");
     return;
   }
   if (spans.size() > 1 && spans.size() != heads)
@@ -54,7 +54,7 @@ double BenchModel::mean_window() const {
   double sum = 0;
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     for (const std::int64_t reach : model.span(layer).reach()) sum += static_cast<double>(reach);
-  return sum / static_cast<double>(options.layers * options.heads);
+  return sum / static_cast<double>(options.layers * options.context_heads());
 }
 
 std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocabulary, std::uint32_t which) {

@@ -35,7 +35,7 @@ struct CostAtSpan {
 /// The shortest span, the usual mean of a trained model, and the longest; a fixed span has only the last.
 std::vector<CostAtSpan> costs_of(const RunConfig& config) {
   std::vector<std::int64_t> windows;
-  if (config.model.adaptive_span)
+  if (config.model.span != SpanKind::fixed)
     for (const std::int64_t window : {config.model.ramp, std::int64_t{256}})
       if (window < config.model.max_span) windows.push_back(window);
   windows.push_back(config.model.max_span);

@@ -38,7 +38,7 @@ struct Report {
 std::string table(const Report& report) {
   const AllAttentionOptions& model = report.facts.config.model;
   std::string lines = fmt::format("{} at step {}\n", report.path.string(), report.facts.step);
-  lines += model.adaptive_span
+  lines += model.span != SpanKind::fixed
                ? fmt::format(
                      "zeta is the share of the longest span, {} positions; a head sees zeta * {} + {} positions, "
                      "at most {}\n\n",
@@ -117,7 +117,7 @@ nlohmann::json as_json(const Report& report, bool history) {
   nlohmann::json object{
       {"checkpoint", report.path.string()},
       {"step", report.facts.step},
-      {"adaptive", model.adaptive_span},
+      {"adaptive", model.span != SpanKind::fixed},
       {"longest_span_positions", model.max_span},
       {"ramp_positions", model.ramp},
       {"layers", layers},

@@ -32,20 +32,26 @@ std::vector<ConfigKey> make_keys() {
   };
   using Model = AllAttentionOptions;
   model(&Model::memory_mode, "memory_mode", kKeep,
-        "persistent slots (all), neither slots nor feed-forward (none), feed-forward (transformer)");
+        "where a layer keeps what it knows: persistent slots in the softmax of attention (all), in their own "
+        "(attn_split), in half of the heads (head_split), one set for all heads (single_head), as a second sublayer "
+        "(ff_attn); nowhere (none); a feed-forward sublayer (transformer)");
   model(&Model::vocabulary, "vocabulary", kKeep, "symbols; 0: as many as the data have");
   model(&Model::layers, "layers", kKeep, "layers");
   model(&Model::width, "width", kKeep, "numbers in a hidden state");
   model(&Model::heads, "heads", kKeep, "heads of each layer; must divide width");
-  model(&Model::inner, "inner", kKeep, "width of the feed-forward sublayer (memory_mode transformer only)");
-  model(&Model::slots, "slots", kKeep, "persistent slots of each head (memory_mode all only)");
+  model(&Model::inner, "inner", kKeep, "width of the feed-forward sublayer, slots of ff_attn's (those two only)");
+  model(&Model::slots, "slots", kKeep, "persistent slots of each head; of single_head's one set");
   model(&Model::max_span, "max_span", kKeep, "positions that a head can look back at most");
-  model(&Model::adaptive_span, "adaptive_span", kKeep, "heads learn how far they look; false: all look max_span back");
+  model(&Model::span, "span", kKeep,
+        "each head learns how far it looks (adaptive), computes it for every query (dynamic), or looks max_span back "
+        "(fixed)");
   model(&Model::ramp, "ramp", kKeep, "positions: width of the soft edge of a span");
-  model(&Model::span_init, "span_init", kChange, "span at the start, as a share of max_span, 0 to 1");
+  model(&Model::span_init, "span_init", kChange, "adaptive spans at the start, as a share of max_span, 0 to 1");
   model(&Model::mask_offset, "mask_offset", kKeep, "1: the mask begins one position earlier, as the paper prints it");
   model(&Model::ramp_gradient, "ramp_gradient", kChange, "which corners of the soft edge move a span");
   model(&Model::pad, "pad", kKeep, "before the start of a text: zero vectors (attend_zero) or nothing (mask)");
+  model(&Model::position_values, "position_values", kKeep,
+        "relative positions in the values too: never, from the table of the keys, from their own table");
   model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations, 0 to below 1");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
   model(&Model::attention_memory, "attention_memory", kChange,

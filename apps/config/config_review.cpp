@@ -7,14 +7,14 @@ namespace engram {
 
 std::vector<std::string> config_warnings(const RunConfig& config) {
   std::vector<std::string> warnings;
-  if (config.model.adaptive_span && config.model.max_span < config.model.ramp)
+  if (config.model.span != SpanKind::fixed && config.model.max_span < config.model.ramp)
     warnings.push_back(text("model.max_span ", config.model.max_span, " is below model.ramp ", config.model.ramp,
                             ": the window ends before the soft edge does, and nothing is ever trimmed"));
   if (config.model.memory_mode == MemoryMode::none)
     warnings.push_back(
         "model.memory_mode none has neither persistent slots nor a feed-forward sublayer: the paper's ablation N = 0");
-  if (config.training.span_loss > 0 && !config.model.adaptive_span)
-    warnings.push_back("training.span_loss has no effect, because model.adaptive_span is false");
+  if (config.training.span_loss > 0 && config.model.span == SpanKind::fixed)
+    warnings.push_back("training.span_loss has no effect, because model.span is fixed");
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

@@ -34,7 +34,17 @@ template <class T>
 struct Choices;
 template <>
 struct Choices<MemoryMode> {
-  static constexpr MemoryMode values[] = {MemoryMode::all, MemoryMode::none, MemoryMode::transformer};
+  static constexpr MemoryMode values[] = {MemoryMode::all,         MemoryMode::attn_split, MemoryMode::head_split,
+                                          MemoryMode::single_head, MemoryMode::ff_attn,    MemoryMode::none,
+                                          MemoryMode::transformer};
+};
+template <>
+struct Choices<SpanKind> {
+  static constexpr SpanKind values[] = {SpanKind::adaptive, SpanKind::fixed, SpanKind::dynamic};
+};
+template <>
+struct Choices<PositionValues> {
+  static constexpr PositionValues values[] = {PositionValues::none, PositionValues::shared, PositionValues::own};
 };
 template <>
 struct Choices<RampGradient> {

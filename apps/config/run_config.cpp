@@ -88,8 +88,16 @@ Assignment read_override(const std::string& written) {
           trimmed(std::string_view(written).substr(dot + 1, equals - dot - 1)), std::move(value)};
 }
 
-void assign(RunConfig& config, const Assignment& assignment, const std::string& source) {
-  const auto& [section, name, value] = assignment;
+/// Keys that older versions wrote, in the words of today.
+Assignment in_todays_words(Assignment assignment) {
+  if (assignment.section == "model" && assignment.name == "adaptive_span" &&
+      (assignment.value == "true" || assignment.value == "false"))
+    return {"model", "span", assignment.value == "true" ? "adaptive" : "fixed"};
+  return assignment;
+}
+
+void assign(RunConfig& config, const Assignment& written, const std::string& source) {
+  const auto [section, name, value] = in_todays_words(written);
   const ConfigKey* key = find_config_key(section, name);
   if (key == nullptr) throw_unknown(section, name, source);
   if (!key->read(config, value))

@@ -35,8 +35,8 @@ std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::ve
   const auto longest = static_cast<double>(model.max_span);
   std::vector<LayerSpans> layers(static_cast<std::size_t>(model.layers));
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-    for (std::size_t head = 0; head < static_cast<std::size_t>(model.heads); ++head) {
-      if (!model.adaptive_span) {
+    for (std::size_t head = 0; head < static_cast<std::size_t>(model.context_heads()); ++head) {
+      if (model.span == SpanKind::fixed) {
         layers[layer].push_back({1, longest, model.max_span});
         continue;
       }
@@ -49,9 +49,13 @@ std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::ve
 }
 
 std::vector<LayerSpans> read_spans(const CheckpointFile& file, const AllAttentionOptions& model) {
+  if (model.span == SpanKind::dynamic)
+    throw UsageError(text("spans: '", file.path().string(),
+                          "' must have spans of its own, got one whose spans are computed for every query",
+                          "\n  --history shows their means over the validation text"));
   std::vector<std::vector<double>> zeta;
   Runtime runtime;
-  for (std::int64_t layer = 0; layer < model.layers && model.adaptive_span; ++layer)
+  for (std::int64_t layer = 0; layer < model.layers && model.span == SpanKind::adaptive; ++layer)
     zeta.push_back(read_layer(file, text("layers.", layer, ".attention.span"), model.heads, runtime));
   return spans_of(model, zeta);
 }
@@ -76,7 +80,7 @@ SpanStatistics span_statistics(const AllAttentionOptions& model, const std::vect
     summary.most_positions = std::max(summary.most_positions, range.most);
     longest_of_layers += static_cast<double>(range.most) / static_cast<double>(layers.size());
     const auto released = static_cast<double>(
-        model.adaptive_span ? span_trim(zeta, static_cast<int>(model.max_span), static_cast<int>(model.ramp)).size
+        model.span == SpanKind::adaptive ? span_trim(zeta, static_cast<int>(model.max_span), static_cast<int>(model.ramp)).size
                             : model.max_span);
     summary.released_mean += released / static_cast<double>(layers.size());
     summary.released_most = std::max(summary.released_most, released);

@@ -19,10 +19,10 @@ SpanSummary summarize_spans(const AllAttentionModel& model) {
       summary.mean += static_cast<double>(reach);
       summary.longest = std::max(summary.longest, static_cast<double>(reach));
     }
-    const double mean_span = std::ceil(longest * zeta_sum / static_cast<double>(options.heads));
+    const double mean_span = std::ceil(longest * zeta_sum / static_cast<double>(options.context_heads()));
     summary.layer_mean += std::clamp(mean_span + static_cast<double>(options.ramp), 0.0, longest);
   }
-  summary.mean /= static_cast<double>(options.layers * options.heads);
+  summary.mean /= static_cast<double>(options.layers * options.context_heads());
   summary.layer_mean /= static_cast<double>(options.layers);
   return summary;
 }

@@ -93,9 +93,10 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   // One mean over the whole batch, whatever pieces it is computed in.
   Tensor row_weight = step.empty({inputs.count()}, store_->dtype());
   kernels::fill(step, row_weight, 1.0 / static_cast<double>(options.batch * tokens_.length));
-  Variable logits = model_->forward(tape, inputs, pasts_[static_cast<std::size_t>(piece)]);
+  ModelTrace trace(step.objects());
+  Variable logits = model_->forward(tape, inputs, pasts_[static_cast<std::size_t>(piece)], &trace);
   const Variable loss = cross_entropy(std::move(logits), targets, row_weight).loss;
-  const Variable penalty = model_->span_penalty(tape, options.span_loss, 1.0 / static_cast<double>(options.split));
+  const Variable penalty = model_->span_penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
   if (view_) std::exchange(view_, nullptr)(tape);
   if (penalty)
     tape.backward({loss, penalty});

@@ -35,13 +35,14 @@ Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end
   if (begin < 0 || end < begin || end > whole.size)
     throw ShapeError(
         text("slice: begin and end must be within axis ", axis, " of ", x.shape(), ", got ", begin, " and ", end));
-  if (axis == 0) return x.tape().record(Slice{axis, begin}, {x}, x.value().rows(begin, end));
-  Step& step = x.tape().step();
+  Tape& tape = x.tape();
+  if (axis == 0) return tape.record(Slice{axis, begin}, {x}, x.value().rows(begin, end), tape.gradient_dtype(x));
+  Step& step = tape.step();
   Tensor y = step.empty(x.shape().with(axis, end - begin), x.dtype());
   const std::int64_t length = (end - begin) * whole.inner;
   kernels::copy_runs(step, x.value(), {.offset = begin * whole.inner, .stride = whole.size * whole.inner}, y,
                      {.offset = 0, .stride = length}, whole.outer, length, Write::set);
-  return x.tape().record(Slice{axis, begin}, {x}, std::move(y));
+  return tape.record(Slice{axis, begin}, {x}, std::move(y));
 }
 
 }  // namespace engram

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/functions/linear.hpp"
+#include "autograd/functions/pointwise.hpp"
+#include "autograd/functions/slice.hpp"
 #include "autograd/functions/sum.hpp"
 #include "autograd/tape.hpp"
 #include "core/backend.hpp"
@@ -11,17 +14,39 @@
 #include "nn/init.hpp"
 
 namespace engram {
-AttentionSpan::AttentionSpan(int heads, const SpanOptions& options) : heads_(heads), options_(options) {
-  if (options.adaptive) span_.emplace(Shape{heads}, init::constant(options.init), "spans");
-  zeta_.assign(static_cast<std::size_t>(heads), options.adaptive ? options.init : 1.0);
+AttentionSpan::AttentionSpan(int heads, std::int64_t width, const SpanOptions& options, int allocated)
+    : heads_(heads), options_(options) {
+  double start = 1;
+  if (options.kind == SpanKind::adaptive) {
+    span_.emplace(Shape{std::max(heads, allocated)}, init::constant(options.init), "spans");
+    start = options.init;
+  } else if (options.kind == SpanKind::dynamic) {
+    span_weight_.emplace(Shape{heads, width}, init::uniform_fan_in(width));
+    span_bias_.emplace(Shape{heads}, init::constant(kDynamicBias));
+    start = 1 / (1 + std::exp(-kDynamicBias));
+  }
+  zeta_.assign(static_cast<std::size_t>(heads), start);
   follow_zeta();
 }
 
-Variable AttentionSpan::forward(Tape& tape) { return span_ ? tape.parameter(*span_) : Variable(); }
-
-Variable AttentionSpan::penalty(Tape& tape, double lambda, double share) {
+Variable AttentionSpan::forward(const Variable& x) {
+  Tape& tape = x.tape();
+  if (span_weight_)
+    return sigmoid(linear(x, tape.parameter(*span_weight_), tape.parameter(*span_bias_), ProductResult::summed));
   if (!span_) return {};
-  return sum(tape.parameter(*span_), share * lambda * static_cast<double>(options_.max_span) / heads_);
+  const Variable zeta = tape.parameter(*span_);
+  return zeta.shape()[0] == heads_ ? zeta : slice(zeta, 0, 0, heads_);
+}
+
+Variable AttentionSpan::penalty(const Variable& zeta, double lambda, double share) const {
+  if (!zeta) return {};
+  return sum(zeta, share * lambda * static_cast<double>(options_.max_span) / static_cast<double>(zeta.shape().count()));
+}
+
+void AttentionSpan::take_means(std::vector<double> zeta) {
+  if (options_.kind != SpanKind::dynamic || zeta.size() != zeta_.size())
+    throw Error(text("attention span: means are taken for ", heads_, " heads of dynamic spans, got ", zeta.size()));
+  zeta_ = std::move(zeta);
 }
 
 void AttentionSpan::refresh(Backend& backend, std::span<AttentionSpan* const> spans) {
@@ -58,7 +83,7 @@ void AttentionSpan::take(const std::byte* values) {
 }
 
 std::int64_t AttentionSpan::reach(std::size_t head) const {
-  if (!options_.adaptive) return options_.max_span;
+  if (options_.kind == SpanKind::fixed) return options_.max_span;
   const auto span = static_cast<std::int64_t>(std::ceil(zeta_[head] * static_cast<double>(options_.max_span)));
   return std::min(options_.max_span, span + options_.ramp);
 }
@@ -71,20 +96,28 @@ std::vector<std::int64_t> AttentionSpan::reach() const {
 
 void AttentionSpan::follow_zeta() {
   wanted_windows_.clear();
+  const bool adaptive = options_.kind == SpanKind::adaptive;
   for (std::size_t head = 0; head < zeta_.size(); ++head) {
+    if (!adaptive) {
+      wanted_windows_.push_back(static_cast<std::int32_t>(options_.max_span));
+      continue;
+    }
     const std::int64_t rounded = (reach(head) + 1 + window_unit_ - 1) / window_unit_ * window_unit_;
     wanted_windows_.push_back(static_cast<std::int32_t>(std::min(options_.max_span, rounded)));
   }
   // Equal windows need not be built again: the common case, and it saves the allocations.
   if (!(windows_.window == wanted_windows_)) windows_ = HeadWindows(wanted_windows_);
   cache_length_ =
-      options_.adaptive
+      adaptive
           ? span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache
           : options_.max_span;
 }
 
 void AttentionSpan::visit(Visitor& visit) {
   if (span_) visit("span", *span_);
+  if (!span_weight_) return;
+  visit("span_weight", *span_weight_);
+  visit("span_bias", *span_bias_);
 }
 
 }  // namespace engram

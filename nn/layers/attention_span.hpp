@@ -14,11 +14,17 @@
 
 namespace engram {
 
+enum class SpanKind : std::uint8_t {
+  adaptive,  ///< one span per head, learned
+  fixed,     ///< every head sees the last max_span positions, no mask
+  dynamic    ///< one span per head and query, computed from the hidden state: the same paper, section 2.3
+};
+
 struct SpanOptions {
-  bool adaptive = true;       ///< false: every head sees the last max_span positions, no mask
+  SpanKind kind = SpanKind::adaptive;
   std::int64_t max_span = 0;  ///< S, positions
   int ramp = 32;              ///< R, positions: width of the soft edge
-  double init = 0;            ///< zeta at the start, in [0, 1]
+  double init = 0;            ///< zeta at the start, in [0, 1]; adaptive only
   int mask_offset = 0;        ///< 1: the paper's mask argument, one position earlier
   RampGradient ramp_gradient = RampGradient::inclusive;
 };
@@ -29,25 +35,31 @@ inline std::int64_t window_unit(const Backend& backend) { return backend.works_b
 
 class AttentionSpan final : public Module {
  public:
-  AttentionSpan(int heads, const SpanOptions& options);
+  /// H heads that look at the context, of a layer of `width`. The parameter of adaptive spans has `allocated` numbers,
+  /// at least H: a model whose other heads see no context keeps theirs, unused, as the released counts have it.
+  AttentionSpan(int heads, std::int64_t width, const SpanOptions& options, int allocated = 0);
 
   const SpanOptions& options() const { return options_; }
-  /// zeta, [H]; absent when spans are fixed.
-  Variable forward(Tape& tape);
-  /// The span loss of this layer: lambda S mean over heads of zeta, a scalar [1]. Absent when spans are fixed.
-  /// `share`: 1 / number of pieces of a split batch.
-  Variable penalty(Tape& tape, double lambda, double share);
+  /// zeta, by hidden states x [B, M, width]: [H] adaptive; [B, M, H] dynamic, sigmoid(v_h . x + b_h); absent when spans
+  /// are fixed.
+  Variable forward(const Variable& x);
+  /// The span loss of this layer: lambda S times the mean of zeta over heads (and queries), a scalar [1]. `zeta` is
+  /// what forward() gave; absent when that is. `share`: 1 / number of pieces of a split batch.
+  Variable penalty(const Variable& zeta, double lambda, double share) const;
 
   /// Reads zeta from the device into the host's copy below: after loading and after every update. Throws Error naming
   /// the head when a value is not finite.
   void refresh(Backend& backend) { refresh(backend, std::array{this}); }
   /// The same for all layers of a model in one copy: their parameters lie in one block of a ParameterStore.
   static void refresh(Backend& backend, std::span<AttentionSpan* const> spans);
-  /// zeta of each head; all 1 when spans are fixed.
+  /// Takes the mean of dynamic spans over some text, [H], for reports: they are no parameters.
+  void take_means(std::vector<double> zeta);
+  /// zeta of each head; all 1 when spans are fixed; when they are dynamic, the means taken last.
   const std::vector<double>& zeta() const { return zeta_; }
   /// Positions that each head can see: min(S, ceil(z) + ramp); S when fixed.
   std::vector<std::int64_t> reach() const;
-  /// Positions to compute for each head: its reach and the corner of the ramp, rounded up to the unit, at most S.
+  /// Positions to compute for each head: its reach and the corner of the ramp, rounded up to the unit, at most S. S
+  /// unless spans are adaptive: those of queries are not known on the host.
   const HeadWindows& windows() const { return windows_; }
   /// Hidden states a layer must keep for the next block: min(S, window + 64) with the layer's window a multiple of 64
   /// below S; spare positions because a span may grow before the next block.
@@ -56,13 +68,17 @@ class AttentionSpan final : public Module {
   void visit(Visitor& visit) override;
 
  private:
+  /// The start of dynamic spans: sigmoid(-4) S positions, as in the paper.
+  static constexpr double kDynamicBias = -4;
+
   std::int64_t reach(std::size_t head) const;
   void take(const std::byte* zeta);
   void follow_zeta();
 
   int heads_;
   SpanOptions options_;
-  std::optional<Parameter> span_;  // zeta [H], group "spans"
+  std::optional<Parameter> span_;                     // zeta [allocated], group "spans"
+  std::optional<Parameter> span_weight_, span_bias_;  // v [H, width], b [H] of dynamic spans
   std::vector<double> zeta_;
   std::int64_t window_unit_ = 16;     // until the first refresh()
   std::vector<std::byte> read_zeta_;  // as the device has it; kept, like the next, to save an allocation in every step

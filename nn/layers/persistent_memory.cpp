@@ -11,9 +11,21 @@ PersistentMemory::PersistentMemory(std::int64_t heads, std::int64_t slots, std::
     : keys_({heads, slots, depth}, init::normal_variance(1.0 / static_cast<double>(depth))),
       values_({heads, slots, depth}, init::normal_variance(1.0 / static_cast<double>(slots))) {}
 
-Variable PersistentMemory::keys(Tape& tape) { return tape.parameter(keys_); }
-Variable PersistentMemory::values(Tape& tape) { return tape.parameter(values_); }
-double PersistentMemory::value_scale() const { return std::sqrt(static_cast<double>(keys_.shape()[1])); }
+void PersistentMemory::join(Tape& tape, AttentionVariables& in, AttentionOptions& options) {
+  in.slot_keys = tape.parameter(keys_);
+  in.slot_values = tape.parameter(values_);
+  options.slot_value_scale = std::sqrt(static_cast<double>(keys_.shape()[1]));
+}
+
+AttentionResult PersistentMemory::attend(const Variable& query, double dropout, std::int64_t keep_bytes) {
+  AttentionVariables in;
+  in.content_query = query;
+  AttentionOptions options;
+  options.heads = static_cast<int>(keys_.shape()[0]);
+  options.dropout = DropoutRule(dropout);
+  join(query.tape(), in, options);
+  return attention(in, options, keep_bytes);
+}
 
 void PersistentMemory::visit(Visitor& visit) {
   visit("persistent_keys", keys_);

@@ -1,55 +1,90 @@
 #include "nn/layers/self_attention.hpp"
 
+#include <array>
 #include <cmath>
 
-#include "autograd/functions/attention.hpp"
+#include "autograd/functions/add.hpp"
+#include "autograd/functions/concat.hpp"
 #include "autograd/functions/linear.hpp"
+#include "autograd/functions/slice.hpp"
 #include "autograd/tape.hpp"
 #include "nn/init.hpp"
 
 namespace engram {
 
-SelfAttention::SelfAttention(std::int64_t width, int heads, std::int64_t slots, double dropout, const SpanOptions& span,
-                             std::int64_t keep_bytes)
-    : heads_(heads),
-      dropout_(dropout),
-      keep_bytes_(keep_bytes),
-      query_({width, width}, init::uniform_fan_in(width)),
-      key_({width, width}, init::uniform_fan_in(width)),
-      value_({width, width}, init::uniform_fan_in(width)),
-      output_({width, width}, init::uniform_fan_in(width)),
-      span_(heads, span) {
-  if (slots > 0) persistent_.emplace(heads, slots, width / heads);
+SelfAttention::SelfAttention(const SelfAttentionOptions& options)
+    : options_(options),
+      context_heads_(static_cast<int>(context_heads(options.mode, options.heads))),
+      query_({options.width, options.width}, init::uniform_fan_in(options.width)),
+      key_({options.width, options.width}, init::uniform_fan_in(options.width)),
+      value_({options.width, options.width}, init::uniform_fan_in(options.width)),
+      output_({options.width, options.width}, init::uniform_fan_in(options.width)),
+      span_(context_heads_, options.width, options.span, options.heads) {
+  const std::int64_t heads = options.mode == MemoryMode::single_head ? 1
+                             : options.mode == MemoryMode::head_split ? options.heads - context_heads_
+                                                                      : options.heads;
+  const std::int64_t depth = options.width / (options.mode == MemoryMode::single_head ? 1 : options.heads);
+  if (has_slots(options.mode)) persistent_.emplace(heads, options.slots, depth);
 }
 
-Variable SelfAttention::forward(const Variable& x, LayerPast& past, const Variable& position_keys) {
+Variable SelfAttention::forward(const Variable& x, LayerPast& past, const PositionTables& positions,
+                                AttentionTrace* trace) {
+  Tape& tape = x.tape();
+  const Variable query = linear(x, tape.parameter(query_));
+  Variable mixed;
+  if (options_.mode == MemoryMode::head_split) {
+    const std::int64_t width = options_.width, border = context_heads_ * (width / options_.heads);
+    const Variable seen = attend_context(x, slice(query, 2, 0, border), past, positions, trace).out;
+    const Variable known = attend_slots(slice(query, 2, border, width), trace).out;
+    mixed = concat(std::array{seen, known}, 2);
+  } else {
+    mixed = attend_context(x, query, past, positions, trace).out;
+    if (persistent_ && options_.mode != MemoryMode::all) mixed = add(mixed, attend_slots(query, trace).out);
+  }
+  return linear(mixed, tape.parameter(output_));
+}
+
+AttentionResult SelfAttention::attend_context(const Variable& x, const Variable& query, LayerPast& past,
+                                              const PositionTables& positions, AttentionTrace* trace) {
   Tape& tape = x.tape();
   const SpanOptions& span = span_.options();
-  const Variable key_weight = tape.parameter(key_), value_weight = tape.parameter(value_);
+  const Variable key_weight = context_rows(tape.parameter(key_)), value_weight = context_rows(tape.parameter(value_));
   AttentionVariables in;
-  in.content_query = linear(x, tape.parameter(query_));
+  in.content_query = query;
   in.keys = linear(x, key_weight);
   in.values = linear(x, value_weight);
-  in.position_keys = position_keys;
-  in.span = span_.forward(tape);
+  in.position_keys = positions.keys;
+  in.span = span_.forward(x);
   AttentionOptions options;
-  options.heads = heads_;
-  options.score_scale = 1.0 / std::sqrt(static_cast<double>(x.shape()[-1] / heads_));
+  options.heads = context_heads_;
+  options.score_scale = 1.0 / std::sqrt(static_cast<double>(options_.width / options_.heads));
   options.max_distance = static_cast<int>(span.max_span);
-  options.ramp = span.adaptive ? span.ramp : 0;
+  options.ramp = span.kind == SpanKind::fixed ? 0 : span.ramp;
   options.mask_offset = span.mask_offset;
   options.ramp_gradient = span.ramp_gradient;
-  options.dropout = DropoutRule(dropout_);
+  options.dropout = DropoutRule(options_.dropout);
   options.windows = span_.windows();
-  if (persistent_) {
-    in.slot_keys = persistent_->keys(tape);
-    in.slot_values = persistent_->values(tape);
-    options.slot_value_scale = persistent_->value_scale();
-  }
+  if (options_.mode == MemoryMode::all) persistent_->join(tape, in, options);
   past.read(tape, key_weight, value_weight, in, options);
-  const Variable mixed = attention(in, options, keep_bytes_).out;
+  const AttentionResult result = attention(in, options, options_.keep_bytes);
   past.update(tape.step(), x.value(), in.keys.value(), in.values.value(), span_);
-  return linear(mixed, tape.parameter(output_));
+  if (trace != nullptr) trace->span = in.span;
+  if (trace != nullptr && trace->keep_results) {
+    trace->context = options;
+    trace->seen = result;
+  }
+  return result;
+}
+
+AttentionResult SelfAttention::attend_slots(const Variable& query, AttentionTrace* trace) {
+  AttentionResult result = persistent_->attend(query, options_.dropout, options_.keep_bytes);
+  if (trace != nullptr && trace->keep_results) trace->slots = result;
+  return result;
+}
+
+Variable SelfAttention::context_rows(const Variable& weight) const {
+  if (context_heads_ == options_.heads) return weight;
+  return slice(weight, 0, 0, context_heads_ * (options_.width / options_.heads));
 }
 
 void SelfAttention::visit(Visitor& visit) {

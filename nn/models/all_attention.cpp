@@ -19,7 +19,7 @@ const AllAttentionOptions& checked(const AllAttentionOptions& options) {
 }
 
 SpanOptions span_options(const AllAttentionOptions& options) {
-  return {.adaptive = options.adaptive_span,
+  return {.kind = options.span,
           .max_span = options.max_span,
           .ramp = static_cast<int>(options.ramp),
           .init = options.span_init,
@@ -27,33 +27,55 @@ SpanOptions span_options(const AllAttentionOptions& options) {
           .ramp_gradient = options.ramp_gradient};
 }
 
+/// Attention to slots with a softmax of their own keeps its weights in a memory of its own.
+std::int64_t keep_bytes(const AllAttentionOptions& options) {
+  const bool two_calls = options.memory_mode != MemoryMode::all && options.memory_mode != MemoryMode::none &&
+                         options.memory_mode != MemoryMode::transformer;
+  return (options.attention_memory << 20) / options.layers / (two_calls ? 2 : 1);
+}
+
 }  // namespace
 
 AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options)
-    : attention_(options.width, static_cast<int>(options.heads), options.slots, options.dropout, span_options(options),
-                 (options.attention_memory << 20) / options.layers),
-      attention_norm_(options.width) {
-  if (options.memory_mode != MemoryMode::transformer) return;
-  feed_forward_.emplace(options.width, options.inner, options.dropout);
+    : attention_({.width = options.width,
+                  .heads = static_cast<int>(options.heads),
+                  .mode = options.memory_mode,
+                  .slots = options.slots,
+                  .dropout = options.dropout,
+                  .keep_bytes = keep_bytes(options),
+                  .span = span_options(options)}),
+      attention_norm_(options.width),
+      keep_bytes_(keep_bytes(options)),
+      dropout_(options.dropout) {
+  if (!has_second_sublayer(options.memory_mode)) return;
+  if (options.memory_mode == MemoryMode::ff_attn)
+    memory_.emplace(1, options.inner, options.width);
+  else
+    feed_forward_.emplace(options.width, options.inner, options.dropout);
   feed_forward_norm_.emplace(options.width);
 }
 
-Variable AllAttentionLayer::forward(const Variable& x, LayerPast& past, const Variable& position_keys) {
+Variable AllAttentionLayer::forward(const Variable& x, LayerPast& past, const PositionTables& positions,
+                                    AttentionTrace* trace) {
   Variable hidden;
   {
     const Scope scope("attention");
-    hidden = attention_norm_.forward(attention_.forward(x, past, position_keys), x);
+    hidden = attention_norm_.forward(attention_.forward(x, past, positions, trace), x);
   }
-  if (!feed_forward_) return hidden;
+  if (!feed_forward_norm_) return hidden;
   const Scope scope("feed_forward");
-  return feed_forward_norm_->forward(feed_forward_->forward(hidden), hidden);
+  if (feed_forward_) return feed_forward_norm_->forward(feed_forward_->forward(hidden), hidden);
+  const AttentionResult known = memory_->attend(hidden, dropout_, keep_bytes_);
+  if (trace != nullptr && trace->keep_results) trace->slots = known;
+  return feed_forward_norm_->forward(known.out, hidden);
 }
 
 void AllAttentionLayer::visit(Visitor& visit) {
   visit("attention", attention_);
   visit("attention_norm", attention_norm_);
-  if (!feed_forward_) return;
-  visit("feed_forward", *feed_forward_);
+  if (!feed_forward_norm_) return;
+  if (feed_forward_) visit("feed_forward", *feed_forward_);
+  if (memory_) visit("feed_forward", *memory_);
   visit("feed_forward_norm", *feed_forward_norm_);
 }
 
@@ -62,6 +84,8 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
       embedding_(options.vocabulary, options.width),
       position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()),
       output_(options.width, options.vocabulary) {
+  if (options.position_values == PositionValues::own)
+    position_values_.emplace(position_keys_.shape(), init::standard_normal());
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     layers_.push_back(std::make_unique<AllAttentionLayer>(options));
   for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());
@@ -84,7 +108,7 @@ ModelPast AllAttentionModel::key_value_past(Backend& backend, Allocator& allocat
   return past;
 }
 
-Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past) {
+Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past, ModelTrace* trace) {
   if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
   check_dtype("model", "tokens", tokens, DType::i32);
   if (past.size() != layers_.size())
@@ -94,21 +118,27 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
     const Scope scope("embedding");
     hidden = dropout(embedding_.forward(tape, tokens), options_.embedding_dropout);
   }
-  const Variable position_keys = tape.parameter(position_keys_);
+  PositionTables positions{.keys = tape.parameter(position_keys_), .values = {}};
+  if (options_.position_values == PositionValues::shared) positions.values = positions.keys;
+  if (position_values_) positions.values = tape.parameter(*position_values_);
+  if (trace != nullptr) {
+    trace->layers.assign(layers_.size(), {});
+    for (AttentionTrace& layer : trace->layers) layer.keep_results = trace->keep_results;
+  }
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
-    hidden = layers_[layer]->forward(hidden, *past[layer], position_keys);
+    hidden = layers_[layer]->forward(hidden, *past[layer], positions, trace == nullptr ? nullptr : &trace->layers[layer]);
   }
   const Scope scope("output");
   return output_.forward(dropout(hidden, options_.embedding_dropout), ProductResult::summed);
 }
 
-Variable AllAttentionModel::span_penalty(Tape& tape, double lambda, double share) {
+Variable AllAttentionModel::span_penalty(const ModelTrace& trace, double lambda, double share) const {
   Variable total;
   if (lambda == 0) return total;
-  for (const auto& layer : layers_) {
-    const Variable penalty = layer->attention().span().penalty(tape, lambda, share);
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const Variable penalty = spans_[layer]->penalty(trace.layers.at(layer).span, lambda, share);
     if (penalty) total = total ? add(total, penalty) : penalty;
   }
   return total;
@@ -126,6 +156,7 @@ const AttentionSpan& AllAttentionModel::span(std::int64_t layer) const {
 void AllAttentionModel::visit(Visitor& visit) {
   visit("embedding", embedding_);
   visit("position_keys", position_keys_);
+  if (position_values_) visit("position_values", *position_values_);
   visit("layers", layers_);
   visit("output", output_);
 }

@@ -3,6 +3,7 @@
 /// "Augmenting Self-attention with Persistent Memory" (2019), section 3; all details in the family's spec.
 
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -15,24 +16,37 @@
 
 namespace engram {
 
+/// What all layers did in one forward pass. Its tensors are the step's: it must go before the step ends.
+struct ModelTrace {
+  std::pmr::vector<AttentionTrace> layers;
+  bool keep_results = false;  ///< see AttentionTrace
+
+  /// `memory`: of the step, see Step::objects().
+  explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory) {}
+};
+
 /// The pasts of all layers for one set of streams. Training, validation and every piece of a split batch have their
 /// own.
 using ModelPast = std::vector<std::unique_ptr<LayerPast>>;
 
-/// One layer, post-norm: attention and its residual are normalised; a Transformer layer adds a feed-forward sublayer.
+/// One layer, post-norm: attention and its residual are normalised; some memory modes add a second sublayer, which is a
+/// feed-forward network or attention to persistent slots alone.
 class AllAttentionLayer final : public Module {
  public:
   explicit AllAttentionLayer(const AllAttentionOptions& options);
   /// x: [B, M, width] -> [B, M, width].
-  Variable forward(const Variable& x, LayerPast& past, const Variable& position_keys);
+  Variable forward(const Variable& x, LayerPast& past, const PositionTables& positions, AttentionTrace* trace);
   SelfAttention& attention() { return attention_; }
   void visit(Visitor& visit) override;
 
  private:
   SelfAttention attention_;
   LayerNorm attention_norm_;
-  std::optional<FeedForward> feed_forward_;
-  std::optional<LayerNorm> feed_forward_norm_;
+  std::int64_t keep_bytes_;
+  double dropout_;
+  std::optional<FeedForward> feed_forward_;     // memory mode transformer
+  std::optional<PersistentMemory> memory_;      // ff_attn: one head, slots of the layer's width
+  std::optional<LayerNorm> feed_forward_norm_;  // of either
 };
 
 class AllAttentionModel final : public Module {
@@ -49,11 +63,11 @@ class AllAttentionModel final : public Module {
   ModelPast key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
 
   /// tokens: [B, M] i32 in [0, vocabulary) -> logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16
-  /// activations. Updates `past`.
-  Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past);
-  /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training. Absent when
-  /// lambda is 0 or spans are fixed.
-  Variable span_penalty(Tape& tape, double lambda, double share = 1);
+  /// activations. Updates `past`. `trace` gets what every layer did.
+  Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past, ModelTrace* trace = nullptr);
+  /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training, by the trace of
+  /// the forward pass. Absent when lambda is 0 or spans are fixed.
+  Variable span_penalty(const ModelTrace& trace, double lambda, double share = 1) const;
 
   /// After loading, and after every update: brings the host's copy of the spans up to date.
   void refresh_spans(Backend& backend);
@@ -65,7 +79,9 @@ class AllAttentionModel final : public Module {
  private:
   AllAttentionOptions options_;
   Embedding embedding_;
-  Parameter position_keys_;  // [S, width / heads], shared by all heads and layers; row delta - 1
+  // [S, width / heads], shared by all heads and layers; row delta - 1. Values: only where they have their own.
+  Parameter position_keys_;
+  std::optional<Parameter> position_values_;
   std::vector<std::unique_ptr<AllAttentionLayer>> layers_;
   std::vector<AttentionSpan*> spans_;  // of the layers
   Linear output_;

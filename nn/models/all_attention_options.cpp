@@ -12,16 +12,6 @@ void require(bool valid, std::string_view option, std::string_view rule, auto va
   if (!valid) throw UsageError(text("model: ", option, " must be ", rule, ", got ", value));
 }
 
-template <class Enum, std::size_t kCount>
-Enum parse_one(std::string_view option, std::string_view name, const Enum (&values)[kCount]) {
-  std::string names;
-  for (const Enum value : values) {
-    if (name_of(value) == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name_of(value));
-  }
-  throw UsageError(text("model: ", option, " must be one of ", names, ", got '", name, "'"));
-}
-
 }  // namespace
 
 void AllAttentionOptions::check() const {
@@ -29,13 +19,15 @@ void AllAttentionOptions::check() const {
   require(layers >= 1, "layers", "at least 1", layers);
   require(width >= 1, "width", "at least 1", width);
   require(heads >= 1 && width % heads == 0, "heads", text("a divisor of width ", width), heads);
-  const bool feed_forward = memory_mode == MemoryMode::transformer;
-  require(feed_forward ? inner >= 1 : inner == 0, "inner",
-          feed_forward ? "at least 1 for memory_mode transformer" : "0 unless memory_mode is transformer", inner);
-  const bool persistent = memory_mode == MemoryMode::all;
+  require(memory_mode != MemoryMode::head_split || heads % 2 == 0, "heads", "even for memory_mode head_split", heads);
+  const auto mode_rule = [this](bool used, std::string_view otherwise) {
+    return used ? text("at least 1 for memory_mode ", name_of(memory_mode), otherwise)
+                : text("0 for memory_mode ", name_of(memory_mode));
+  };
+  const bool second = has_second_sublayer(memory_mode), persistent = has_slots(memory_mode);
+  require(second ? inner >= 1 : inner == 0, "inner", mode_rule(second, ""), inner);
   require(persistent ? slots >= 1 : slots == 0, "slots",
-          persistent ? "at least 1 for memory_mode all (use memory_mode none for 0)" : "0 unless memory_mode is all",
-          slots);
+          mode_rule(persistent, memory_mode == MemoryMode::all ? " (use memory_mode none for 0)" : ""), slots);
   require(max_span >= 1 && max_span <= std::numeric_limits<std::int32_t>::max() / 4, "max_span", "at least 1",
           max_span);
   require(ramp >= 1 && ramp <= 1 << 20, "ramp", "at least 1", ramp);
@@ -47,25 +39,15 @@ void AllAttentionOptions::check() const {
           attention_memory);
 }
 
-std::string_view name_of(MemoryMode mode) {
-  return mode == MemoryMode::all ? "all" : mode == MemoryMode::none ? "none" : "transformer";
+std::string_view name_of(SpanKind kind) {
+  return kind == SpanKind::adaptive ? "adaptive" : kind == SpanKind::fixed ? "fixed" : "dynamic";
+}
+std::string_view name_of(PositionValues kind) {
+  return kind == PositionValues::none ? "none" : kind == PositionValues::shared ? "shared" : "own";
 }
 std::string_view name_of(Pad pad) { return pad == Pad::mask ? "mask" : "attend_zero"; }
 std::string_view name_of(RampGradient mode) {
   return mode == RampGradient::inclusive ? "inclusive" : mode == RampGradient::right ? "right" : "open";
-}
-
-MemoryMode parse_memory_mode(std::string_view name) {
-  constexpr MemoryMode kModes[] = {MemoryMode::all, MemoryMode::none, MemoryMode::transformer};
-  return parse_one("memory_mode", name, kModes);
-}
-Pad parse_pad(std::string_view name) {
-  constexpr Pad kPads[] = {Pad::attend_zero, Pad::mask};
-  return parse_one("pad", name, kPads);
-}
-RampGradient parse_ramp_gradient(std::string_view name) {
-  constexpr RampGradient kModes[] = {RampGradient::inclusive, RampGradient::right, RampGradient::open};
-  return parse_one("ramp_gradient", name, kModes);
 }
 
 }  // namespace engram

@@ -131,7 +131,7 @@ TEST_CASE("spans are the asked ones, and training does not move them") {
   bench.spans = {48, 8};
   const BenchResult ragged = bench_on_fresh_runtime(bench, 2);
   CHECK(ragged.mean_window == 28);
-  bench.config.model.adaptive_span = false;
+  bench.config.model.span = SpanKind::fixed;
   bench.spans = {};
   const BenchResult full = bench_on_fresh_runtime(bench, 1);
   CHECK(full.mean_window == 48);
@@ -145,7 +145,7 @@ TEST_CASE("spans that the model cannot have are refused") {
     CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
   }
   bench.spans = {48};
-  bench.config.model.adaptive_span = false;
+  bench.config.model.span = SpanKind::fixed;
   CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
   bench = small_case();
   bench.config.model.vocabulary = 0;

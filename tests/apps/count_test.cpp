@@ -81,7 +81,7 @@ TEST_CASE("parameters by role add up and follow the formulas") {
   for (const std::int64_t role : count.by_role) sum += role;
   CHECK(sum == count.total);
 
-  options.adaptive_span = false;
+  options.span = SpanKind::fixed;
   CHECK(count_of(options).of(ParameterRole::spans) == 0);
   CHECK(count_of(options).total == count.total - 8 * 4);
 }

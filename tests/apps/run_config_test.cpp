@@ -49,11 +49,11 @@ TEST_CASE("a configuration is read, with defaults for what is not said") {
 TEST_CASE("choices are read by name, quoted or not; overrides win") {
   const RunConfig config = parse_run_config(
       "[model]\nlayers = 1\nwidth = 8\nheads = 2\nmax_span = 64\nmemory_mode = \"none\"\npad = 'mask'\n"
-      "adaptive_span = false\nramp_gradient = \"open\"\n[schedule]\nrate = 1\nsteps = 5\ndecay = \"cosine\"\n",
+      "span = \"fixed\"\nramp_gradient = \"open\"\n[schedule]\nrate = 1\nsteps = 5\ndecay = \"cosine\"\n",
       "test.toml", {"schedule.steps=99", "model.dropout = 0.25", "training.split=4", "optimizer.kind=\"sgd\""});
   CHECK(config.model.memory_mode == MemoryMode::none);
   CHECK(config.model.pad == Pad::mask);
-  CHECK_FALSE(config.model.adaptive_span);
+  CHECK(config.model.span == SpanKind::fixed);
   CHECK(config.model.ramp_gradient == RampGradient::open);
   CHECK(config.schedule.decay == Schedule::Decay::cosine);
   CHECK(config.schedule.steps == 99);
@@ -120,7 +120,7 @@ TEST_CASE("values of another type or range are refused with key, rule and value"
   CHECK_THAT(refusal("", {"schedule.rate=fast"}), Catch::Contains("a number"));
   CHECK_THAT(refusal("", {"schedule.rate=nan"}), Catch::Contains("a number"));
   CHECK_THAT(refusal("", {"schedule.rate=1e999"}), Catch::Contains("a number"));
-  CHECK_THAT(refusal("[model]\nadaptive_span = yes\n"), Catch::Contains("true or false"));
+  CHECK_THAT(refusal("[model]\nspan = yes\n"), Catch::Contains("\"adaptive\", \"fixed\", \"dynamic\""));
   CHECK_THAT(refusal("[model]\npad = \"zero\"\n"), Catch::Contains("attend_zero") && Catch::Contains("'zero'"));
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("doubtful settings are said, usual ones are not") {
   CHECK(config_warnings(parse("", {"model.ramp=32"})).empty());
   CHECK(config_warnings(parse("", {"model.max_span=16"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.memory_mode=none", "model.slots=0"})).size() == 1);
-  CHECK(config_warnings(parse("", {"model.adaptive_span=false", "training.span_loss=1"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.span=fixed", "training.span_loss=1"})).size() == 1);
 }
 
 TEST_CASE("differences are listed key by key, and what would be another model is marked") {

@@ -65,7 +65,7 @@ TEST_CASE("zeta and positions of every head") {
 
 TEST_CASE("fixed spans are constant") {
   AllAttentionOptions model = options_of(3, 2, 40);
-  model.adaptive_span = false;
+  model.span = SpanKind::fixed;
   const auto layers = spans_of(model, {});
   REQUIRE(layers.size() == 3);
   for (const LayerSpans& heads : layers)

@@ -49,7 +49,7 @@ AllAttentionOptions options_of(MemoryMode mode) {
 }
 
 TEST_CASE("T14: gradients of all parameters of a whole model equal central differences") {
-  for (const MemoryMode mode : {MemoryMode::all, MemoryMode::transformer}) {
+  for (const MemoryMode mode : kMemoryModes) {
     for (const double dropout : {0.0, 0.3}) {
       AllAttentionOptions options = options_of(mode);
       options.dropout = dropout;
@@ -92,21 +92,22 @@ TEST_CASE("the span penalty is lambda S times the mean of zeta, in loss and grad
   PlacedModel placed(options);
   placed.step.begin({});
   Tape tape(placed.step);
-  const Variable penalty = placed.model.span_penalty(tape, 1e-7, 0.5);
+  const ModelTrace trace = placed.trace(tape);
+  const Variable penalty = placed.model.span_penalty(trace, 1e-7, 0.5);
   CHECK(placed.read(penalty.value()).data[0] == Approx(0.0294912 / 2).epsilon(1e-12));
   tape.backward({penalty});
   for (const double gradient : placed.gradient("layers.17.attention.span").data)
     CHECK(gradient == Approx(1.024e-4 / 2).epsilon(1e-12));
-  CHECK_FALSE(placed.model.span_penalty(tape, 0));
+  CHECK_FALSE(placed.model.span_penalty(trace, 0));
 }
 
 TEST_CASE("fixed spans have neither parameter nor penalty") {
   AllAttentionOptions options = options_of(MemoryMode::all);
-  options.adaptive_span = false;
+  options.span = SpanKind::fixed;
   PlacedModel placed(options);
   CHECK(placed.store.find("layers.0.attention.span") == nullptr);
   Tape tape(placed.step);
-  CHECK_FALSE(placed.model.span_penalty(tape, 1));
+  CHECK_FALSE(placed.model.span_penalty(placed.trace(tape), 1));
   CHECK(placed.model.span(0).reach() == std::vector<std::int64_t>{12, 12});
 }
 

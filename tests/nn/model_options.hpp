@@ -18,11 +18,15 @@ inline AllAttentionOptions model_options(MemoryMode mode, const ModelSizes& size
   options.layers = sizes.layers;
   options.width = sizes.width;
   options.heads = 2;
-  options.inner = mode == MemoryMode::transformer ? sizes.inner : 0;
-  options.slots = mode == MemoryMode::all ? sizes.slots : 0;
+  options.inner = has_second_sublayer(mode) ? sizes.inner : 0;
+  options.slots = has_slots(mode) ? sizes.slots : 0;
   options.max_span = sizes.max_span;
   options.ramp = sizes.ramp;
   return options;
 }
+
+inline constexpr MemoryMode kMemoryModes[] = {MemoryMode::all,         MemoryMode::attn_split, MemoryMode::head_split,
+                                              MemoryMode::single_head, MemoryMode::ff_attn,    MemoryMode::none,
+                                              MemoryMode::transformer};
 
 }  // namespace engram::harness

@@ -30,7 +30,7 @@ double difference_from_definition(PlacedModel& placed) {
 }
 
 TEST_CASE("models equal their definition over several blocks") {
-  for (const MemoryMode mode : {MemoryMode::all, MemoryMode::none, MemoryMode::transformer}) {
+  for (const MemoryMode mode : kMemoryModes) {
     for (const Pad pad : {Pad::attend_zero, Pad::mask}) {
       AllAttentionOptions options = tiny(mode);
       options.pad = pad;
@@ -39,7 +39,7 @@ TEST_CASE("models equal their definition over several blocks") {
       placed.set_spans(9);
       CHECK(difference_from_definition(placed) < 1e-11);
 
-      options.adaptive_span = false;
+      options.span = SpanKind::fixed;
       PlacedModel fixed(options);
       CHECK(difference_from_definition(fixed) < 1e-11);
     }
@@ -96,14 +96,14 @@ reference::Array64 in_blocks(PlacedModel& placed, const Tokens& tokens, std::int
 }
 
 TEST_CASE("T6: blocks, caches, ring buffers and streams do not change the result") {
-  for (const std::int64_t slots : {0, 6}) {
+  for (const MemoryMode mode : kMemoryModes) {
     for (const Pad pad : {Pad::attend_zero, Pad::mask}) {
-      AllAttentionOptions options = tiny(slots > 0 ? MemoryMode::all : MemoryMode::none);
-      options.slots = slots;
+      AllAttentionOptions options = tiny(mode);
+      if (options.slots > 0) options.slots = 6;
       options.max_span = 160;
       options.ramp = 32;
       options.pad = pad;
-      CAPTURE(slots, name_of(pad));
+      CAPTURE(name_of(mode), name_of(pad));
       PlacedModel placed(options);
       placed.set_spans(12);
       const Tokens tokens = random_tokens(240, 11, 77);

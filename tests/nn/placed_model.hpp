@@ -101,6 +101,14 @@ struct PlacedModel : Bench {
     return read(model.forward(tape, ids(tokens, {streams, length}), past).value());
   }
 
+  /// What the layers do with one token at the start of a stream.
+  ModelTrace trace(Tape& tape) {
+    ModelTrace made(step.objects());
+    ModelPast past = hidden(1);
+    model.forward(tape, ids({0}, {1, 1}), past, &made);
+    return made;
+  }
+
   /// Sum of all losses of a block plus the span penalty; adds to the gradients.
   double train(const Tokens& tokens, const Tokens& targets, std::int64_t streams, ModelPast& past, double lambda) {
     step.begin({});
@@ -109,8 +117,9 @@ struct PlacedModel : Bench {
     Tensor weight = step.empty({count}, dtype);
     kernels::fill(step, weight, 1.0);
     const Tensor inputs = ids(tokens, {streams, count / streams});
-    const Variable loss = cross_entropy(model.forward(tape, inputs, past), ids(targets, {count}), weight).loss;
-    const Variable penalty = model.span_penalty(tape, lambda);
+    ModelTrace trace(step.objects());
+    const Variable loss = cross_entropy(model.forward(tape, inputs, past, &trace), ids(targets, {count}), weight).loss;
+    const Variable penalty = model.span_penalty(trace, lambda);
     double total = read(loss.value()).data[0];
     if (penalty) {
       total += read(penalty.value()).data[0];
@@ -141,15 +150,29 @@ struct PlacedModel : Bench {
       };
       reference::ModelLayer made;
       const bool slots = options.slots > 0;
+      using Place = reference::SlotPlace;
+      switch (options.memory_mode) {
+        case MemoryMode::attn_split: made.place = Place::own_softmax; break;
+        case MemoryMode::head_split: made.place = Place::own_heads; break;
+        case MemoryMode::single_head: made.place = Place::one_set; break;
+        case MemoryMode::ff_attn: made.place = Place::second_sublayer; break;
+        default: made.place = Place::joint;
+      }
       made.attention = {.query = given(true, "attention.query"),
                         .key = given(true, "attention.key"),
                         .value = given(true, "attention.value"),
                         .out = given(true, "attention.output"),
                         .slot_keys = given(slots, "attention.persistent_keys"),
                         .slot_values = given(slots, "attention.persistent_values"),
-                        .span = given(options.adaptive_span, "attention.span"),
+                        .span = given(options.span == SpanKind::adaptive, "attention.span"),
                         .norm_gain = given(true, "attention_norm.gain"),
                         .norm_bias = given(true, "attention_norm.bias")};
+      if (options.memory_mode == MemoryMode::ff_attn)
+        made.slot_sublayer =
+            reference::SlotSublayerWeights{.keys = given(true, "feed_forward.persistent_keys"),
+                                           .values = given(true, "feed_forward.persistent_values"),
+                                           .norm_gain = given(true, "feed_forward_norm.gain"),
+                                           .norm_bias = given(true, "feed_forward_norm.bias")};
       if (options.memory_mode == MemoryMode::transformer)
         made.feed_forward = reference::FeedForwardWeights{.in = given(true, "feed_forward.inner.weight"),
                                                           .in_bias = given(true, "feed_forward.inner.bias"),

@@ -27,7 +27,7 @@ TEST_CASE("T11: the trim table") {
     CHECK(trim.trim == row.trim);
     CHECK(trim.window == row.window);
     CHECK(trim.cache == row.cache);
-    AttentionSpan span(3, {.max_span = row.max_span, .ramp = row.ramp, .init = row.zeta});
+    AttentionSpan span(3, 8, {.max_span = row.max_span, .ramp = row.ramp, .init = row.zeta});
     CHECK(span.cache_length() == row.cache);
   }
 }
@@ -35,7 +35,7 @@ TEST_CASE("T11: the trim table") {
 TEST_CASE("every head computes its own reach and the corner of its ramp, in steps of 16, at most S") {
   Bench bench;
   ParameterStore store;
-  AttentionSpan span(4, {.max_span = 200, .ramp = 32});
+  AttentionSpan span(4, 8, {.max_span = 200, .ramp = 32});
   collect(span, store);
   store.place(*bench.backend, DType::f32, 1);
   CHECK(span.windows().window == std::vector<std::int32_t>{48, 48, 48, 48});
@@ -62,7 +62,7 @@ TEST_CASE("every head computes its own reach and the corner of its ramp, in step
 TEST_CASE("a span that is not finite stops with its name and head") {
   Bench bench;
   ParameterStore store;
-  AttentionSpan span(2, {.max_span = 64});
+  AttentionSpan span(2, 8, {.max_span = 64});
   collect(span, store);
   store.place(*bench.backend, DType::f64, 1);
   bench.write(store.find("span")->value(), reference::array({2}, {0, std::numeric_limits<double>::quiet_NaN()}));
@@ -138,10 +138,12 @@ TEST_CASE("options of models that make no sense are refused by name") {
   CHECK_THAT(message([](Options& o) { o.embedding_dropout = -0.1; }), Catch::Contains("embedding_dropout"));
   CHECK_THAT(message([](Options& o) { o.span_init = 1.01; }), Catch::Contains("span_init"));
   CHECK_THAT(message([](Options& o) { o.mask_offset = 2; }), Catch::Contains("mask_offset"));
-  for (const MemoryMode mode : {MemoryMode::all, MemoryMode::none, MemoryMode::transformer})
-    CHECK(parse_memory_mode(name_of(mode)) == mode);
-  CHECK_THROWS_AS(parse_pad("zeros"), UsageError);
-  CHECK_THROWS_AS(parse_ramp_gradient("left"), UsageError);
+  CHECK_THAT(message([](Options& o) {
+               o.memory_mode = MemoryMode::head_split;
+               o.heads = 1;
+             }),
+             Catch::Contains("heads must be even for memory_mode head_split, got 1"));
+  CHECK_THAT(message([](Options& o) { o.memory_mode = MemoryMode::ff_attn; }), Catch::Contains("inner"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class SelfAttention(nn.Module):
         bound = 1 / math.sqrt(width)
         for name in ("query", "key", "value", "output"):
             self.register_parameter(name, nn.Parameter(torch.empty(width, width).uniform_(-bound, bound)))
-        if model["adaptive_span"]:
+        if model["span"] == "adaptive":
             self.span = nn.Parameter(torch.full([heads], float(model["span_init"])))
         if model["memory_mode"] == "all":
             self.persistent_keys = nn.Parameter(torch.randn(heads, slots, depth) / math.sqrt(depth))
@@ -44,7 +44,7 @@ class SelfAttention(nn.Module):
         if self.known_window is not None:
             return self.known_window
         longest = self.model["max_span"]
-        if not self.model["adaptive_span"]:
+        if self.model["span"] != "adaptive":
             return longest
         seen = min(longest, math.ceil(float(self.span.detach().max()) * longest) + self.model["ramp"] + 1)
         return longest - (longest - seen) // 64 * 64
@@ -71,7 +71,7 @@ class SelfAttention(nn.Module):
         if persistent:
             scores = torch.cat([scores, query @ self.persistent_keys.transpose(-1, -2)], -1)
         weights = torch.softmax(scores, -1)
-        if self.model["adaptive_span"]:
+        if self.model["span"] == "adaptive":
             weights = weights * self.mask(span, weights.shape[-1])
             weights = weights / (weights.sum(-1, keepdim=True) + 1e-8)
         weights = functional.dropout(weights, self.model["dropout"], self.training)
@@ -149,7 +149,7 @@ class AllAttention(nn.Module):
         return self.output(x), after
 
     def span_loss(self, weight):
-        if weight == 0 or not self.model["adaptive_span"]:
+        if weight == 0 or self.model["span"] != "adaptive":
             return 0.0
         return weight * self.model["max_span"] * sum(layer.attention.span.mean() for layer in self.layers)
 
@@ -163,7 +163,7 @@ class Adagrad:
 
     def __init__(self, model, rate, clip):
         self.parameters = list(model.parameters())
-        self.spans = [layer.attention.span for layer in model.layers if model.model["adaptive_span"]]
+        self.spans = [layer.attention.span for layer in model.layers if model.model["span"] == "adaptive"]
         self.sums = [torch.zeros_like(parameter) for parameter in self.parameters]
         self.rate, self.clip = rate, clip
 

@@ -15,7 +15,9 @@ def read_config(path):
 
 
 def with_defaults(config):
-    model = {"memory_mode": "all", "inner": 0, "slots": 0, "adaptive_span": True, "ramp": 32, "span_init": 0.0,
+    if "adaptive_span" in config["model"]:  # as older versions wrote it
+        config["model"]["span"] = "adaptive" if config["model"].pop("adaptive_span") else "fixed"
+    model = {"memory_mode": "all", "inner": 0, "slots": 0, "span": "adaptive", "ramp": 32, "span_init": 0.0,
              "mask_offset": 0, "pad": "attend_zero", "dropout": 0.0, "embedding_dropout": 0.0}
     optimizer = {"kind": "adagrad", "clip": 0.0, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
     training = {"span_loss": 0.0}

@@ -45,7 +45,7 @@ def main():
     options, training = config["model"], config["training"]
     batch, block, vocabulary = arguments.batch or training["batch"], training["block"], options["vocabulary"]
     model = AllAttention(options)
-    if options["adaptive_span"]:
+    if options["span"] == "adaptive":
         spans = [int(part) for part in arguments.spans.split(",")] if arguments.spans else [options["max_span"]]
         set_spans(model, options, spans)
     model.to(device)

@@ -55,10 +55,16 @@ ModelResult character_model(const CharacterModel& model, const std::vector<std::
     const ModelLayer& layer = model.layers[l];
     const LayerPlan plan = plan_layer(model, layer.attention, state);
     Array64& cache = state.caches[l];
-    result.layers.push_back(
-        layer.feed_forward
-            ? transformer_layer(layer.attention, *layer.feed_forward, model.position_keys, cache, h, plan.options)
-            : all_attention_layer(layer.attention, model.position_keys, cache, h, plan.options));
+    LayerResult made =
+        variant_attention_layer(layer.place, layer.attention, model.position_keys, cache, h, plan.options);
+    if (layer.feed_forward) made.output = feed_forward_sublayer(*layer.feed_forward, made.output);
+    if (layer.slot_sublayer) {
+      const SlotSublayerWeights& second = *layer.slot_sublayer;
+      made.output = layer_norm(made.output, slot_attention(made.output, second.keys, second.values), second.norm_gain,
+                               second.norm_bias)
+                        .normalised;
+    }
+    result.layers.push_back(std::move(made));
     cache = next_cache(cache, h, plan.cache_length);
     h = result.layers.back().output;
   }

@@ -9,12 +9,21 @@
 
 #include "tests/reference/all_attention_layer.hpp"
 #include "tests/reference/array64.hpp"
+#include "tests/reference/memory_variants.hpp"
 
 namespace engram::reference {
 
+/// Slots [1, F, d] in the place of a feed-forward network, and their norm.
+struct SlotSublayerWeights {
+  Array64 keys, values;
+  Array64 norm_gain, norm_bias;  // [d]
+};
+
 struct ModelLayer {
   AttentionWeights attention;
-  std::optional<FeedForwardWeights> feed_forward;  // the baseline Transformer has one
+  SlotPlace place = SlotPlace::joint;
+  std::optional<FeedForwardWeights> feed_forward;    // the baseline Transformer has one
+  std::optional<SlotSublayerWeights> slot_sublayer;  // SlotPlace::second_sublayer
 };
 
 struct CharacterModel {
