@@ -56,6 +56,8 @@ CLI::App* add_train_command(CLI::App& program) {
       "f32, bf16 (rounds operands of products) or f64 [training.products; with --resume that of the run]");
   command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->check(CLI::PositiveNumber);
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
+  command->add_flag("--resize-span", arguments->run.resize_span,
+                    "with --resume: go on with another model.max_span; heads keep their spans in positions");
   command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");
   command->add_flag("--trace-nan", arguments->run.trace_nan, "stop at the first number that is not finite (slow)");
   command->footer([] { return config_help(); });

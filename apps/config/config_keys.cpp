@@ -81,7 +81,11 @@ std::vector<ConfigKey> make_keys() {
   schedule(&Schedule::decay, "decay", "how the rate falls after the warm-up");
   schedule(&Schedule::final_share, "final_share", "share of the rate that a decay ends at");
   schedule(&Schedule::steps, "steps", "steps of the run before fine-tuning");
+  schedule(&Schedule::finetune, "finetune",
+           "begins after schedule.steps (fixed), or once validation stops improving (plateau)");
   schedule(&Schedule::finetune_share, "finetune_share", "share of the rate in fine-tuning");
+  schedule(&Schedule::plateau_validations, "plateau_validations", "validations without improvement that are a plateau");
+  schedule(&Schedule::plateau_margin, "plateau_margin", "bits per token: less is no improvement");
 
   const auto training = [&keys](auto member, std::string_view name, std::string_view meaning) {
     keys.push_back(key("training", &RunConfig::training, member, name, kChange, meaning));
@@ -94,7 +98,7 @@ std::vector<ConfigKey> make_keys() {
   training(&TrainingOptions::activations, "activations",
            "what is stored between parameters and losses: f32, or bf16 on devices with kernels for it");
   training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
-  training(&TrainingOptions::finetune_steps, "finetune_steps", "steps after schedule.steps, at the fine-tuning rate");
+  training(&TrainingOptions::finetune_steps, "finetune_steps", "steps of fine-tuning, after the others");
   training(&TrainingOptions::report_every, "report_every", "steps between reports");
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");

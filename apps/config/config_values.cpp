@@ -23,6 +23,9 @@ std::string_view name_of(ClipKind kind) {
 std::string_view name_of(Schedule::Decay decay) {
   return decay == Schedule::Decay::none ? "none" : decay == Schedule::Decay::linear ? "linear" : "cosine";
 }
+std::string_view name_of(Schedule::Finetune finetune) {
+  return finetune == Schedule::Finetune::fixed ? "fixed" : "plateau";
+}
 OptimizerKind parse_optimizer_kind(std::string_view name) {
   return parse_choice<OptimizerKind>("optimizer kind", name);
 }

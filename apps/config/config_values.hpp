@@ -24,6 +24,8 @@ std::string_view name_of(OptimizerKind kind);
 std::string_view name_of(ClipKind kind);
 /// "none", "linear" or "cosine".
 std::string_view name_of(Schedule::Decay decay);
+/// "fixed" or "plateau".
+std::string_view name_of(Schedule::Finetune finetune);
 /// The inverses; they throw UsageError listing the valid names.
 OptimizerKind parse_optimizer_kind(std::string_view name);
 ClipKind parse_clip_kind(std::string_view name);
@@ -69,6 +71,10 @@ struct Choices<OptimizerKind> {
 template <>
 struct Choices<ClipKind> {
   static constexpr ClipKind values[] = {ClipKind::per_tensor_step, ClipKind::per_tensor_gradient, ClipKind::global};
+};
+template <>
+struct Choices<Schedule::Finetune> {
+  static constexpr Schedule::Finetune values[] = {Schedule::Finetune::fixed, Schedule::Finetune::plateau};
 };
 template <>
 struct Choices<Schedule::Decay> {

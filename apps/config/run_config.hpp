@@ -24,7 +24,7 @@ struct TrainingOptions {
   ActivationPrecision activations =
       ActivationPrecision::f32;          ///< bf16: mixed precision, on devices with kernels for it
   double span_loss = 0;                  ///< lambda, the weight of the mean span in the loss, per position
-  std::int64_t finetune_steps = 0;       ///< steps after schedule.steps, at rate * schedule.finetune_share
+  std::int64_t finetune_steps = 0;       ///< steps of fine-tuning, at rate * schedule.finetune_share
   std::int64_t report_every = 100;       ///< steps between lines of metrics
   std::int64_t validate_every = 1000;    ///< steps between short validations
   std::int64_t validate_blocks = 100;    ///< blocks of one short validation
@@ -38,7 +38,7 @@ struct RunConfig {
   Schedule schedule;           ///< section [schedule]
   TrainingOptions training;    ///< section [training]
 
-  /// Steps of the whole run.
+  /// Steps of the whole run; fewer when fine-tuning begins on a plateau.
   std::int64_t total_steps() const { return schedule.steps + training.finetune_steps; }
   /// Throws UsageError naming the key and its value. The vocabulary may still be 0.
   void check() const;

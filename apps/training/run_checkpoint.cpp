@@ -1,9 +1,11 @@
 #include "apps/training/run_checkpoint.hpp"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "apps/data/hash.hpp"
+#include "apps/training/resize_span.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
 #include "nn/memory/hidden_cache.hpp"
@@ -62,6 +64,9 @@ json run_state(TrainingSession& session) {
              {"validation_reader", session.validation.state()},
              {"divergence", session.divergence.state()},
              {"interval", {{"nll_sum", session.interval.nll_sum}, {"steps", session.interval.steps}}}};
+  if (session.config.schedule.finetune == Schedule::Finetune::plateau) state["plateau"] = session.plateau.state();
+  if (session.trainer.finetune_after() != session.config.schedule.steps)
+    state["finetune_after"] = session.trainer.finetune_after();
   if (session.best) state["best"] = {{"nll", session.best->nll}, {"step", session.best->step}};
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
   for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
@@ -143,11 +148,16 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   std::vector<NamedTensor> wanted = parameter_tensors(session.store);
   for (NamedTensor& tensor : optimizer_tensors(session)) wanted.push_back(std::move(tensor));
   LoadRules rules;
+  const RunConfig before = read_facts(file).config;
+  std::optional<SpanResize> resize;
+  if (const std::int64_t from = before.model.max_span, to = session.config.model.max_span; from != to) {
+    resize.emplace(from, to, session.runtime.backend(), session.runtime.memory());
+    resize->prepare(wanted);
+  }
   try {
     const json state = json::parse(required(file, metadata_keys::kRun));
     std::vector<NamedCache> caches;
     const TrainingOptions& now = session.config.training;
-    const RunConfig before = read_facts(file).config;
     const bool same_caches = before.training.split == now.split && before.training.activations == now.activations;
     if (restore_training_reader(state, session, same_data) && same_caches) {
       auto& pasts = session.trainer.pasts();
@@ -167,6 +177,9 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     session.divergence.restore(state.at("divergence"));
     state.at("interval").at("nll_sum").get_to(session.interval.nll_sum);
     state.at("interval").at("steps").get_to(session.interval.steps);
+    if (state.contains("plateau")) session.plateau.restore(state.at("plateau"));
+    if (session.config.schedule.finetune == Schedule::Finetune::plateau && state.contains("finetune_after"))
+      session.trainer.finetune_after(state.at("finetune_after").get<std::int64_t>());
     if (same_data && state.contains("best"))
       session.best = TrainingSession::Best{state.at("best").at("nll"), state.at("best").at("step")};
   } catch (const json::exception& error) {
@@ -174,6 +187,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
                          "' must be complete, got this: ", error.what()));
   }
   file.load(session.runtime.backend(), wanted, rules);
+  if (resize) resize->finish();
   session.store.refresh_rounded(session.runtime.step());
   session.trainer.set_steps(read_facts(file).step);
   session.model.refresh_spans(session.runtime.backend());

@@ -24,7 +24,7 @@ void save_session(const std::filesystem::path& path, TrainingSession& session);
 void save_model(const std::filesystem::path& path, TrainingSession& session);
 
 /// Sets a fresh session to what the file holds. Returns what is different from an exact continuation (other data,
-/// batch, number of threads), one sentence each. Throws FileError when the file does not fit the session's model and
+/// batch, number of threads), one sentence each. A session with another max_span is set as SpanResize does it. Throws FileError when the file does not fit the session's model and
 /// optimiser.
 std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session);
 

@@ -37,7 +37,8 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       reader(data.split("train"), static_cast<int>(config.training.batch), static_cast<int>(config.training.block),
              config.training.seed),
       validation(make_validation()),
-      validation_past(model.hidden_past(with.backend(), with.memory(), validation.state().rows, dtype)) {
+      validation_past(model.hidden_past(with.backend(), with.memory(), validation.state().rows, dtype)),
+      plateau(config.schedule.plateau_validations, config.schedule.plateau_margin) {
   if (reader.dropped() > 0)
     notes_.push_back(text("the last ", reader.dropped(), " tokens of the training split are left out, because ",
                           config.training.batch, " streams do not divide it"));
@@ -86,6 +87,10 @@ Evaluation TrainingSession::validate() {
   const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime);
   runtime.step().set_products(config.training.products);
   runtime.step().set_activations(config.training.activations);
+  if (config.schedule.finetune == Schedule::Finetune::plateau && trainer.steps() < trainer.finetune_after()) {
+    plateau.add(result.bits());
+    if (plateau.reached()) trainer.finetune_after(trainer.steps());
+  }
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/training/divergence.hpp"
 #include "apps/training/evaluator.hpp"
+#include "apps/training/plateau.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trainer.hpp"
 #include "nn/models/all_attention.hpp"
@@ -32,7 +33,8 @@ class TrainingSession {
 
   /// Reads the next block and trains on it. Throws Diverged, and OutOfMemory, after which all is as before the step.
   StepLosses step();
-  /// The next short validation: some blocks of the split `valid`, going on where the last one stopped.
+  /// The next short validation: some blocks of the split `valid`, going on where the last one stopped. On a plateau it
+  /// begins the fine-tuning, if the schedule says so.
   Evaluation validate();
 
   const RunConfig config;
@@ -45,6 +47,10 @@ class TrainingSession {
   data::ShortValidation validation;
   ModelPast validation_past;
   DivergenceWatch divergence;
+  PlateauWatch plateau;
+
+  /// The step that the run ends with, as far as is known: fine-tuning may begin earlier than planned.
+  std::int64_t last_step() const { return trainer.finetune_after() + config.training.finetune_steps; }
 
   struct Best {
     double nll = 0;  ///< nats per token

@@ -56,7 +56,10 @@ class Trainer {
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
   /// The learning rate of the next update.
-  double next_rate() const { return config_->schedule.at(steps_ + 1); }
+  double next_rate() const { return config_->schedule.at(steps_ + 1, finetune_after_); }
+  /// Fine-tuning begins after so many updates, schedule.steps unless said otherwise.
+  std::int64_t finetune_after() const { return finetune_after_; }
+  void finetune_after(std::int64_t updates) { finetune_after_ = updates; }
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
@@ -91,6 +94,7 @@ class Trainer {
   std::vector<std::int64_t> valid_before_;
   StepReplay replay_;
   std::int64_t steps_ = 0;
+  std::int64_t finetune_after_ = config_->schedule.steps;
   std::function<void(const Tape&)> view_;
   bool keep_scopes_ = false;
   bool may_replay_ = true;

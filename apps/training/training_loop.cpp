@@ -29,7 +29,8 @@ class Loop {
 
  private:
   std::int64_t step() const { return session_.trainer.steps(); }
-  bool due(std::int64_t every) const { return step() % every == 0 || step() == last_; }
+  std::int64_t last() const { return session_.last_step(); }
+  bool due(std::int64_t every) const { return step() % every == 0 || step() == last(); }
   /// Seconds of a step on average, validation and saving left out.
   double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
   std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
@@ -48,7 +49,6 @@ class Loop {
   MetricsLog metrics_;
   Progress progress_;
   const std::int64_t first_;
-  const std::int64_t last_ = session_.config.total_steps();
   std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
   bool suspicious_ = false;
   double seconds_ = 0;
@@ -58,11 +58,11 @@ void Loop::begin(bool resumed) {
   const RunConfig& config = session_.config;
   metrics_.append({{"event", resumed ? "resume" : "start"},
                    {"step", step()},
-                   {"steps", last_},
+                   {"steps", last()},
                    {"parameters", session_.store.count()},
                    {"threads", session_.runtime.backend().threads()},
                    {"seed", config.training.seed}});
-  progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last_,
+  progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(),
                              config.training.batch, config.training.block,
                              resumed ? fmt::format(", from step {}", step()) : std::string()));
 }
@@ -75,12 +75,12 @@ void Loop::train_one() {
   const bool is_report = due(session_.config.training.report_every);
   if (progress_.wants(is_report))
     progress_.show({.step = step(),
-                    .steps = last_,
+                    .steps = last(),
                     .loss = session_.interval.mean(),
                     .rate = rate,
                     .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
                     .mean_span = summarize_spans(session_.model).mean,
-                    .seconds_left = static_cast<double>(last_ - step()) * step_seconds()});
+                    .seconds_left = static_cast<double>(last() - step()) * step_seconds()});
   if (is_report) report(rate);
 }
 
@@ -112,6 +112,7 @@ void Loop::report(double rate) {
 }
 
 void Loop::validate() {
+  const std::int64_t planned = last();
   const Evaluation result = session_.validate();
   const bool is_best = std::isfinite(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
   metrics_.append({{"event", "valid_short"},
@@ -123,6 +124,11 @@ void Loop::validate() {
                    {"best", is_best}});
   progress_.note(fmt::format("step {} valid_short loss {:.4f} bpc {:.4f} ({} tokens){}", step(), result.nll(),
                              result.bits(), result.scored, is_best ? ", the best so far" : ""));
+  if (last() != planned) {
+    metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
+    progress_.note(fmt::format("step {}: no improvement over {} validations, fine-tuning for {} steps", step(),
+                               session_.config.schedule.plateau_validations, last() - step()));
+  }
   if (!is_best) return;
   session_.best = TrainingSession::Best{result.nll(), step()};
   save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_);
@@ -166,12 +172,12 @@ void Loop::end() {
 
 void Loop::run(bool resumed, const std::function<bool()>& stop) {
   const TrainingOptions& options = session_.config.training;
-  if (step() >= last_) {
-    progress_.note(fmt::format("complete already: {} of {} steps", step(), last_));
+  if (step() >= last()) {
+    progress_.note(fmt::format("complete already: {} of {} steps", step(), last()));
     return;
   }
   begin(resumed);
-  while (step() < last_) {
+  while (step() < last()) {
     try {
       train_one();
       if (session_.divergence.diverged())
@@ -189,8 +195,8 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
       if (suspicious_)
         log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
     }
-    if (due(options.checkpoint_every) && (!suspicious_ || step() == last_)) save();
-    if (stop() && step() < last_) {
+    if (due(options.checkpoint_every) && (!suspicious_ || step() == last())) save();
+    if (stop() && step() < last()) {
       save();
       metrics_.append({{"event", "interrupted"}, {"step", step()}});
       throw Interrupted(text("interrupted at step ", step(), ", saved; --resume goes on from there"));

@@ -54,20 +54,30 @@ RunConfig read_config(const TrainingRunOptions& options, const std::optional<Che
 }
 
 /// Says what differs from the run so far; refuses what would be another model.
-void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype) {
+void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype, bool resize_span) {
   if (dtype != before.dtype)
     throw UsageError(text("training: --dtype must be that of the run, ", before.dtype, ", got ", dtype));
   std::string refused;
   for (const ConfigDifference& difference : config_differences(before.config, config)) {
     const std::string change = text(difference.key, ": ", difference.before, " -> ", difference.after);
-    if (difference.refused)
-      refused += "\n  " + change;
+    const bool is_span = difference.key == "model.max_span";
+    if (difference.refused && !(is_span && resize_span))
+      refused += "\n  " + change + (is_span ? " (--resize-span allows this one)" : "");
     else
       log(LogLevel::warning, "resume: changed " + change);
   }
   if (!refused.empty())
     throw UsageError(text("training: a run must be continued with its own model and optimiser, got other values",
                           refused, "\n  give the run's own config (or none), or start a new run in another --out"));
+}
+
+/// The file of the shorter or longer span stays beside the one that replaces it.
+void keep_before_resize(const CheckpointFile& checkpoint, std::int64_t max_span) {
+  const fs::path kept = checkpoint.path().parent_path() / text("before-resize-", max_span, ".safetensors");
+  std::error_code error;
+  fs::copy_file(checkpoint.path(), kept, fs::copy_options::overwrite_existing, error);
+  if (error) throw FileError(text("training: cannot write '", kept.string(), "': ", error.message()));
+  log(LogLevel::info, text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
 }
 
 void make_folder(const fs::path& folder) {
@@ -89,7 +99,14 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   const RunConfig config = resolved_config(read_config(options, before), data);
   for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
   const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
-  if (before) compare(*before, config, dtype);
+  if (options.resize_span && !options.resume)
+    throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
+  if (before) compare(*before, config, dtype, options.resize_span);
+  const bool resized = before && before->config.model.max_span != config.model.max_span;
+  if (resized && config.model.span == SpanKind::dynamic)
+    throw UsageError(
+        "training: --resize-span keeps spans in positions; those that are computed for every query are shares of "
+        "model.max_span and would change with it");
   if (dtype != DType::f32 && dtype != DType::f64)
     throw UsageError(text("training: --dtype must be f32, bf16 or f64, got ", dtype));
   if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
@@ -112,6 +129,7 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (checkpoint)
     for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
 
+  if (resized) keep_before_resize(*checkpoint, before->config.model.max_span);
   make_folder(options.out);
   write_durably(options.out / "config.toml", to_toml(config));
   NanTrace trace(runtime.backend());

@@ -28,6 +28,7 @@ struct TrainingRunOptions {
   std::optional<DType> dtype;  ///< f32 or f64; none: f32, with `resume` that of the run
   int threads = 0;             ///< 0: as many as there are
   bool resume = false;
+  bool resize_span = false;  ///< with `resume`: model.max_span may be another than the run's
   bool list_tape = false;  ///< print the tape of the first step to stdout
   bool trace_nan = false;  ///< stop at the first number that is not finite
 };
