@@ -9,10 +9,12 @@
 #include <exception>
 #include <string>
 
+#include "apps/commands/attention.hpp"
 #include "apps/commands/bench.hpp"
 #include "apps/commands/count.hpp"
 #include "apps/commands/evaluate.hpp"
 #include "apps/commands/generate.hpp"
+#include "apps/commands/gradients.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/spans.hpp"
 #include "apps/commands/train.hpp"
@@ -37,6 +39,8 @@ void add_commands(CLI::App& program) {
   engram::add_generate_command(program);
   engram::add_count_command(program);
   engram::add_spans_command(program);
+  engram::add_attention_command(program);
+  engram::add_gradients_command(program);
   engram::add_bench_command(program);
 }
 

@@ -103,6 +103,8 @@ std::vector<ConfigKey> make_keys() {
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");
   training(&TrainingOptions::checkpoint_every, "checkpoint_every", "steps between checkpoints");
+  training(&TrainingOptions::gradient_report, "gradient_report",
+           "report norms and clipping of every tensor's gradient, for engram gradients");
   training(&TrainingOptions::seed, "seed", "of weights, dropout and reading");
   return keys;
 }

@@ -16,7 +16,8 @@ struct Rule {
 constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},          {"persistent_", ParameterRole::persistent},
                            {"attention.span", ParameterRole::spans},       {"attention.", ParameterRole::attention},
                            {"feed_forward.", ParameterRole::feed_forward}, {"embedding.", ParameterRole::embeddings},
-                           {"position_keys", ParameterRole::positions},    {"output.", ParameterRole::output}};
+                           {"position_keys", ParameterRole::positions},
+                           {"position_values", ParameterRole::positions},    {"output.", ParameterRole::output}};
 
 ParameterRole role_of(const std::string& name) {
   for (const Rule& rule : kRules)

@@ -58,11 +58,13 @@ std::vector<NamedTensor> parameter_tensors(const ParameterStore& store) {
 }
 
 TrainedModel::TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
-                           DType dtype)
-    : TrainedModel(CheckpointFile(find_checkpoint(run_or_checkpoint, kind)), runtime, dtype) {}
+                           DType dtype, Adapt adapt)
+    : TrainedModel(CheckpointFile(find_checkpoint(run_or_checkpoint, kind)), runtime, dtype, adapt) {}
 
-TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype)
-    : path_(file.path()), facts_(read_facts(file)), model_(facts_.config.model) {
+TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, Adapt adapt)
+    : path_(file.path()),
+      facts_(read_facts(file)),
+      model_(adapt == nullptr ? facts_.config.model : adapt(facts_.config.model)) {
   collect(model_, store_);
   store_.place(runtime.backend(), dtype, facts_.config.training.seed);
   file.load(runtime.backend(), parameter_tensors(store_),

@@ -43,10 +43,12 @@ std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
 
 class TrainedModel {
  public:
+  /// Changes options that have no influence on the parameters.
+  using Adapt = AllAttentionOptions (*)(AllAttentionOptions);
   /// `run_or_checkpoint` as find_checkpoint() takes it. Parameters are converted to `dtype` (f32 or f64). Throws
   /// FileError when it cannot be read or does not fit its own configuration.
   TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
-               DType dtype = DType::f32);
+               DType dtype = DType::f32, Adapt adapt = nullptr);
 
   const std::filesystem::path& path() const { return path_; }  ///< the file
   const RunConfig& config() const { return facts_.config; }
@@ -57,7 +59,7 @@ class TrainedModel {
   ParameterStore& store() { return store_; }
 
  private:
-  TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype);
+  TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, Adapt adapt);
 
   std::filesystem::path path_;
   CheckpointFacts facts_;

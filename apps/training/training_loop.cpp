@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "apps/training/gradient_report.hpp"
 #include "apps/training/metrics_log.hpp"
 #include "apps/training/progress.hpp"
 #include "apps/training/run_checkpoint.hpp"
@@ -38,6 +39,7 @@ class Loop {
   void begin(bool resumed);
   void train_one();
   void report(double rate);
+  void report_gradients();
   void validate();
   void save();
   void end();
@@ -48,6 +50,7 @@ class Loop {
   std::filesystem::path run_dir_;
   MetricsLog metrics_;
   Progress progress_;
+  GradientReport gradients_{session_.config, session_.store};
   const std::int64_t first_;
   std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
   bool suspicious_ = false;
@@ -71,6 +74,8 @@ void Loop::train_one() {
   const double rate = session_.trainer.next_rate();
   const auto start = std::chrono::steady_clock::now();
   session_.step();
+  if (session_.config.training.gradient_report)
+    gradients_.add(session_.trainer.optimizer(), session_.runtime.backend());
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const bool is_report = due(session_.config.training.report_every);
   if (progress_.wants(is_report))
@@ -109,6 +114,14 @@ void Loop::report(double rate) {
                    {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
                    {"cache_shortfalls", shortfalls}});
   session_.interval = {};
+  if (session_.config.training.gradient_report) report_gradients();
+}
+
+void Loop::report_gradients() {
+  json line = gradients_.take(session_.runtime.backend());
+  line["event"] = "gradients";
+  line["step"] = step();
+  metrics_.append(line);
 }
 
 void Loop::validate() {

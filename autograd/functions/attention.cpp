@@ -155,9 +155,9 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
       kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
     node.kept = step.empty({kept}, node.out.dtype());
   kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse, node.kept);
-  Tensor out = node.out, lse = node.lse;
+  Tensor out = node.out, lse = node.lse, kept_weights = node.kept;
   Variable result = tape.record(std::move(node), inputs, std::move(out));
-  return {std::move(result), std::move(lse)};
+  return {std::move(result), std::move(lse), std::move(kept_weights)};
 }
 
 }  // namespace engram

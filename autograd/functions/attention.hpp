@@ -23,6 +23,7 @@ struct AttentionVariables {
 struct AttentionResult {
   Variable out;  ///< [B, M, H D]
   Tensor lse;    ///< [B, H, M]: log of the sum of mask * exp(score), of the same dtype
+  Tensor kept;   ///< the weights as attention_forward keeps them for the backward pass; empty when it keeps none
 };
 
 /// Windowed attention with relative positions, adaptive spans and persistent slots: the definition is in

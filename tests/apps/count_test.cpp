@@ -46,6 +46,39 @@ TEST_CASE("the papers' configs have the published numbers of parameters") {
   }
 }
 
+TEST_CASE("the configs of figure 2 have the numbers of parameters of the spec") {
+  constexpr Published kFigure2[] = {
+      {"text8-slots-0", 38'338'876},        {"text8-slots-256", 47'776'060},      {"text8-slots-512", 57'213'244},
+      {"text8-slots-1024", 76'087'612},     {"text8-slots-4096", 189'333'820},    {"text8-attn-split", 113'836'348},
+      {"text8-head-split", 76'087'612},     {"text8-single-head", 113'836'348},   {"text8-ff-attn-3072", 101'265'628},
+      {"text8-ff-attn-3584", 113'848'540}};
+  const RunConfig large = config_named("text8-all-attention-large");
+  for (const auto& [name, parameters] : kFigure2) {
+    INFO(name);
+    RunConfig config = config_named(std::string("figure-2/") + name);
+    CHECK(count_of(config.model).total == parameters);
+    // Nothing else differs from the large text8 model.
+    config.model.memory_mode = large.model.memory_mode;
+    config.model.slots = large.model.slots;
+    config.model.inner = large.model.inner;
+    config.model.layers = large.model.layers;
+    CHECK(to_toml(config) == to_toml(large));
+  }
+}
+
+TEST_CASE("value-side positions and dynamic spans are counted") {
+  AllAttentionOptions options = config_named("text8-all-attention-small").model;
+  const std::int64_t total = count_of(options).total;
+  options.position_values = PositionValues::shared;
+  CHECK(count_of(options).total == total);
+  options.position_values = PositionValues::own;
+  CHECK(count_of(options).total == total + 64 * 8192);
+  options.span = SpanKind::dynamic;
+  // v [H, d] and b [H] of every layer instead of zeta [H].
+  CHECK(count_of(options).total == total + 64 * 8192 + 18 * 8 * 512);
+  CHECK(count_of(options).of(ParameterRole::spans) == 18 * 8 * 513);
+}
+
 TEST_CASE("persistent slots of the large text8 model, from none to 4096") {
   const RunConfig config = config_named("text8-all-attention-large");
   constexpr std::array<std::array<std::int64_t, 2>, 6> kSweep{{{0, 38'338'876},
@@ -97,8 +130,9 @@ TEST_CASE("a parameter of an unknown role is refused, not lost") {
 TEST_CASE("every config loads, counts and defines another run") {
   std::set<std::string> contents;
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kConfigs)) {
     INFO(entry.path());
+    if (entry.is_directory()) continue;
     REQUIRE(entry.path().extension() == ".toml");
     ++files;
     RunConfig config = load_run_config(entry.path());
@@ -107,7 +141,7 @@ TEST_CASE("every config loads, counts and defines another run") {
     CHECK(count_of(config.model).total > 0);
     CHECK(config.training.batch % config.training.split == 0);
   }
-  CHECK(files >= 15);
+  CHECK(files >= 26);
 }
 
 TEST_CASE("the papers' configs hold the settings of their runs") {

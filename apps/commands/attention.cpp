@@ -1,0 +1,147 @@
+#include "apps/commands/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/attention/attention_pictures.hpp"
+#include "apps/attention/attention_study.hpp"
+#include "apps/commands/output.hpp"
+#include "apps/data/read_file.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+using nlohmann::json;
+
+struct Arguments {
+  std::string run, text, file, csv, svg;
+  StudiedHead studied{.rows = 64};
+  std::int64_t slots = 10;
+  bool best = false, json = false;
+};
+
+struct Report {
+  std::vector<HeadAttention> heads;
+  StudiedHead studied;
+  std::vector<AttentionRow> rows;
+  std::vector<SlotUse> slots;
+  ReadTokens tokens;
+};
+
+std::string name_of(const HeadAttention& head) {
+  return !head.sees_slots ? "context" : head.sees_context ? "both" : "slots";
+}
+
+std::string heads_table(const Report& report) {
+  std::string lines = fmt::format("{} tokens read from the start of a text\n\n{:>5} {:>5} {:<8} {:>10} {:>10} {:>9} {:>10}\n",
+                                  report.tokens.size(), "layer", "head", "sees", "on slots", "on padding", "entropy",
+                                  "distance");
+  for (const HeadAttention& head : report.heads)
+    lines += fmt::format("{:>5} {:>5} {:<8} {:>9.1f}% {:>9.1f}% {:>4.2f} bits {:>10.1f}\n", head.layer, head.head,
+                         name_of(head), 100 * head.slot_share, 100 * head.padding_share, head.entropy, head.distance);
+  return lines + "\n(means over all queries; distance: positions back, of the weight on the context; padding: zero "
+                 "vectors before the text)\n";
+}
+
+std::string slots_table(const Report& report) {
+  if (report.slots.empty()) return "";
+  const StudiedHead& head = report.studied;
+  std::string lines = fmt::format("\nslots that layer {}, head {} uses most, and the tokens that excite them\n",
+                                  head.layer, head.head);
+  for (const SlotUse& use : report.slots) {
+    lines += fmt::format("\nslot {:>5}  {:.2f}% of the weight\n", use.slot, 100 * use.share);
+    for (const SlotHit& hit : use.hits)
+      lines += fmt::format("  {:.4f}  at {:>6}  {}\n", hit.weight, hit.position, report.tokens.around(hit.position));
+  }
+  return lines;
+}
+
+json as_json(const Report& report) {
+  json object{{"tokens", report.tokens.size()}, {"heads", json::array()}, {"slots", json::array()}};
+  for (const HeadAttention& head : report.heads)
+    object["heads"].push_back({{"layer", head.layer},
+                               {"head", head.head},
+                               {"sees", name_of(head)},
+                               {"slot_share", head.slot_share},
+                               {"padding_share", head.padding_share},
+                               {"entropy_bits", head.entropy},
+                               {"distance_positions", head.distance}});
+  for (const SlotUse& use : report.slots) {
+    json hits = json::array();
+    for (const SlotHit& hit : use.hits)
+      hits.push_back(
+          {{"position", hit.position}, {"weight", hit.weight}, {"token", report.tokens.token(hit.position)}});
+    object["slots"].push_back({{"slot", use.slot}, {"share", use.share}, {"tokens", hits}});
+  }
+  return object;
+}
+
+std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Vocabulary& vocabulary) {
+  if (arguments.text.empty() == arguments.file.empty())
+    throw UsageError("attention: either --text or --file must be given");
+  const std::string written = arguments.file.empty() ? arguments.text : data::read_bytes(arguments.file);
+  std::vector<std::int32_t> tokens = vocabulary.encode(written);
+  if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
+  return tokens;
+}
+
+void run(const Arguments& arguments) {
+  Runtime runtime;
+  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
+                       DType::f32, &AttentionStudy::studied);
+  const std::vector<std::int32_t> tokens = tokens_of(arguments, trained.vocabulary());
+  AttentionStudy study(trained.model(), runtime, trained.dtype(), arguments.studied);
+  study.read(tokens, trained.config().training.block);
+
+  const Report report{.heads = study.heads(),
+                      .studied = arguments.studied,
+                      .rows = {study.rows().begin(), study.rows().end()},
+                      .slots = study.slots(static_cast<std::size_t>(arguments.slots)),
+                      .tokens = ReadTokens(tokens, trained.vocabulary())};
+  if (!arguments.csv.empty()) write_durably(arguments.csv, attention_csv(report.rows, report.tokens));
+  if (!arguments.svg.empty())
+    write_durably(arguments.svg, attention_svg(report.rows, report.tokens,
+                                               fmt::format("layer {}, head {}{}", report.studied.layer,
+                                                           report.studied.head,
+                                                           report.studied.of_slots ? " of the slots" : "")));
+  if (arguments.json) return print_json(as_json(report));
+  print(heads_table(report) + slots_table(report));
+}
+
+}  // namespace
+
+CLI::App* add_attention_command(CLI::App& program) {
+  CLI::App* command =
+      program.add_subcommand("attention", "show where the heads of a trained model look while they read a text");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
+  command->add_option("--text", arguments->text, "text to read");
+  command->add_option("--file", arguments->file, "file with the text to read");
+  command->add_option("--layer", arguments->studied.layer, "layer of the head that is looked at closely")
+      ->capture_default_str();
+  command->add_option("--head", arguments->studied.head, "that head")->capture_default_str();
+  command->add_flag("--slot-head", arguments->studied.of_slots,
+                    "count --head among the heads that see slots only (attn_split, head_split, single_head, ff_attn)");
+  command->add_option("--rows", arguments->studied.rows, "queries in --csv and --svg: the last ones of the text")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--slots", arguments->slots, "slots whose tokens are shown: those that are used most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--csv", arguments->csv, "write the weights of the head to this file");
+  command->add_option("--svg", arguments->svg, "draw them: context, oldest first, then persistent slots");
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram
