@@ -64,7 +64,7 @@ nlohmann::json json_of(const Arguments& arguments) {
   return nlohmann::json::parse(result.out);
 }
 
-const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans", "bench"};
+const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans", "sweep", "bench"};
 
 }  // namespace
 
