@@ -109,7 +109,7 @@ std::string cost_table(const RunConfig& config, const SpanCost& cost, std::int64
   for (const Way& way : kWays) {
     const double training = cost.other_training + (cost.*way.cost).training_flops;
     const double evaluation = cost.other_evaluation + (cost.*way.cost).evaluation_flops;
-    lines += fmt::format("{:<24} {:>9} {:>12.3f} {:>6} {:>12.3f} {:>6} {:>12.5g}\n", way.name, "", training / 1e6,
+    lines += fmt::format("{:<24} {:>9} {:>12.3f} {:>6} {:>12.3f} {:>6} {:>12.4g}\n", way.name, "", training / 1e6,
                          percent(training, cost.other_training + cost.full.training_flops), evaluation / 1e6,
                          percent(evaluation, cost.other_evaluation + cost.full.evaluation_flops),
                          training * cost.tokens_per_step / 1e12);

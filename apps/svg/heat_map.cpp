@@ -48,7 +48,7 @@ Layout::Layout(const HeatMap& map) : cell_width(map.cell_width), cell_height(map
   top = kMargin + kTitleFont + (map.note.empty() ? 0 : 18) + 24;  // the column axis' title stands there
   if (divider != 0) top += 18;
   top += 20;
-  left = kMargin + 22 + widest(map.rows, kFont) + 8;
+  left = std::ceil(kMargin + 22 + widest(map.rows, kFont) + 8);  // whole pixels make sharp edges
   right = column_left(map.columns.size());
   bottom = row_top(map.rows.size());
   note_left = right + 12;

@@ -175,9 +175,10 @@ std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSe
   for (std::size_t i = 0; i < runs.size(); ++i) results[i].step = runs[i].state.step;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const SweepRun& run = runs[i];
-    const bool known = run.state.kind == RunState::Kind::finished || run.state.kind == RunState::Kind::diverged;
-    log(LogLevel::info,
-        text("sweep: run ", i + 1, " of ", runs.size(), ": ", run.name, known ? ", trained already" : ""));
+    const std::string_view known = run.state.kind == RunState::Kind::finished   ? ", trained already"
+                                   : run.state.kind == RunState::Kind::diverged ? ", has diverged before"
+                                                                                : "";
+    log(LogLevel::info, text("sweep: run ", i + 1, " of ", runs.size(), ": ", run.name, known));
     try {
       results[i] = Worker(options, data, run, stop).work();
       write_tables(options, runs, results);
