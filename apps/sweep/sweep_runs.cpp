@@ -44,6 +44,10 @@ SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::s
                .state = {}};
   run.overrides.insert(run.overrides.end(), described.overrides.begin(), described.overrides.end());
   if (seed != nullptr) {
+    if (std::ranges::any_of(described.overrides,
+                            [](const std::string& override) { return override.starts_with("training.seed="); }))
+      throw UsageError(
+          text("sweep: seeds must be those of --seeds or of the variants, got both in '", described.name, "'"));
     run.name += text("-seed-", *seed);
     run.overrides.push_back(text("training.seed=", *seed));
   }

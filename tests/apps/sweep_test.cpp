@@ -1,18 +1,17 @@
-/// Sweeps of tiny models: what is trained and measured, interruption and continuation, and what is refused.
+/// Sweeps of tiny models: what is trained and measured, interruption and continuation, runs that fail.
 
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/sweep/sweep.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
-#include "nn/checkpoint.hpp"
-#include "tests/apps/command_line_process.hpp"
-#include "tests/apps/run_fixture.hpp"
+#include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness {
@@ -20,44 +19,6 @@ namespace {
 
 using Catch::Contains;
 namespace fs = std::filesystem;
-
-/// Data long enough for the eight streams of an evaluation.
-struct SweepBench : RunFolder {
-  SweepBench() : RunFolder(20000) { put_file(config(), small_config()); }
-  fs::path config() const { return *this / "config.toml"; }
-
-  SweepOptions options(std::string_view out, const std::vector<std::string>& vary,
-                       const std::vector<std::string>& variants = {}, std::vector<std::uint64_t> seeds = {}) const {
-    SweepOptions made;
-    made.config = config();
-    made.data = data();
-    made.out = *this / out;
-    made.variants = plan_variants(vary, variants, {});
-    made.seeds = std::move(seeds);
-    made.threads = 1;
-    return made;
-  }
-  Arguments command(std::string_view out, const Arguments& more) const {
-    Arguments arguments{"sweep", "--config", config().string(),     "--data", data().string(), "--threads",
-                        "1",     "--out",    (*this / out).string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  }
-};
-
-const SweepBench& bench() {
-  static const SweepBench made;
-  return made;
-}
-
-std::vector<RunResult> run_all(const SweepOptions& options, const std::function<bool()>& stop = never()) {
-  const data::DataSet data = data::DataSet::open(options.data);
-  return run_sweep(options, data, prepare_runs(options, data), stop);
-}
-
-std::vector<SweepRun> prepared(const SweepOptions& options) {
-  return prepare_runs(options, data::DataSet::open(options.data));
-}
 
 using Csv = std::vector<std::map<std::string, std::string>>;
 /// Fields of these files have no quotes.
@@ -89,8 +50,6 @@ double evaluated(const fs::path& run, const Arguments& more) {
   REQUIRE(result.exit_code == 0);
   return nlohmann::json::parse(result.out).at("bpc");
 }
-
-std::string checkpoint(const fs::path& run) { return get_file(checkpoint_path(run, CheckpointKind::newest)); }
 
 /// Of metrics.jsonl.
 int events(const fs::path& run, const std::string& event) {
@@ -271,14 +230,16 @@ TEST_CASE("sweep: killed or told to stop, the program goes on with the same comm
   for (std::size_t i = 0; i < 2; ++i) CHECK(left[i].at("valid_bpc") == right[i].at("valid_bpc"));
 }
 
-TEST_CASE("sweep: a variant that diverges is said so and stops no other") {
-  const SweepOptions options =
-      bench().options("diverging", {}, {"tame", "wild:schedule.rate=1e30,schedule.warmup=0", "last:model.slots=2"});
+TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops no other") {
+  const SweepOptions options = bench().options(
+      "diverging", {},
+      {"tame", "wild:schedule.rate=1e30,schedule.warmup=0", "huge:model.slots=1000000000000000", "last:model.slots=2"});
   const std::vector<RunResult> results = run_all(options);
-  REQUIRE(results.size() == 3);
+  REQUIRE(results.size() == 4);
   CHECK(results[0].outcome == RunOutcome::done);
   CHECK(results[1].outcome == RunOutcome::diverged);
-  CHECK(results[2].outcome == RunOutcome::done);
+  CHECK(results[2].outcome == RunOutcome::out_of_memory);
+  CHECK(results[3].outcome == RunOutcome::done);
   CHECK_FALSE(results[1].valid);
   CHECK(results[1].step < 24);
   CHECK_FALSE(results[1].reason.empty());
@@ -287,12 +248,14 @@ TEST_CASE("sweep: a variant that diverges is said so and stops no other") {
   CHECK_THAT(table[1].at("state"), Catch::StartsWith("diverged at step "));
   CHECK(table[1].at("valid_bpc").empty());
   CHECK(table[1].at("best") == "0");
+  CHECK(table[2].at("state") == "out of memory at step 0");
   CHECK_THAT(sweep_table(options, collect_variants(options, prepared(options), results)),
              Contains("diverged at step ") && Contains(" -  "));
 
   // It is not tried again.
   const std::vector<SweepRun> runs = prepared(options);
   CHECK(runs[1].state.kind == RunState::Kind::diverged);
+  CHECK(runs[2].state.kind == RunState::Kind::fresh);
   const std::string metrics = get_file(runs[1].folder / "metrics.jsonl");
   CHECK(run_all(options)[1].outcome == RunOutcome::diverged);
   CHECK(get_file(runs[1].folder / "metrics.jsonl") == metrics);
@@ -325,80 +288,6 @@ TEST_CASE("sweep: outcomes of several seeds in one line") {
   const std::string csv = sweep_csv(options, variants);
   CHECK_THAT(csv, Contains("valid_bpc,valid_bpc_least,valid_bpc_most") && Contains(",2.125000,2.000000,2.250000,") &&
                       Contains("\"2 done, 1 diverged at step 9\",0\n"));
-}
-
-TEST_CASE("sweep: every config is checked before the first is trained") {
-  const auto refused = [](const Arguments& more, const std::vector<std::string>& parts) {
-    const ProcessResult result = run_engram(bench().command("refused", more));
-    INFO(result.err);
-    CHECK(result.exit_code == 2);
-    CHECK(result.out.empty());
-    for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
-    CHECK_FALSE(fs::exists(bench() / "refused"));
-  };
-  refused({"--vary", "model.slots=3,many"}, {"variant 'slots-many'", "model.slots=many", "must be an integer"});
-  refused({"--vary", "model.slotss=3,4"}, {"variant 'slotss-3'", "model.slotss", "model.slots"});
-  refused({"--vary", "model.heads=2,3"}, {"variant 'heads-3'", "model.heads=3", "width 16"});
-  refused({"--vary", "model.slots=4", "--variant", "two:model.slots=4,model.width=9"},
-          {"variant 'two'", "model.width=9"});
-  refused({"--vary", "model.vocabulary=0,99"}, {"variant 'vocabulary-99'", "99"});
-  refused({"--vary", "training.block=40,126"}, {"variant 'block-126'", "--exact"});
-  refused({"--vary", "training.batch=4,1000"}, {"variant 'batch-1000'", "training.batch=1000"});
-  refused({"--seeds", "1,x"}, {"--seeds", "1,x"});
-  refused({"--vary", "model.slots=4", "--name", "a,b"}, {"--name", "1 variants"});
-  refused({"--vary", "model.slots"}, {"--vary", "section.key=value"});
-  refused({"--vary", "model.slots=4", "--dtype", "i32"}, {"--dtype", "i32"});
-}
-
-TEST_CASE("sweep: a folder of another config or other data is refused by name") {
-  SweepOptions options = bench().options("taken", {"model.slots=3"});
-  run_all(options);
-  const std::string before = checkpoint(bench() / "taken/slots-3");
-  options.overrides = {"schedule.rate=0.05"};
-  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }),
-             Contains("taken/slots-3") && Contains("schedule.rate: 0.07 -> 0.05"));
-  options.overrides = {};
-  CHECK(prepared(options)[0].state.kind == RunState::Kind::finished);
-  options.dtype = DType::f64;
-  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }), Contains("taken/slots-3") && Contains("f32, not f64"));
-  options.dtype = DType::f32;
-
-  const RunFolder other(20000, 2);
-  options.data = other.data();
-  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }), Contains("taken/slots-3") && Contains("other data"));
-  options.data = bench().data();
-
-  fs::create_directories(bench() / "taken/slots-9");
-  put_file(bench() / "taken/slots-9/notes.txt", "mine");
-  CHECK_THAT(message_of<UsageError>([&] { prepared(bench().options("taken", {"model.slots=3,9"})); }),
-             Contains("taken/slots-9") && Contains("config.toml"));
-  CHECK(checkpoint(bench() / "taken/slots-3") == before);
-}
-
-TEST_CASE("sweep: --dry-run lists the runs and trains nothing") {
-  const ProcessResult result = run_engram(
-      bench().command("dry", {"--vary", "training.block=40,20", "--variant", "more:model.slots=50", "--dry-run"}));
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
-  CHECK_FALSE(fs::exists(bench() / "dry"));
-  CHECK_THAT(result.out, Contains("block-40") && Contains("block-20") && Contains("more") && Contains("new"));
-  CHECK_THAT(result.out, Contains(" 3840  new") && Contains(" 1920  new"));
-  // Differing tokens are said with their numbers.
-  CHECK_THAT(result.err, Contains("warning") && Contains("same number of tokens") &&
-                             Contains("block-40: 3840 tokens, 24 steps of 4 x 40") &&
-                             Contains("block-20: 1920 tokens, 24 steps of 4 x 20"));
-
-  const ProcessResult listed =
-      run_engram(bench().command("dry", {"--vary", "schedule.rate=0.1,0.2", "--seeds", "1,2", "--dry-run", "--json"}));
-  CHECK_THAT(listed.err, !Contains("same number of tokens"));
-  const nlohmann::json object = nlohmann::json::parse(listed.out);
-  REQUIRE(object.at("runs").size() == 4);
-  CHECK(object.at("runs").at(3).at("name") == "rate-0.2-seed-2");
-  CHECK(object.at("runs").at(0).at("tokens") == 3840);
-  const std::int64_t vocabulary = data::DataSet::open(bench().data()).vocabulary().size();
-  const ProcessResult same =
-      run_engram({"count", "--config", bench().config().string(), "--vocab", std::to_string(vocabulary), "--json"});
-  CHECK(object.at("runs").at(0).at("parameters") == nlohmann::json::parse(same.out).at("parameters"));
 }
 
 }  // namespace engram::harness
