@@ -17,6 +17,7 @@
 #include "apps/commands/gradients.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/spans.hpp"
+#include "apps/commands/sweep.hpp"
 #include "apps/commands/train.hpp"
 #include "apps/config/config_keys.hpp"
 #include "apps/training/signals.hpp"
@@ -35,6 +36,7 @@ int fail(int code, const std::string& message) {
 void add_commands(CLI::App& program) {
   engram::add_prepare_command(program);
   engram::add_train_command(program);
+  engram::add_sweep_command(program);
   engram::add_evaluate_command(program);
   engram::add_generate_command(program);
   engram::add_count_command(program);

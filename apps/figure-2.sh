@@ -20,7 +20,7 @@ if (($# > 1)); then common+=(--set "schedule.steps=$2" --set "training.checkpoin
 
 # At equal parameters: six layers with 192 slots per head have as many as four layers with a second sublayer 384 wide.
 second="model.layers=4,model.slots=0,model.inner=384"
-"$engram" sweep "${common[@]}" --out runs/figure-2/place --csv runs/figure-2/place.csv \
+"$engram" sweep "${common[@]}" --out runs/figure-2/place \
   --variant all:model.memory_mode=all \
   --variant attn-split:model.memory_mode=attn_split \
   --variant single-head:model.memory_mode=single_head \
@@ -28,11 +28,11 @@ second="model.layers=4,model.slots=0,model.inner=384"
   --variant "ff-attn:model.memory_mode=ff_attn,$second" \
   --variant "transformer:model.memory_mode=transformer,$second"
 
-"$engram" sweep "${common[@]}" --out runs/figure-2/slots --csv runs/figure-2/slots.csv \
+"$engram" sweep "${common[@]}" --out runs/figure-2/slots \
   --variant 0:model.memory_mode=none,model.slots=0 \
   --variant 24:model.slots=24 --variant 48:model.slots=48 --variant 96:model.slots=96 --variant 384:model.slots=384
 
-"$engram" sweep "${common[@]}" --out runs/figure-2/spans --csv runs/figure-2/spans.csv \
+"$engram" sweep "${common[@]}" --out runs/figure-2/spans \
   --variant fixed-64:model.span=fixed,model.max_span=64,training.span_loss=0 \
   --variant fixed-256:model.span=fixed,training.span_loss=0 \
   --variant dynamic:model.span=dynamic

@@ -12,7 +12,7 @@
 namespace engram {
 namespace {
 
-std::vector<double> read(const Tensor& tensor, Backend& backend) {
+std::vector<double> host_values(const Tensor& tensor, Backend& backend) {
   std::vector<double> values;
   if (!tensor) return values;
   dispatch_float(tensor.dtype(), "attention study", [&]<class T>() {
@@ -34,11 +34,15 @@ AllAttentionOptions AttentionStudy::studied(AllAttentionOptions options) {
 std::int64_t AttentionStudy::slot_heads() const {
   const AllAttentionOptions& options = model_->options();
   switch (options.memory_mode) {
-    case MemoryMode::attn_split: return options.heads;
-    case MemoryMode::head_split: return options.heads - options.context_heads();
+    case MemoryMode::attn_split:
+      return options.heads;
+    case MemoryMode::head_split:
+      return options.heads - options.context_heads();
     case MemoryMode::single_head:
-    case MemoryMode::ff_attn: return 1;
-    default: return 0;
+    case MemoryMode::ff_attn:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -47,10 +51,8 @@ AttentionStudy::AttentionStudy(AllAttentionModel& model, Runtime& runtime, DType
   const AllAttentionOptions& options = model.options();
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     for (std::int64_t head = 0; head < options.context_heads(); ++head)
-      heads_.push_back({.layer = layer,
-                        .head = head,
-                        .sees_context = true,
-                        .sees_slots = options.memory_mode == MemoryMode::all});
+      heads_.push_back(
+          {.layer = layer, .head = head, .sees_context = true, .sees_slots = options.memory_mode == MemoryMode::all});
     for (std::int64_t head = 0; head < slot_heads(); ++head)
       heads_.push_back({.layer = layer, .head = head, .sees_context = false, .sees_slots = true});
   }
@@ -110,8 +112,8 @@ void AttentionStudy::take_call(const Call& call, std::size_t first_head, std::in
   if (!call.kept)
     throw Error(text("attention study: layer ", layer, " kept no weights; the device ", runtime_->backend().device(),
                      " computes them again in its backward pass"));
-  const std::vector<double> kept = read(call.kept, runtime_->backend());
-  const std::vector<double> zeta = read(call.span, runtime_->backend());
+  const std::vector<double> kept = host_values(call.kept, runtime_->backend());
+  const std::vector<double> zeta = host_values(call.span, runtime_->backend());
   const bool per_query = std::ssize(zeta) != call.heads;
   auto at = kept.begin();
   for (std::int64_t head = 0; head < call.heads; ++head) {

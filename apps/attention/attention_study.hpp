@@ -69,9 +69,9 @@ class AttentionStudy {
 
  private:
   struct Call {
-    const Tensor& kept;
+    Tensor kept;
     const AttentionOptions* options;  // nullptr: slots only
-    const Tensor& span;
+    Tensor span;
     std::int64_t heads, slots, queries;
   };
 

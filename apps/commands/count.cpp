@@ -32,11 +32,11 @@ struct CostAtSpan {
   double training;
 };
 
-/// The shortest span, the usual mean of a trained model, and the longest; a fixed span has only the last.
+/// The shortest span, two usual means of trained models, and the longest; a fixed span has only the last.
 std::vector<CostAtSpan> costs_of(const RunConfig& config) {
   std::vector<std::int64_t> windows;
   if (config.model.span != SpanKind::fixed)
-    for (const std::int64_t window : {config.model.ramp, std::int64_t{256}})
+    for (const std::int64_t window : {config.model.ramp, std::int64_t{256}, std::int64_t{1024}})
       if (window < config.model.max_span) windows.push_back(window);
   windows.push_back(config.model.max_span);
   std::ranges::sort(windows);
@@ -61,6 +61,7 @@ void run(const Arguments& arguments) {
   const std::vector<CostAtSpan> costs = costs_of(config);
   const int values = values_per_parameter(config.optimizer.kind);
   const std::int64_t bytes = count.total * values * 4;
+  const std::int64_t tokens_per_step = config.training.batch * config.training.block;
 
   if (arguments.json) {
     nlohmann::json object{{"config", arguments.config},
@@ -73,6 +74,7 @@ void run(const Arguments& arguments) {
     for (const CostAtSpan& cost : costs)
       object["flops_per_token"].push_back(
           {{"mean_span_positions", cost.window}, {"evaluation", cost.evaluation}, {"training", cost.training}});
+    object["tokens_per_step"] = tokens_per_step;
     print_json(object);
     return;
   }
@@ -84,10 +86,14 @@ void run(const Arguments& arguments) {
   lines +=
       fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter\n\n",
                   bytes, 4 * values);
-  lines += fmt::format("{:<28} {:>14} {:>14}\n", "mean span, positions", "evaluation", "training");
+  lines += fmt::format("{:<28} {:>14} {:>14} {:>14}\n", "arithmetic", "evaluation", "training", "training");
+  lines += fmt::format("{:<28} {:>14} {:>14} {:>14}\n", "mean span, positions", "MFLOP a token", "MFLOP a token",
+                       "TFLOP a step");
   for (const CostAtSpan& cost : costs)
-    lines += fmt::format("{:<28} {:>14.2f} {:>14.2f}  MFLOP a token\n", cost.window, cost.evaluation / 1e6,
-                         cost.training / 1e6);
+    lines += fmt::format("{:<28} {:>14.2f} {:>14.2f} {:>14.5g}\n", cost.window, cost.evaluation / 1e6,
+                         cost.training / 1e6, cost.training * static_cast<double>(tokens_per_step) / 1e12);
+  lines += fmt::format("\na step has {} tokens; engram spans RUN --cost says what a trained model's own spans cost\n",
+                       tokens_per_step);
   print(lines);
 }
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -14,10 +12,9 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/data/evaluation_plan.hpp"
-#include "apps/training/evaluator.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
 
@@ -32,34 +29,6 @@ struct Arguments {
   bool exact = false, best = false, json = false;
 };
 
-/// With several rows, each starts so many tokens before the ones it scores that its caches are as in one long run.
-std::int64_t reach_of(const AllAttentionModel& model) {
-  std::int64_t reach = 0;
-  for (std::int64_t layer = 0; layer < model.options().layers; ++layer)
-    reach += std::ranges::max(model.span(layer).reach());
-  return reach;
-}
-
-std::unique_ptr<data::EvaluationPlan> make_plan(const Arguments& arguments, TrainedModel& trained,
-                                                data::TokenView tokens, int& rows) {
-  constexpr int kUsualRows = data::FullEvaluation::kUsualRows;
-  if (!arguments.exact) {
-    rows = arguments.batch > 0 ? arguments.batch : kUsualRows;
-    const int block = arguments.block > 0 ? arguments.block : static_cast<int>(trained.config().training.block);
-    return std::make_unique<data::FullEvaluation>(tokens, block, rows);
-  }
-  // Neither changes the result, so both are what is fast: several rows, unless what they must read before the tokens
-  // that they score costs more than an eighth, and long blocks.
-  constexpr std::int64_t kWorthwhile = 8;
-  constexpr int kExactBlock = 256;
-  const std::int64_t reach = reach_of(trained.model());
-  rows = arguments.batch > 0 ? arguments.batch
-                             : static_cast<int>(std::clamp<std::int64_t>(
-                                   tokens.size() / (kWorthwhile * std::max<std::int64_t>(1, reach)), 1, kUsualRows));
-  const int block = arguments.block > 0 ? arguments.block : kExactBlock;
-  return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
-}
-
 void run(const Arguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = parse_dtype(arguments.dtype);
@@ -71,16 +40,14 @@ void run(const Arguments& arguments) {
   data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
   const data::TokenView tokens = data.split(arguments.split);
 
-  int rows = 0;
-  const auto plan = make_plan(arguments, trained, tokens, rows);
-  ModelPast past = trained.model().key_value_past(runtime.backend(), runtime.memory(), rows, dtype);
   std::vector<float> losses;
   TokenLoss found;
   if (!arguments.per_token.empty()) {
     losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
     found = [&losses](std::int64_t token, double nll) { losses[static_cast<std::size_t>(token)] = float(nll); };
   }
-  const Evaluation result = evaluate(trained.model(), *plan, past, dtype, runtime, found);
+  const auto [result, rows] = evaluate_split(
+      trained, tokens, {.exact = arguments.exact, .batch = arguments.batch, .block = arguments.block}, runtime, found);
   if (!losses.empty()) write_npy(arguments.per_token, losses);
 
   const char* way = arguments.exact ? "exact" : "paper";

@@ -63,7 +63,7 @@ std::string csv(const std::vector<json>& reports) {
 
 void run(const Arguments& arguments) {
   const std::filesystem::path metrics = std::filesystem::path(arguments.run) / "metrics.jsonl";
-  const std::vector<json> reports = read_metrics(metrics, "gradients", "gradients");
+  const std::vector<json> reports = read_reports(metrics, "gradients");
   if (reports.empty())
     throw UsageError(text("gradients: '", metrics.string(), "' must have gradient reports, got none",
                           "\n  --set training.gradient_report=true has a run write them, also one that is resumed"));

@@ -7,9 +7,13 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/spans/span_cost.hpp"
+#include "apps/spans/span_drawing.hpp"
 #include "apps/spans/span_history.hpp"
 #include "apps/spans/span_report.hpp"
 #include "apps/training/trained_model.hpp"
@@ -21,8 +25,9 @@ namespace {
 
 struct Arguments {
   std::string run;
-  std::string csv;
+  std::string csv, svg;
   bool history = false;
+  bool cost = false;
   bool best = false;
   bool json = false;
 };
@@ -33,6 +38,8 @@ struct Report {
   std::vector<LayerSpans> layers;
   SpanStatistics statistics;
   std::vector<SpanMoment> history;
+  std::optional<SpanCost> cost;
+  std::int64_t shortfalls = -1;  // of caches; below 0: not known
 };
 
 std::string table(const Report& report) {
@@ -128,6 +135,7 @@ nlohmann::json as_json(const Report& report, bool history) {
       {"context_flops_per_token",
        {{"ragged", all.flops_ragged}, {"longest_of_layer", all.flops_layer}, {"full", all.flops_full}}},
       {"share_of_full_attention", all.flops_ragged / all.flops_full}};
+  if (report.cost) object["cost"] = cost_json(*report.cost, report.shortfalls);
   if (!history) return object;
   object["history"] = nlohmann::json::array();
   for (const SpanMoment& moment : report.history)
@@ -139,18 +147,44 @@ nlohmann::json as_json(const Report& report, bool history) {
   return object;
 }
 
+/// The newest count that a report of the run has, up to the checkpoint's step.
+std::int64_t shortfalls_of(const std::vector<SpanMoment>& history, std::int64_t step) {
+  std::int64_t count = -1;
+  for (const SpanMoment& moment : history)
+    if (moment.step <= step) count = moment.cache_shortfalls;
+  return count;
+}
+
 void run(const Arguments& arguments) {
   const std::filesystem::path run_dir = arguments.run;
   const CheckpointFile file(find_checkpoint(run_dir, arguments.best ? CheckpointKind::best : CheckpointKind::newest));
-  Report report{.facts = read_facts(file), .path = file.path(), .layers = {}, .statistics = {}, .history = {}};
+  Report report{.facts = read_facts(file),
+                .path = file.path(),
+                .layers = {},
+                .statistics = {},
+                .history = {},
+                .cost = {},
+                .shortfalls = -1};
   const RunConfig& config = report.facts.config;
   report.layers = read_spans(file, config.model);
   report.statistics = span_statistics(config.model, report.layers, config.training.block);
-  if (arguments.history) report.history = read_span_history(run_dir / "metrics.jsonl");
+  const std::filesystem::path metrics = run_dir / "metrics.jsonl";
+  if (arguments.history) report.history = read_span_history(metrics);
+  if (arguments.cost) {
+    report.cost = span_cost(config, report.layers);
+    std::error_code ignored;
+    if (std::filesystem::exists(metrics, ignored))
+      report.shortfalls = shortfalls_of(read_span_history(metrics), report.facts.step);
+  }
   if (!arguments.csv.empty())
     write_durably(arguments.csv, arguments.history ? history_csv(report.history) : csv(report.layers));
+  if (!arguments.svg.empty()) {
+    const std::string name = fmt::format("{} at step {}", arguments.run, report.facts.step);
+    write_durably(arguments.svg, draw_spans(config.model, report.layers, name, report.history));
+  }
   if (arguments.json) return print_json(as_json(report, arguments.history));
-  print(table(report) + (arguments.history ? history_table(report.history) : ""));
+  print(table(report) + (arguments.history ? history_table(report.history) : "") +
+        (report.cost ? "\n" + cost_table(config, *report.cost, report.shortfalls) : ""));
 }
 
 }  // namespace
@@ -161,7 +195,11 @@ CLI::App* add_spans_command(CLI::App& program) {
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--csv", arguments->csv,
                       "write zeta and positions of every head to this file; with --history those of every report");
+  command->add_option(
+      "--svg", arguments->svg,
+      "draw the heads of every layer into this file; with --history also the layers' means over the steps");
   command->add_flag("--history", arguments->history, "how they changed, from the run's metrics.jsonl");
+  command->add_flag("--cost", arguments->cost, "what the spans save, in arithmetic and in memory for caches");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });

@@ -2,40 +2,42 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
-#include "apps/data/read_file.hpp"
-#include "core/error.hpp"
+#include "apps/training/metrics_reader.hpp"
 
 namespace engram {
 namespace {
 
-void take_line(std::string_view line, std::vector<SpanMoment>& history) {
-  const nlohmann::json object = nlohmann::json::parse(line);
+/// A process counts shortfalls from 0: what earlier ones counted comes before.
+void take_line(const nlohmann::json& object, std::vector<SpanMoment>& history, std::int64_t& earlier_shortfalls) {
   const std::string event = object.at("event");
   const std::int64_t step = object.at("step");
-  if (event == "resume")
+  if (event == "start") {
+    // A run that was killed before its first checkpoint begins anew.
+    history.clear();
+    earlier_shortfalls = 0;
+  }
+  if (event == "resume") {
     while (!history.empty() && history.back().step > step) history.pop_back();
-  if (event == "train" && object.contains("span_mean"))
-    history.push_back({step, object.at("span_mean"), object.at("span_longest"), object.at("span_layer_mean"),
-                       object.value("spans", std::vector<std::vector<std::int64_t>>{})});
+    earlier_shortfalls = history.empty() ? 0 : history.back().cache_shortfalls;
+  }
+  if (event != "train" || !object.contains("span_mean")) return;
+  const bool counted = object.contains("cache_shortfalls") && earlier_shortfalls >= 0;
+  history.push_back(
+      {.step = step,
+       .mean = object.at("span_mean"),
+       .longest = object.at("span_longest"),
+       .released_mean = object.at("span_layer_mean"),
+       .heads = object.value("spans", std::vector<std::vector<std::int64_t>>{}),
+       .cache_shortfalls = counted ? earlier_shortfalls + object.at("cache_shortfalls").get<std::int64_t>() : -1});
 }
 
 }  // namespace
 
 std::vector<SpanMoment> read_span_history(const std::filesystem::path& metrics_file) {
-  const std::string bytes = data::read_bytes(metrics_file);
   std::vector<SpanMoment> history;
-  std::size_t number = 1;
-  for (std::string_view rest = bytes; rest.find('\n') != rest.npos; ++number) {
-    const std::size_t length = rest.find('\n');
-    try {
-      take_line(rest.substr(0, length), history);
-    } catch (const nlohmann::json::exception& error) {
-      throw FileError(text("spans: line ", number, " of '", metrics_file.string(), "' is no report: ", error.what()));
-    }
-    rest.remove_prefix(length + 1);
-  }
+  std::int64_t earlier_shortfalls = 0;
+  read_metrics(metrics_file, [&](const nlohmann::json& line) { take_line(line, history, earlier_shortfalls); });
   return history;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
+
 namespace engram {
 
 void GradientReport::add(const Optimizer& optimizer, Backend& backend) {

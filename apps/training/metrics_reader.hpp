@@ -1,17 +1,32 @@
 #pragma once
-/// Reads a run's metrics.jsonl (metrics_log.hpp).
+/// Reading metrics.jsonl of a run (metrics_log.hpp).
 
+#include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace engram {
 
-/// The lines of one event, in the order of steps: what a resumed run repeated is there once, a torn last line is left
-/// out. Throws FileError, beginning with `reader`, when the file cannot be read or another line is no report of this
-/// program.
-std::vector<nlohmann::json> read_metrics(const std::filesystem::path& metrics_file, std::string_view event,
-                                         std::string_view reader);
+/// Hands over every whole line, in order, as it stands in the file: what a resumed run took back is not left out. A
+/// torn last line is. Throws FileError when the file cannot be read, and naming the line when one is no JSON or `take`
+/// throws an exception of the JSON library.
+void read_metrics(const std::filesystem::path& metrics_file, const std::function<void(const nlohmann::json&)>& take);
+
+/// The lines of one event, in the order of steps: what a resumed run took back and repeated is there once.
+std::vector<nlohmann::json> read_reports(const std::filesystem::path& metrics_file, std::string_view event);
+
+/// How the last process of a run left it.
+struct RunEnd {
+  std::string event;                        ///< of the last line that is no report: start, resume, diverged, end ...
+  std::int64_t step = 0;                    ///< of the last line
+  std::string reason;                       ///< of a divergence
+  std::optional<double> tokens_per_second;  ///< of training, over the last process that reported
+};
+RunEnd read_run_end(const std::filesystem::path& metrics_file);
 
 }  // namespace engram

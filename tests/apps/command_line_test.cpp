@@ -11,6 +11,7 @@
 #include "core/safetensors.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/run_fixture.hpp"
+#include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness {
@@ -64,7 +65,7 @@ nlohmann::json json_of(const Arguments& arguments) {
   return nlohmann::json::parse(result.out);
 }
 
-const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans", "bench"};
+const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans", "sweep", "bench"};
 
 }  // namespace
 
@@ -137,6 +138,13 @@ TEST_CASE("command line: --json is one object on stdout and nothing else") {
   CHECK(spans.at("history").size() >= 1);
   CHECK(spans.at("history").back().at("visible_positions").size() == 2);
 
+  CHECK_FALSE(spans.contains("cost"));
+  const nlohmann::json costs = json_of({"spans", place.run(), "--json", "--cost"}).at("cost");
+  CHECK(costs.at("cache_shortfalls") == 0);
+  CHECK(costs.at("full").at("mean_window_positions") == 48);
+  CHECK(costs.at("visible").at("mean_window_positions") == spans.at("mean_positions"));
+  CHECK(json_of({"spans", place.checkpoint(), "--json", "--cost"}).at("cost").at("cache_shortfalls").is_null());
+
   const nlohmann::json bench =
       json_of({"bench", "--config", place.config(), "--vocab", "20", "--steps", "2", "--product-size", "32", "--json"});
   CHECK(bench.at("configs").at(0).at("steps") == 2);
@@ -158,7 +166,7 @@ TEST_CASE("command line: without --json the reports are for people") {
   CHECK_THAT(get_file(place.path("bf16/config.toml")), Contains("products = \"bf16\""));
   const ProcessResult count = run_engram({"count", "--config", kConfigs + "text8-transformer-22-layers.toml"});
   CHECK(count.exit_code == 0);
-  CHECK_THAT(count.out, Contains("116042956"));
+  CHECK_THAT(count.out, Contains("116042956") && Contains("TFLOP a step") && Contains("1024"));
   const ProcessResult spans = run_engram({"spans", place.run(), "--csv", place.path("spans.csv")});
   CHECK(spans.exit_code == 0);
   CHECK_THAT(spans.out, Contains("zeta") && Contains("positions"));
@@ -167,6 +175,13 @@ TEST_CASE("command line: without --json the reports are for people") {
   CHECK(run_engram({"spans", place.run(), "--history", "--csv", place.path("history.csv")}).exit_code == 0);
   CHECK_THAT(get_file(place.path("history.csv")),
              Catch::StartsWith("step,layer,head,visible_positions\n") && Contains(",0,1,") && Contains(",1,0,"));
+  const ProcessResult drawn =
+      run_engram({"spans", place.run(), "--history", "--cost", "--svg", place.path("spans.svg")});
+  CHECK(drawn.exit_code == 0);
+  CHECK_THAT(drawn.out, Contains("longest of the layer") && Contains("TFLOP/step") && Contains("zeros: 0"));
+  const XmlElement drawing = read_xml(get_file(place.path("spans.svg")));
+  CHECK(drawing.name == "svg");
+  CHECK(drawing.all("polyline").size() == 3);
   const ProcessResult bench =
       run_engram({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1", "--product-size", "32"});
   CHECK(bench.exit_code == 0);

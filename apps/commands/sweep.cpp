@@ -1,0 +1,103 @@
+#include "apps/commands/sweep.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/sweep/sweep.hpp"
+#include "apps/sweep/sweep_table.hpp"
+#include "apps/training/signals.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string config, data, out, seeds, names;
+  std::vector<std::string> vary, variants, overrides;
+  std::string device = "cpu", dtype = "f32";
+  int threads = 0;
+  bool test = false, exact = false, dry_run = false, json = false;
+};
+
+SweepOptions options_of(const Arguments& arguments) {
+  SweepOptions options;
+  options.config = arguments.config;
+  options.data = arguments.data;
+  options.out = arguments.out;
+  options.overrides = arguments.overrides;
+  options.variants =
+      plan_variants(arguments.vary, arguments.variants,
+                    arguments.names.empty() ? std::vector<std::string>() : split_list(arguments.names, ','));
+  options.seeds = parse_seeds(arguments.seeds);
+  options.device = parse_device(arguments.device);
+  const DType dtype = parse_dtype(arguments.dtype);
+  options.dtype = dtype == DType::bf16 ? DType::f32 : dtype;
+  if (options.dtype != DType::f32 && options.dtype != DType::f64)
+    throw UsageError(text("sweep: --dtype must be f32, bf16 or f64, got ", dtype));
+  // Before --set and the variants, which may say otherwise.
+  if (dtype == DType::bf16) options.overrides.insert(options.overrides.begin(), "training.products=bf16");
+  options.threads = arguments.threads;
+  options.test = arguments.test;
+  options.exact = arguments.exact;
+  return options;
+}
+
+void run(const Arguments& arguments) {
+  const SweepOptions options = options_of(arguments);
+  const data::DataSet data = data::DataSet::open(options.data);
+  const std::vector<SweepRun> runs = prepare_runs(options, data);
+  const std::vector<std::string> warnings = sweep_warnings(options, runs);
+  for (const std::string& warning : warnings) log(LogLevel::warning, warning);
+  if (arguments.dry_run) {
+    if (arguments.json) return print_json(plan_json(options, runs, warnings));
+    return print(plan_table(runs));
+  }
+  const StopSignals signals;
+  const std::vector<RunResult> results = run_sweep(options, data, runs, [&signals] { return signals.received(); });
+  if (arguments.json) return print_json(sweep_json(options, runs, results, warnings));
+  print(sweep_table(options, collect_variants(options, runs, results)));
+}
+
+}  // namespace
+
+CLI::App* add_sweep_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("sweep", "train variants of a config and compare them in one table");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--config", arguments->config, "TOML file that all variants begin with")->required();
+  command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
+  command
+      ->add_option("--out", arguments->out, "folder of the sweep: a run in each variant's folder, sweep.csv, runs.csv")
+      ->required();
+  command->add_option("--vary", arguments->vary,
+                      "section.key=v1,v2,...: a variant for each value; several --vary make a grid. Values with commas "
+                      "are separated by semicolons: section.key=1,2;3,4");
+  command->add_option("--variant", arguments->variants,
+                      "NAME:section.key=value,section.key=value,...: one more variant, with all these values; NAME "
+                      "alone is the config as it is");
+  command->add_option("--name", arguments->names,
+                      "names for the variants of --vary, in their order: a,b,c [from keys]");
+  command->add_option("--seeds", arguments->seeds,
+                      "train every variant with each of these seeds: 1,2,3 [the config's]");
+  command->add_option("--set", arguments->overrides,
+                      "override a key of the config for all variants: section.key=value");
+  command->add_flag("--test", arguments->test, "measure on the test split too");
+  command->add_flag("--exact", arguments->exact, "measure as engram evaluate --exact does");
+  command->add_flag("--dry-run", arguments->dry_run, "list the runs with their parameters and tokens; train nothing");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "f32, bf16 (rounds operands of products) or f64")
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->footer(
+      "The same command again goes on with what was interrupted and trains nothing twice.\n"
+      "engram train --help lists the keys.");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,196 @@
+#include "apps/sweep/sweep.hpp"
+
+#include <new>
+#include <system_error>
+
+#include "apps/sweep/sweep_table.hpp"
+#include "apps/training/metrics_reader.hpp"
+#include "apps/training/signals.hpp"
+#include "apps/training/span_summary.hpp"
+#include "apps/training/split_evaluation.hpp"
+#include "apps/training/trained_model.hpp"
+#include "apps/training/trainer.hpp"
+#include "apps/training/training_run.hpp"
+#include "core/durable_file.hpp"
+#include "core/log.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// One run, from its training to its figures.
+class Worker {
+ public:
+  Worker(const SweepOptions& options, const data::DataSet& data, const SweepRun& run, const std::function<bool()>& stop)
+      : options_(options), data_(data), run_(run), stop_(stop) {}
+
+  RunResult work();
+
+ private:
+  void train();
+  /// Sets the outcome to what the function came to.
+  template <class F>
+  void attempt(const F& function);
+  void measure();
+  void measure_newest(Runtime& runtime);
+  void measure_best(Runtime& runtime);
+  double score(TrainedModel& trained, std::string_view split, Runtime& runtime);
+  void read_metrics();
+  void check_stop() const;
+
+  const SweepOptions& options_;
+  const data::DataSet& data_;
+  const SweepRun& run_;
+  const std::function<bool()>& stop_;
+  RunResult result_;
+};
+
+void Worker::check_stop() const {
+  if (stop_()) throw Interrupted("interrupted before it was measured");
+}
+
+template <class F>
+void Worker::attempt(const F& function) {
+  const auto end_as = [this](RunOutcome outcome, const char* reason) {
+    result_.outcome = outcome;
+    result_.reason = reason;
+    log(LogLevel::warning, text("sweep: ", run_.name, " ", name_of(outcome), ": ", reason));
+  };
+  const std::string place = text("sweep: run '", run_.name, "': ");
+  try {
+    function();
+  } catch (const Diverged& error) {
+    end_as(RunOutcome::diverged, error.what());
+  } catch (const OutOfMemory& error) {
+    end_as(RunOutcome::out_of_memory, error.what());
+  } catch (const std::bad_alloc&) {
+    end_as(RunOutcome::out_of_memory, "out of memory");
+  } catch (const UsageError& error) {
+    throw UsageError(place + error.what());
+  } catch (const FileError& error) {
+    throw FileError(place + error.what());
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const NotAvailable&) {
+    throw;
+  } catch (const Error& error) {
+    end_as(RunOutcome::failed, error.what());
+  }
+}
+
+void Worker::train() {
+  TrainingRunOptions options;
+  options.config = options_.config;
+  options.overrides = run_.overrides;
+  options.data = options_.data;
+  options.out = run_.folder;
+  options.device = options_.device;
+  options.dtype = options_.dtype;
+  options.threads = options_.threads;
+  options.resume = run_.state.kind == RunState::Kind::unfinished;
+  run_training(options, stop_);
+}
+
+double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime) {
+  check_stop();
+  const SplitEvaluationOptions options{.exact = options_.exact};
+  return score_of(evaluate_split(trained, data_.split(split), options, runtime).result);
+}
+
+void Worker::measure_newest(Runtime& runtime) {
+  TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::newest), CheckpointKind::newest, runtime);
+  const SpanSummary spans = summarize_spans(trained.model());
+  result_.step = std::max(result_.step, trained.step());
+  result_.mean_span = spans.mean;
+  result_.released_span = spans.layer_mean;
+  // Of a run that failed, the weights of its last checkpoint are not those of its last step.
+  if (result_.outcome != RunOutcome::done) return;
+  result_.valid = score(trained, "valid", runtime);
+  if (options_.test) result_.test = score(trained, "test", runtime);
+}
+
+void Worker::measure_best(Runtime& runtime) {
+  TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::best), CheckpointKind::best, runtime);
+  result_.best_step = trained.step();
+  if (result_.valid && result_.step == trained.step()) {
+    // The same weights.
+    result_.best_valid = result_.valid;
+    result_.best_test = result_.test;
+    return;
+  }
+  result_.best_valid = score(trained, "valid", runtime);
+  if (options_.test) result_.best_test = score(trained, "test", runtime);
+}
+
+void Worker::measure() {
+  Runtime runtime(options_.device, options_.threads);
+  if (is_there(checkpoint_path(run_.folder, CheckpointKind::newest))) measure_newest(runtime);
+  if (is_there(checkpoint_path(run_.folder, CheckpointKind::best))) measure_best(runtime);
+}
+
+void Worker::read_metrics() {
+  const fs::path metrics = run_.folder / "metrics.jsonl";
+  if (!is_there(metrics)) return;
+  const RunEnd end = read_run_end(metrics);
+  result_.tokens_per_second = end.tokens_per_second;
+  result_.step = end.step;
+}
+
+RunResult Worker::work() {
+  result_.outcome = RunOutcome::done;
+  if (run_.state.kind == RunState::Kind::diverged) {
+    result_.outcome = RunOutcome::diverged;
+    result_.reason = run_.state.reason;
+  } else if (run_.state.kind != RunState::Kind::finished) {
+    attempt([this] { train(); });
+  }
+  read_metrics();
+  attempt([this] { measure(); });
+  return result_;
+}
+
+void write_tables(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                  const std::vector<RunResult>& results) {
+  std::error_code error;
+  fs::create_directories(options.out, error);
+  if (error) throw FileError(text("sweep: cannot make the folder '", options.out.string(), "': ", error.message()));
+  write_durably(options.out / "sweep.csv", sweep_csv(options, collect_variants(options, runs, results)));
+  write_durably(options.out / "runs.csv", runs_csv(options, runs, results));
+}
+
+}  // namespace
+
+std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSet& data,
+                                 const std::vector<SweepRun>& runs, const std::function<bool()>& stop) {
+  std::vector<RunResult> results(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) results[i].step = runs[i].state.step;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const SweepRun& run = runs[i];
+    const std::string_view known = run.state.kind == RunState::Kind::finished   ? ", trained already"
+                                   : run.state.kind == RunState::Kind::diverged ? ", has diverged before"
+                                                                                : "";
+    log(LogLevel::info, text("sweep: run ", i + 1, " of ", runs.size(), ": ", run.name, known));
+    try {
+      results[i] = Worker(options, data, run, stop).work();
+      write_tables(options, runs, results);
+      if (i + 1 < runs.size() && stop()) throw Interrupted("interrupted after it");
+    } catch (const Interrupted& stopped) {
+      std::string what = stopped.what();
+      // run_training speaks of its own option.
+      what = what.substr(0, what.find("; --resume"));
+      throw Interrupted(text("run '", run.name, "': ", what, "; the same sweep again goes on from there"));
+    }
+  }
+  return results;
+}
+
+}  // namespace engram

@@ -1,0 +1,64 @@
+#pragma once
+/// What came of the runs of a sweep, and of each variant over its seeds.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/sweep/sweep_runs.hpp"
+#include "apps/training/evaluator.hpp"
+
+namespace engram {
+
+/// The figure that variants are compared by, the smaller the better.
+inline constexpr std::string_view kScoreName = "bpc";
+/// Bits per character.
+inline double score_of(const Evaluation& evaluation) { return evaluation.bits(); }
+
+enum class RunOutcome : unsigned char {
+  waiting,  ///< not trained to the end yet
+  done,
+  diverged,
+  out_of_memory,
+  failed  ///< a number that is not finite, for example
+};
+/// "waiting", "done", "diverged", "out of memory" or "failed".
+std::string_view name_of(RunOutcome outcome);
+
+struct RunResult {
+  RunOutcome outcome = RunOutcome::waiting;
+  std::string reason;                              ///< why it is not done
+  std::int64_t step = 0;                           ///< that training has come to
+  std::optional<double> tokens_per_second;         ///< of training, over its last process
+  std::optional<double> mean_span, released_span;  ///< positions, of the newest checkpoint: SpanSummary
+  std::optional<std::int64_t> best_step;           ///< of the best checkpoint
+  std::optional<double> valid, best_valid;         ///< scores of the last step and of the best checkpoint
+  std::optional<double> test, best_test;           ///< the same of the test split
+};
+
+/// Over the seeds of a variant.
+struct Spread {
+  double mean = 0, least = 0, most = 0;
+};
+/// Of the numbers that there are; none without any.
+std::optional<Spread> spread_of(const std::vector<std::optional<double>>& numbers);
+
+struct VariantResult {
+  std::string name;
+  std::vector<std::string> overrides;  ///< its own
+  std::int64_t parameters = 0;
+  std::int64_t steps = 0;   ///< that the least trained of its runs has come to
+  std::int64_t tokens = 0;  ///< of these steps
+  std::optional<Spread> valid, best_valid, test, best_test;
+  std::optional<Spread> tokens_per_second, mean_span, released_span;
+  std::string state;  ///< "done", or what its runs came to: "2 done, 1 diverged at step 40"
+  bool best = false;  ///< lowest score of the best checkpoints among the variants whose runs are all done
+};
+
+/// In the order of the variants. `results` belong to `runs`, one each.
+std::vector<VariantResult> collect_variants(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                                            const std::vector<RunResult>& results);
+
+}  // namespace engram

@@ -1,0 +1,97 @@
+#include "apps/sweep/sweep_runs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "apps/cost/parameter_groups.hpp"
+#include "apps/data/batches.hpp"
+#include "apps/data/evaluation_plan.hpp"
+#include "apps/training/session.hpp"
+#include "core/error.hpp"
+#include "nn/models/all_attention.hpp"
+
+namespace engram {
+namespace {
+
+std::string written(const std::vector<std::string>& overrides) {
+  std::string list;
+  for (const std::string& override : overrides) list += (list.empty() ? "" : ", ") + override;
+  return list.empty() ? "the config as it is" : list;
+}
+
+/// What training and evaluating would refuse.
+void check_data(const SweepOptions& options, const RunConfig& config, const data::DataSet& data) {
+  const int block = static_cast<int>(config.training.block);
+  data::StreamReader(data.split("train"), static_cast<int>(config.training.batch), block, config.training.seed);
+  if (options.exact) return;
+  try {
+    data::FullEvaluation(data.split("valid"), block);
+    if (options.test) data::FullEvaluation(data.split("test"), block);
+  } catch (const UsageError& error) {
+    throw UsageError(text(error.what(), "\n  --exact evaluates short splits too"));
+  }
+}
+
+SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::size_t variant,
+                  const std::uint64_t* seed) {
+  const SweepVariant& described = options.variants[variant];
+  SweepRun run{.variant = variant,
+               .name = described.name,
+               .overrides = options.overrides,
+               .config = {},
+               .folder = {},
+               .parameters = 0,
+               .state = {}};
+  run.overrides.insert(run.overrides.end(), described.overrides.begin(), described.overrides.end());
+  if (seed != nullptr) {
+    if (std::ranges::any_of(described.overrides,
+                            [](const std::string& override) { return override.starts_with("training.seed="); }))
+      throw UsageError(
+          text("sweep: seeds must be those of --seeds or of the variants, got both in '", described.name, "'"));
+    run.name += text("-seed-", *seed);
+    run.overrides.push_back(text("training.seed=", *seed));
+  }
+  run.folder = options.out / run.name;
+  try {
+    run.config = resolved_config(load_run_config(options.config, run.overrides), data);
+    check_data(options, run.config, data);
+  } catch (const UsageError& error) {
+    throw UsageError(
+        text("sweep: variant '", described.name, "' (", written(described.overrides), "): ", error.what()));
+  }
+  AllAttentionModel model(run.config.model);
+  run.parameters = count_parameters(model).total;
+  run.state = inspect_run(run, options.dtype, data);
+  return run;
+}
+
+}  // namespace
+
+std::vector<SweepRun> prepare_runs(const SweepOptions& options, const data::DataSet& data) {
+  std::vector<SweepRun> runs;
+  std::set<std::string> folders;
+  for (std::size_t variant = 0; variant < options.variants.size(); ++variant) {
+    if (options.seeds.empty()) runs.push_back(make_run(options, data, variant, nullptr));
+    for (const std::uint64_t& seed : options.seeds) runs.push_back(make_run(options, data, variant, &seed));
+  }
+  for (const SweepRun& run : runs)
+    if (!folders.insert(run.name).second)
+      throw UsageError(text("sweep: each run must have a folder of its own, got '", run.name, "' twice"));
+  return runs;
+}
+
+std::vector<std::string> sweep_warnings(const SweepOptions& options, const std::vector<SweepRun>& runs) {
+  const bool same =
+      std::ranges::all_of(runs, [&](const SweepRun& run) { return run.tokens() == runs.front().tokens(); });
+  if (same) return {};
+  std::string list;
+  for (const SweepRun& run : runs) {
+    if (!options.seeds.empty() && run.config.training.seed != options.seeds.front()) continue;
+    const RunConfig& config = run.config;
+    list += text("\n  ", options.variants[run.variant].name, ": ", run.tokens(), " tokens, ", config.total_steps(),
+                 " steps of ", config.training.batch, " x ", config.training.block);
+  }
+  return {"the variants are not trained on the same number of tokens, so their figures do not compare directly" + list};
+}
+
+}  // namespace engram

@@ -1,0 +1,260 @@
+#include "apps/sweep/sweep_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace engram {
+namespace {
+
+using nlohmann::json;
+
+/// A column of the table: its heading, and the cell of a variant.
+struct Column {
+  std::string heading;
+  std::vector<std::string> cells;
+  bool left = false;  // aligned
+};
+
+std::string aligned(const std::vector<Column>& columns) {
+  std::string lines;
+  const std::size_t rows = columns.front().cells.size();
+  for (std::size_t row = 0; row <= rows; ++row) {
+    std::string line;
+    for (const Column& column : columns) {
+      std::size_t width = column.heading.size();
+      for (const std::string& cell : column.cells) width = std::max(width, cell.size());
+      const std::string& cell = row == 0 ? column.heading : column.cells[row - 1];
+      if (!line.empty()) line += "  ";
+      line += column.left ? fmt::format("{:<{}}", cell, width) : fmt::format("{:>{}}", cell, width);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines += line + "\n";
+  }
+  return lines;
+}
+
+std::string mean_of(const std::optional<Spread>& spread, int digits) {
+  return spread ? fmt::format("{:.{}f}", spread->mean, digits) : "-";
+}
+
+std::string range_of(const std::optional<Spread>& spread, int digits) {
+  return spread ? fmt::format("{:.{}f} to {:.{}f}", spread->least, digits, spread->most, digits) : "-";
+}
+
+/// In quotes where commas, quotes or line ends ask for it: RFC 4180.
+std::string csv_field(const std::string& value) {
+  if (value.find_first_of(",\"\n") == value.npos) return value;
+  std::string quoted = "\"";
+  for (const char byte : value) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
+  return quoted + "\"";
+}
+
+std::string csv_number(const std::optional<double>& number, int digits) {
+  return number ? fmt::format("{:.{}f}", *number, digits) : "";
+}
+
+std::string csv_spread(const std::optional<Spread>& spread, bool several) {
+  if (!several) return csv_number(spread ? std::optional(spread->mean) : std::nullopt, 6);
+  return spread ? fmt::format("{:.6f},{:.6f},{:.6f}", spread->mean, spread->least, spread->most) : ",,";
+}
+
+std::string csv_heading(std::string_view name, bool several) {
+  return several ? fmt::format("{0},{0}_least,{0}_most", name) : std::string(name);
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string list;
+  for (const std::string& part : parts) list += (list.empty() ? "" : " ") + part;
+  return list;
+}
+
+json number_or_null(const std::optional<double>& number) { return number ? json(*number) : json(); }
+
+json as_json(const std::optional<Spread>& spread) {
+  return spread ? json{{"mean", spread->mean}, {"least", spread->least}, {"most", spread->most}} : json();
+}
+
+json as_json(const SweepRun& run, const RunResult& result) {
+  const std::string score(kScoreName);
+  return {{"name", run.name},
+          {"folder", run.folder.string()},
+          {"seed", run.config.training.seed},
+          {"outcome", name_of(result.outcome)},
+          {"reason", result.reason},
+          {"steps", result.step},
+          {"tokens", result.step * run.config.training.batch * run.config.training.block},
+          {"valid_" + score, number_or_null(result.valid)},
+          {"best_step", result.best_step ? json(*result.best_step) : json()},
+          {"best_valid_" + score, number_or_null(result.best_valid)},
+          {"test_" + score, number_or_null(result.test)},
+          {"best_test_" + score, number_or_null(result.best_test)},
+          {"tokens_per_second", number_or_null(result.tokens_per_second)},
+          {"mean_span_positions", number_or_null(result.mean_span)},
+          {"released_mean_span_positions", number_or_null(result.released_span)}};
+}
+
+std::string described(const RunState& state) {
+  switch (state.kind) {
+    case RunState::Kind::fresh:
+      return "new";
+    case RunState::Kind::unfinished:
+      return fmt::format("goes on at step {}", state.step);
+    case RunState::Kind::finished:
+      return "trained";
+    case RunState::Kind::diverged:
+      return fmt::format("diverged at step {}", state.step);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string sweep_table(const SweepOptions& options, const std::vector<VariantResult>& variants) {
+  const bool several = options.seeds.size() > 1;
+  constexpr int kDigits = 4;
+  std::vector<Column> columns;
+  const auto column = [&](std::string heading, bool left, auto cell) {
+    columns.push_back({std::move(heading), {}, left});
+    for (const VariantResult& variant : variants) columns.back().cells.push_back(cell(variant));
+  };
+  const auto score = [&](const std::string& heading, std::optional<Spread> VariantResult::*spread) {
+    column(heading, false, [=](const VariantResult& variant) { return mean_of(variant.*spread, kDigits); });
+    if (several)
+      column("range", false, [=](const VariantResult& variant) { return range_of(variant.*spread, kDigits); });
+  };
+  column("variant", true, [](const VariantResult& variant) { return variant.name; });
+  column("parameters", false, [](const VariantResult& variant) { return fmt::format("{}", variant.parameters); });
+  column("steps", false, [](const VariantResult& variant) { return fmt::format("{}", variant.steps); });
+  column("tokens", false, [](const VariantResult& variant) { return fmt::format("{}", variant.tokens); });
+  const std::string name(kScoreName);
+  score("valid " + name, &VariantResult::valid);
+  score("best valid", &VariantResult::best_valid);
+  if (options.test) score("test " + name, &VariantResult::test);
+  if (options.test) score("best test", &VariantResult::best_test);
+  column("tokens/s", false, [](const VariantResult& variant) { return mean_of(variant.tokens_per_second, 0); });
+  column("mean span", false, [](const VariantResult& variant) { return mean_of(variant.mean_span, 1); });
+  column("released", false, [](const VariantResult& variant) { return mean_of(variant.released_span, 1); });
+  column("state", true,
+         [](const VariantResult& variant) { return variant.state + (variant.best ? ", the best" : ""); });
+  std::string lines = aligned(columns);
+  lines += fmt::format(
+      "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
+      "run. Spans in positions: mean over heads, and the released models' average.\n",
+      name, options.exact ? "every token but the first" : "whole blocks of 8 streams");
+  if (several)
+    lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens are those of one run.\n", name,
+                         options.seeds.size());
+  return lines;
+}
+
+std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResult>& variants) {
+  const bool several = options.seeds.size() > 1;
+  std::string lines = "variant,overrides,parameters,steps,tokens";
+  const std::string score(kScoreName);
+  for (const char* name : {"valid_", "best_valid_", "test_", "best_test_"})
+    if (options.test || std::string_view(name).find("test") == std::string_view::npos)
+      lines += "," + csv_heading(name + score, several);
+  lines += ",tokens_per_second,mean_span_positions,released_mean_span_positions,state,best\n";
+  for (const VariantResult& variant : variants) {
+    lines += fmt::format("{},{},{},{},{},{},{}", csv_field(variant.name), csv_field(joined(variant.overrides)),
+                         variant.parameters, variant.steps, variant.tokens, csv_spread(variant.valid, several),
+                         csv_spread(variant.best_valid, several));
+    if (options.test) lines += "," + csv_spread(variant.test, several) + "," + csv_spread(variant.best_test, several);
+    lines += fmt::format(",{},{},{},{},{}\n", variant.tokens_per_second ? mean_of(variant.tokens_per_second, 1) : "",
+                         variant.mean_span ? mean_of(variant.mean_span, 4) : "",
+                         variant.released_span ? mean_of(variant.released_span, 4) : "", csv_field(variant.state),
+                         variant.best ? 1 : 0);
+  }
+  return lines;
+}
+
+std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                     const std::vector<RunResult>& results) {
+  std::string lines = fmt::format(
+      "variant,seed,folder,parameters,steps,tokens,valid_{0},best_step,best_valid_{0},test_{0},best_test_{0},"
+      "tokens_per_second,mean_span_positions,released_mean_span_positions,outcome\n",
+      kScoreName);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const SweepRun& run = runs[i];
+    const RunResult& result = results[i];
+    lines += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(options.variants[run.variant].name),
+        run.config.training.seed, csv_field(run.name), run.parameters, result.step,
+        result.step * run.config.training.batch * run.config.training.block, csv_number(result.valid, 6),
+        result.best_step ? fmt::format("{}", *result.best_step) : "", csv_number(result.best_valid, 6),
+        csv_number(result.test, 6), csv_number(result.best_test, 6), csv_number(result.tokens_per_second, 1),
+        csv_number(result.mean_span, 4), csv_number(result.released_span, 4), name_of(result.outcome));
+  }
+  return lines;
+}
+
+json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, const std::vector<RunResult>& results,
+                const std::vector<std::string>& warnings) {
+  json object{{"config", options.config.string()},
+              {"data", options.data.string()},
+              {"out", options.out.string()},
+              {"seeds", options.seeds},
+              {"score", kScoreName},
+              {"evaluation", options.exact ? "exact" : "paper"},
+              {"warnings", warnings},
+              {"variants", json::array()}};
+  const std::string score(kScoreName);
+  const std::vector<VariantResult> variants = collect_variants(options, runs, results);
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    const VariantResult& collected = variants[variant];
+    json one{{"name", collected.name},
+             {"overrides", collected.overrides},
+             {"parameters", collected.parameters},
+             {"steps", collected.steps},
+             {"tokens", collected.tokens},
+             {"valid_" + score, as_json(collected.valid)},
+             {"best_valid_" + score, as_json(collected.best_valid)},
+             {"test_" + score, as_json(collected.test)},
+             {"best_test_" + score, as_json(collected.best_test)},
+             {"tokens_per_second", as_json(collected.tokens_per_second)},
+             {"mean_span_positions", as_json(collected.mean_span)},
+             {"released_mean_span_positions", as_json(collected.released_span)},
+             {"state", collected.state},
+             {"best", collected.best},
+             {"runs", json::array()}};
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (runs[i].variant == variant) one["runs"].push_back(as_json(runs[i], results[i]));
+    object["variants"].push_back(std::move(one));
+  }
+  return object;
+}
+
+std::string plan_table(const std::vector<SweepRun>& runs) {
+  std::vector<Column> columns{
+      {"run", {}, true}, {"parameters", {}, false}, {"steps", {}, false}, {"tokens", {}, false}, {"folder", {}, true}};
+  for (const SweepRun& run : runs) {
+    const std::string cells[] = {run.name, fmt::format("{}", run.parameters),
+                                 fmt::format("{}", run.config.total_steps()), fmt::format("{}", run.tokens()),
+                                 described(run.state)};
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
+  }
+  return aligned(columns);
+}
+
+json plan_json(const SweepOptions& options, const std::vector<SweepRun>& runs,
+               const std::vector<std::string>& warnings) {
+  json object{{"config", options.config.string()},
+              {"data", options.data.string()},
+              {"out", options.out.string()},
+              {"warnings", warnings},
+              {"runs", json::array()}};
+  for (const SweepRun& run : runs)
+    object["runs"].push_back({{"name", run.name},
+                              {"variant", options.variants[run.variant].name},
+                              {"overrides", options.variants[run.variant].overrides},
+                              {"seed", run.config.training.seed},
+                              {"parameters", run.parameters},
+                              {"steps", run.config.total_steps()},
+                              {"tokens", run.tokens()},
+                              {"state", described(run.state)}});
+  return object;
+}
+
+}  // namespace engram
