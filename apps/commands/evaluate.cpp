@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/training/evaluator.hpp"
+#include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trained_model.hpp"
@@ -60,6 +62,14 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const Arguments& arguments, Trai
   return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
 }
 
+/// With more digits than a progress line, and for words bits too.
+std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
+  const double bits = loss.all / std::numbers::ln2;
+  if (kind == data::TokenKind::character) return fmt::format("bpc {:.6f}", bits);
+  const std::string all = fmt::format("bits {:.6f}  ppl {:.7g}", bits, std::exp(loss.all));
+  return loss.no_eol ? fmt::format("{}  ppl_no_eol {:.7g}", all, std::exp(*loss.no_eol)) : all;
+}
+
 void run(const Arguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = parse_dtype(arguments.dtype);
@@ -75,32 +85,36 @@ void run(const Arguments& arguments) {
   const auto plan = make_plan(arguments, trained, tokens, rows);
   ModelPast past = trained.model().key_value_past(runtime.backend(), runtime.memory(), rows, dtype);
   std::vector<float> losses;
-  TokenLoss found;
   if (!arguments.per_token.empty()) {
     losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
-    found = [&losses](std::int64_t token, double nll) { losses[static_cast<std::size_t>(token)] = float(nll); };
   }
-  const Evaluation result = evaluate(trained.model(), *plan, past, dtype, runtime, found);
+  LossWithoutEnds without_ends(tokens, trained.vocabulary());
+  const Evaluation result = evaluate(trained.model(), *plan, past, dtype, runtime, [&](std::int64_t token, double nll) {
+    without_ends.add(token, nll);
+    if (!losses.empty()) losses[static_cast<std::size_t>(token)] = float(nll);
+  });
   if (!losses.empty()) write_npy(arguments.per_token, losses);
 
+  const data::TokenKind kind = trained.vocabulary().kind();
+  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
   const char* way = arguments.exact ? "exact" : "paper";
   if (arguments.json) {
-    print_json({{"checkpoint", trained.path().string()},
-                {"step", trained.step()},
-                {"split", arguments.split},
-                {"way", way},
-                {"batch", rows},
-                {"nll", result.nll()},
-                {"bpc", result.bits()},
-                {"tokens", result.scored},
-                {"tokens_in_split", tokens.size()},
-                {"tokens_per_second", result.tokens_per_second()}});
+    nlohmann::json object = loss_json(kind, loss);
+    object.update({{"checkpoint", trained.path().string()},
+                   {"step", trained.step()},
+                   {"split", arguments.split},
+                   {"way", way},
+                   {"batch", rows},
+                   {"tokens", result.scored},
+                   {"tokens_in_split", tokens.size()},
+                   {"tokens_per_second", result.tokens_per_second()}});
+    print_json(object);
     return;
   }
   print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
-  print(fmt::format("nll {:.6f} nats  bpc {:.6f}  scored {} of {} tokens  {:.0f} tokens/s\n", result.nll(),
-                    result.bits(), result.scored, tokens.size(), result.tokens_per_second()));
+  print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
+                    precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
 }
 
 }  // namespace

@@ -79,11 +79,11 @@ StepLosses TrainingSession::step() {
   return losses;
 }
 
-Evaluation TrainingSession::validate() {
+Evaluation TrainingSession::validate(const TokenLoss& found) {
   // As `engram evaluate` does it.
   runtime.step().set_products(ProductPrecision::f32);
   runtime.step().set_activations(ActivationPrecision::f32);
-  const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime);
+  const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime, found);
   runtime.step().set_products(config.training.products);
   runtime.step().set_activations(config.training.activations);
   return result;
