@@ -316,7 +316,7 @@ TEST_CASE("data set: a folder of characters written by hand opens", "[data]") {
   // docs/checkpoints.md: the format's name, the flag for text8, the size and the entries, eight bytes each.
   Fnv1a64 vocabulary;
   vocabulary.add("engram character vocabulary");
-  for (const std::uint64_t value : {0, 3, 'b', 'a', '\n'}) vocabulary.add_number(value);
+  for (const int value : {0, 3, 98, 97, 10}) vocabulary.add_number(static_cast<std::uint64_t>(value));
   const std::string hash = hash_text(vocabulary.value());
   put_file(folder / "vocabulary.json",
            R"({"format":"engram character vocabulary","version":1,"size":3,"hash":")" + hash +
