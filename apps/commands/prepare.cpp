@@ -120,7 +120,7 @@ CLI::App* add_prepare_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--ties", arguments->ties,
-                   "word: which of two equally frequent words gets the smaller id, the one seen later or first")
+                   "word: which of two equally frequent words gets the smaller id: the one first seen later, or first")
       ->capture_default_str();
   command->add_option("--oov", arguments->oov, "word: what becomes of words that train lacks, error or unk (<unk>)")
       ->capture_default_str();

@@ -55,7 +55,7 @@ data::ShortValidation TrainingSession::make_validation() {
     rows = std::min(rows, most);
   }
   if (rows != config.training.batch || block != config.training.block)
-    notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: validation uses ", rows,
+    notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
                           " streams and blocks of ", block));
   constexpr std::int64_t kStepsPerBlock = 10;  // ShortValidation counts in the steps between two passes
   return data::ShortValidation(tokens, static_cast<int>(block), static_cast<int>(rows),

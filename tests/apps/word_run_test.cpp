@@ -154,6 +154,7 @@ TEST_CASE("word run: without line ends among the tokens there is one perplexity"
   CHECK(evaluated.contains("ppl"));
   CHECK_FALSE(evaluated.contains("ppl_no_eol"));
   CHECK_THAT(error_of({"generate", run, "--length", "3"}, 2), Contains("--prompt TEXT"));
+  CHECK_THAT(error_of({"generate", run, "--length", "3", "--prompt", " \n "}, 2), Contains("--prompt TEXT"));
   CHECK(run_engram({"generate", run, "--length", "3", "--prompt", "an age"}).exit_code == 0);
 }
 
