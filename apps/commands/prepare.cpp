@@ -124,7 +124,7 @@ CLI::App* add_prepare_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--oov", arguments->oov, "word: what becomes of words that train lacks, error or unk (<unk>)")
       ->capture_default_str();
-  command->add_option("--min-count", arguments->min_count, "word: words that train has less often become <unk>")
+  command->add_option("--min-count", arguments->min_count, "word: words that train has fewer times become <unk>")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "print the summary as one JSON object");

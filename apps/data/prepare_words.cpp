@@ -85,13 +85,13 @@ std::vector<std::string> notes_of(const WordCorpus& corpus, const CollectedWords
                                   const PrepareSummary& summary) {
   std::vector<std::string> notes = corpus.notes;
   if (collected.rare.size() > 0)
-    notes.push_back(text(collected.rare.size(), " words that train has less than ", rules.min_count,
+    notes.push_back(text(collected.rare.size(), " words that train has fewer than ", rules.min_count,
                          " times became <unk> (", collected.rare_tokens, " of its tokens)"));
   const std::int64_t elsewhere = summary.splits[1].unknown + summary.splits[2].unknown;
   if (elsewhere > 0)
     notes.push_back(text(summary.splits[1].unknown, " tokens of valid and ", summary.splits[2].unknown,
                          " of test became <unk>, because train ",
-                         rules.min_count > 1 ? text("has them less than ", rules.min_count, " times") : "lacks them"));
+                         rules.min_count > 1 ? text("has them fewer than ", rules.min_count, " times") : "lacks them"));
   if (collected.unknown_added)
     notes.push_back("train has no <unk>: a model gets an id for it, but never learns when it comes");
   const bool comparable = rules.min_count == 1 && !collected.unknown_added;

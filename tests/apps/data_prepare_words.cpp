@@ -162,7 +162,7 @@ TEST_CASE("prepare words: words that train lacks are an error or <unk>", "[data]
   summary = prepare(options);
   CHECK(summary.splits[0].unknown == 1);
   CHECK(summary.splits[1].unknown == 1);
-  CHECK_THAT(summary.notes.at(0), Contains("1 words that train has less than 2 times became <unk> (1 of its tokens)"));
+  CHECK_THAT(summary.notes.at(0), Contains("1 words that train has fewer than 2 times became <unk> (1 of its tokens)"));
   CHECK(decode(DataSet::open(options.out), "train") == "a b a b <unk> a\n");
   options = options_for(folder, "a b a b once a\n", "never a b\n", "a b\n");
   options.words.min_count = 2;
