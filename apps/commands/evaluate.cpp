@@ -7,11 +7,13 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/split_evaluation.hpp"
@@ -29,6 +31,14 @@ struct Arguments {
   bool exact = false, best = false, json = false;
 };
 
+/// With more digits than a progress line, and for words bits too.
+std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
+  const double bits = loss.all / std::numbers::ln2;
+  if (kind == data::TokenKind::character) return fmt::format("bpc {:.6f}", bits);
+  const std::string all = fmt::format("bits {:.6f}  ppl {:.7g}", bits, std::exp(loss.all));
+  return loss.no_eol ? fmt::format("{}  ppl_no_eol {:.7g}", all, std::exp(*loss.no_eol)) : all;
+}
+
 void run(const Arguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = parse_dtype(arguments.dtype);
@@ -41,33 +51,38 @@ void run(const Arguments& arguments) {
   const data::TokenView tokens = data.split(arguments.split);
 
   std::vector<float> losses;
-  TokenLoss found;
   if (!arguments.per_token.empty()) {
     losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
-    found = [&losses](std::int64_t token, double nll) { losses[static_cast<std::size_t>(token)] = float(nll); };
   }
+  LossWithoutEnds without_ends(tokens, trained.vocabulary());
   const auto [result, rows] = evaluate_split(
-      trained, tokens, {.exact = arguments.exact, .batch = arguments.batch, .block = arguments.block}, runtime, found);
+      trained, tokens, {.exact = arguments.exact, .batch = arguments.batch, .block = arguments.block}, runtime,
+      [&](std::int64_t token, double nll) {
+        without_ends.add(token, nll);
+        if (!losses.empty()) losses[static_cast<std::size_t>(token)] = float(nll);
+      });
   if (!losses.empty()) write_npy(arguments.per_token, losses);
 
+  const data::TokenKind kind = trained.vocabulary().kind();
+  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
   const char* way = arguments.exact ? "exact" : "paper";
   if (arguments.json) {
-    print_json({{"checkpoint", trained.path().string()},
-                {"step", trained.step()},
-                {"split", arguments.split},
-                {"way", way},
-                {"batch", rows},
-                {"nll", result.nll()},
-                {"bpc", result.bits()},
-                {"tokens", result.scored},
-                {"tokens_in_split", tokens.size()},
-                {"tokens_per_second", result.tokens_per_second()}});
+    nlohmann::json object = loss_json(kind, loss);
+    object.update({{"checkpoint", trained.path().string()},
+                   {"step", trained.step()},
+                   {"split", arguments.split},
+                   {"way", way},
+                   {"batch", rows},
+                   {"tokens", result.scored},
+                   {"tokens_in_split", tokens.size()},
+                   {"tokens_per_second", result.tokens_per_second()}});
+    print_json(object);
     return;
   }
   print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
-  print(fmt::format("nll {:.6f} nats  bpc {:.6f}  scored {} of {} tokens  {:.0f} tokens/s\n", result.nll(),
-                    result.bits(), result.scored, tokens.size(), result.tokens_per_second()));
+  print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
+                    precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
 }
 
 }  // namespace

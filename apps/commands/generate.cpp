@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "apps/commands/output.hpp"
 #include "apps/generation/token_sampler.hpp"
@@ -17,27 +19,37 @@ namespace {
 struct Arguments {
   std::string run;
   std::string prompt;
-  std::int64_t length = 400;  ///< characters
+  std::int64_t length = 400;  ///< characters or words
+  std::string oov = "error";  ///< for words of the prompt
   SamplingOptions sampling;
   bool best = false;
   std::string device = "cpu";
   int threads = 0;
 };
 
-std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const data::Vocabulary& vocabulary) {
-  if (!prompt.empty()) {
-    const std::size_t unknown = vocabulary.find_unknown(prompt);
-    if (unknown < prompt.size())
-      throw UsageError(text("generate: the prompt must have only characters that the model knows, got ",
-                            data::byte_text(prompt[unknown]), " at position ", unknown,
-                            "\n  the model was trained on a text without it"));
-    return vocabulary.encode(prompt);
-  }
+/// Of words none, if the prompt is white space.
+std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const data::Vocabulary& vocabulary,
+                                        data::UnseenWords unseen) {
+  const data::WordVocabulary* const words = vocabulary.words();
+  if (unseen == data::UnseenWords::unk && (words == nullptr || words->unknown_token() < 0))
+    throw UsageError(text("generate: --oov unk needs a model that knows the word <unk>, got one of ", vocabulary.size(),
+                          " ", data::plural_of(vocabulary.kind()), " without"));
+  if (unseen == data::UnseenWords::unk) return words->encode(prompt, unseen);
+  if (const std::optional<data::Vocabulary::Unknown> unknown = vocabulary.find_unknown(prompt))
+    throw UsageError(
+        text("generate: the prompt must have only ", data::plural_of(vocabulary.kind()), " that the model knows, got ",
+             unknown->what, " at position ", unknown->at, "\n  the model was trained on a text without it",
+             words != nullptr && words->unknown_token() >= 0 ? "; --oov unk puts <unk> in its place" : ""));
+  return vocabulary.encode(prompt);
+}
+
+/// What a text begins after.
+std::int32_t start_token(const data::Vocabulary& vocabulary) {
   if (vocabulary.end_token() < 0)
     throw UsageError(
         "generate: without a prompt the text begins after a newline, and the model knows none\n  --prompt TEXT gives a "
         "beginning");
-  return {vocabulary.end_token()};
+  return vocabulary.end_token();
 }
 
 void run(const Arguments& arguments) {
@@ -45,15 +57,19 @@ void run(const Arguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime);
   const data::Vocabulary& vocabulary = trained.vocabulary();
-  const std::vector<std::int32_t> prompt = prompt_tokens(arguments.prompt, vocabulary);
+  std::vector<std::int32_t> prompt = prompt_tokens(arguments.prompt, vocabulary, data::parse_unseen(arguments.oov));
+  // Words are shown as the model reads them; in a text of characters that is the prompt itself.
+  const std::string beginning = vocabulary.decode(prompt);
+  if (prompt.empty()) prompt.push_back(start_token(vocabulary));
 
   TokenStream stream(trained.model(), runtime, trained.dtype());
   TokenSampler sampler(arguments.sampling);
-  print(arguments.prompt);
+  print(beginning);
   std::span<const double> logits = stream.append(prompt);
+  std::int32_t before = prompt.back();
   for (std::int64_t position = 0; position < arguments.length; ++position) {
     const std::array<std::int32_t, 1> token{sampler.pick(logits, static_cast<std::uint64_t>(position))};
-    print(vocabulary.decode(token));
+    print(vocabulary.decode(token, std::exchange(before, token[0])));
     if (position + 1 < arguments.length) logits = stream.append(token);
   }
 }
@@ -65,18 +81,22 @@ CLI::App* add_generate_command(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--prompt", arguments->prompt, "the beginning, printed too [none: the start of a line]");
-  command->add_option("--length", arguments->length, "characters to write")
+  command
+      ->add_option("--oov", arguments->oov,
+                   "what becomes of words of the prompt that the model does not know: error or unk (<unk>)")
+      ->capture_default_str();
+  command->add_option("--length", arguments->length, "characters or words to write")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--temperature", arguments->sampling.temperature,
-                   "below 1: likelier characters more often; 0: always the likeliest")
+                   "below 1: likelier tokens more often; 0: always the likeliest")
       ->capture_default_str();
-  command->add_option("--top-k", arguments->sampling.top_k, "only the k likeliest characters; 0: all")
+  command->add_option("--top-k", arguments->sampling.top_k, "only the k likeliest tokens; 0: all")
       ->capture_default_str();
   command
       ->add_option("--top-p", arguments->sampling.top_p,
-                   "only the likeliest characters whose probabilities together reach p")
+                   "only the likeliest tokens whose probabilities together reach p")
       ->capture_default_str();
   command->add_option("--seed", arguments->sampling.seed, "the same seed writes the same text")->capture_default_str();
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");

@@ -15,11 +15,6 @@ namespace {
 constexpr std::int64_t kPublishedBytes = 100'000'000;
 constexpr char kEnd = '\n';
 
-void require_contents(const Source& source) {
-  if (source.bytes.empty())
-    throw FileError(text("prepare: a text must not be empty, got 0 bytes in '", source.name, "'"));
-}
-
 /// Under these rules the end token is learnt from line ends, and one line has none inside.
 void require_lines(const Source& source, bool exact_bytes) {
   if (exact_bytes) return;
@@ -116,15 +111,32 @@ Percentages parse_percentages(std::string_view list) {
   return percentages;
 }
 
+void require_valid(const Percentages& percentages) {
+  if (!are_valid(percentages))
+    throw UsageError(text("prepare: percentages must be positive with the sum 100, got ", percentages[0], ",",
+                          percentages[1], ",", percentages[2]));
+}
+
+std::array<std::int64_t, 4> cuts_of(std::int64_t total, const Percentages& percentages) {
+  // The small addition keeps a cut that is whole in exact arithmetic from being rounded down to the byte before it.
+  const auto cut_at = [total](double share) {
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(total) * share / 100 + 1e-6));
+  };
+  return {0, cut_at(percentages[0]), cut_at(percentages[0] + percentages[1]), total};
+}
+
+void require_contents(const Source& source) {
+  if (source.bytes.empty())
+    throw FileError(text("prepare: a text must not be empty, got 0 bytes in '", source.name, "'"));
+}
+
 Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>& percentages, bool exact_bytes) {
   check_options(rule, exact_bytes);
   if (rule != TextRule::any && percentages && *percentages != kUsualPercentages)
     throw UsageError(text("prepare: the rule ", name_of(rule), " splits 90,5,5, got ", (*percentages)[0], ",",
                           (*percentages)[1], ",", (*percentages)[2], "\n  use --rule any for other splits"));
   const Percentages shares = percentages.value_or(kUsualPercentages);
-  if (!are_valid(shares))
-    throw UsageError(text("prepare: percentages must be positive with the sum 100, got ", shares[0], ",", shares[1],
-                          ",", shares[2]));
+  require_valid(shares);
   require_contents(source);
   if (rule == TextRule::text8)
     require_text8(source);
@@ -140,11 +152,7 @@ Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>
     corpus.notes.push_back(text(name_of(rule), " has ", kPublishedBytes, " bytes, this file has ", total,
                                 ": split 90/5/5 in proportion; results do not compare with published ones"));
 
-  // The small addition keeps a cut that is whole in exact arithmetic from being rounded down to the byte before it.
-  const auto cut_at = [total](double share) {
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(total) * share / 100 + 1e-6));
-  };
-  const std::array<std::int64_t, 4> cuts{0, cut_at(shares[0]), cut_at(shares[0] + shares[1]), total};
+  const std::array<std::int64_t, 4> cuts = cuts_of(total, shares);
   for (std::size_t i = 0; i < corpus.splits.size(); ++i) {
     corpus.splits[i].first_byte = cuts[i];
     corpus.splits[i].text =

@@ -35,10 +35,17 @@ inline constexpr Percentages kUsualPercentages{90, 5, 5};
 /// Reads "90,5,5"; throws UsageError unless it is three positive numbers with the sum 100.
 Percentages parse_percentages(std::string_view list);
 
+/// Throws UsageError unless they are as Percentages says.
+void require_valid(const Percentages& percentages);
+/// Where `total` bytes are cut into three: [0, train's end, valid's end, total], rounded down.
+std::array<std::int64_t, 4> cuts_of(std::int64_t total, const Percentages& percentages);
+
 struct Source {
   std::string name;  ///< the path as the user gave it
   std::string bytes;
 };
+/// Throws FileError for an empty one.
+void require_contents(const Source& source);
 
 /// One split. Its tokens are the bytes of `text`, then one end token if `end_appended`.
 struct Split {

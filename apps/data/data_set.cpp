@@ -53,6 +53,9 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
   const std::filesystem::path data_path = folder / kDataFile;
   const nlohmann::json json = read_json(data_path, kDataFormat, kDataVersion);
   Vocabulary vocabulary = Vocabulary::load(folder / kVocabularyFile);
+  if (json.value("kind", nlohmann::json(name_of(TokenKind::character))) != name_of(vocabulary.kind()))
+    throw FileError(text("data: '", data_path.string(), "' must be of the kind of the vocabulary beside it, ",
+                         name_of(vocabulary.kind()), ", got ", json.at("kind").dump(), kAgain));
   const auto file_of = [&folder](std::size_t i) { return TokenFile(folder / token_file_name(kSplitNames[i])); };
   std::array<TokenFile, 3> files{file_of(0), file_of(1), file_of(2)};
 
@@ -94,7 +97,13 @@ void DataSet::require_vocabulary(std::uint64_t hash, std::string_view of) const 
   if (hash != vocabulary_.hash())
     throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", ", hash_text(hash),
                          ", got ", hash_text(vocabulary_.hash()), " with ", vocabulary_.size(), " entries",
-                         "\n  their ids mean different characters; use the data it was trained on"));
+                         "\n  their ids mean different ", plural_of(kind()), "; use the data it was trained on"));
+}
+
+void DataSet::require_kind(TokenKind needed, std::string_view because) const {
+  if (kind() != needed)
+    throw UsageError(text("data: '", folder_.string(), "' must hold ", plural_of(needed), ", got ", plural_of(kind()),
+                         "\n  ", because, "; prepare the text with engram prepare --kind ", name_of(needed)));
 }
 
 }  // namespace engram::data

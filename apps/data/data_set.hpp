@@ -27,6 +27,7 @@ class DataSet {
   static DataSet open(const std::filesystem::path& folder);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
+  TokenKind kind() const { return vocabulary_.kind(); }
   /// The tokens of "train", "valid" or "test"; throws UsageError for another name.
   TokenView split(std::string_view name) const;
   /// Hash of the tokens of a split.
@@ -34,13 +35,16 @@ class DataSet {
   /// Identifies vocabulary and all splits together; a checkpoint keeps it to tell whether it goes on with the same
   /// data.
   std::uint64_t hash() const;
-  /// The rule that it was prepared by: enwik8, text8 or any.
+  /// The rule that it was prepared by: enwik8, text8 or any; any for words.
   const std::string& rule() const { return rule_; }
   const std::filesystem::path& folder() const { return folder_; }
 
   /// Throws FileError naming both hashes unless the vocabulary is the one with this hash; `of` says whose it is, for
   /// example "the checkpoint 'runs/a'".
   void require_vocabulary(std::uint64_t hash, std::string_view of) const;
+  /// Throws UsageError unless tokens are of this kind; `because` says what needs it, for example "the configuration cuts
+  /// its vocabulary into clusters of words (model.cutoffs)".
+  void require_kind(TokenKind kind, std::string_view because) const;
 
  private:
   DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule);

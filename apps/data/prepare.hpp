@@ -11,34 +11,44 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/data/byte_vocabulary.hpp"
 #include "apps/data/corpus.hpp"
-#include "apps/data/vocabulary.hpp"
+#include "apps/data/token_kind.hpp"
+#include "apps/data/word_rules.hpp"
 
 namespace engram::data {
 
 /// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given.
 struct PrepareOptions {
-  std::string kind = "char";      ///< only "char": a token is a byte
-  TextRule rule = TextRule::any;  ///< see corpus.hpp
+  TokenKind kind = TokenKind::character;
   std::filesystem::path text;
   std::optional<Percentages> split;  ///< of `text` under the rule any; none: 90,5,5
   std::filesystem::path train, valid, test;
   std::filesystem::path out;  ///< DATA_DIR, made if it does not exist
-  bool exact_bytes = false;   ///< never append an end token (rules enwik8 and any)
+  // Of characters only.
+  TextRule rule = TextRule::any;  ///< see corpus.hpp
+  bool exact_bytes = false;       ///< never append an end token (rules enwik8 and any)
   VocabularyFrom vocabulary_from = VocabularyFrom::train;
+  // Of words only.
+  WordRules words;
 };
 
 struct SplitSummary {
   std::string_view name;
-  std::string source;         ///< file it came from
-  std::int64_t bytes = 0;     ///< of text taken
-  std::int64_t stripped = 0;  ///< spaces dropped at both ends (text8)
-  bool end_appended = false;
+  std::string source;            ///< file it came from
+  std::size_t source_index = 0;  ///< among the files given
+  std::int64_t first_byte = 0;   ///< where the text begins in its file
+  std::int64_t bytes = 0;        ///< of text taken
+  std::int64_t stripped = 0;     ///< spaces dropped at both ends (text8)
+  bool end_appended = false;     ///< there is an end token at its end that the text has not
   std::int64_t tokens = 0;
+  std::int64_t end_tokens = 0;  ///< of them, line ends; counted for words only
+  std::int64_t unknown = 0;     ///< of them, words for which "<unk>" was put
   std::uint64_t content_hash = 0;
 };
 
 struct PrepareSummary {
+  TokenKind kind = TokenKind::character;
   std::array<SplitSummary, 3> splits;  ///< train, valid, test
   std::int64_t vocabulary_size = 0;    ///< V
   std::uint64_t vocabulary_hash = 0;
@@ -46,7 +56,8 @@ struct PrepareSummary {
 };
 
 /// Throws UsageError for options that are wrong or exclude each other, FileError for what is wrong with a text (see
-/// corpus.hpp), a byte that the vocabulary lacks, and a folder that cannot be written or holds other files.
+/// corpus.hpp and word_corpus.hpp), a byte or word that the vocabulary lacks, and a folder that cannot be written or
+/// holds other files.
 PrepareSummary prepare(const PrepareOptions& options);
 
 }  // namespace engram::data

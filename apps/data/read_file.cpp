@@ -56,25 +56,30 @@ std::string read_bytes(const std::filesystem::path& path) {
 }
 
 nlohmann::json read_json(const std::filesystem::path& path, std::string_view format, int version) {
-  return parse_json(read_bytes(path), path, format, version);
+  nlohmann::json json = parse_object(read_bytes(path), path);
+  require_format(json, path, format, version);
+  return json;
 }
 
-nlohmann::json parse_json(std::string_view bytes, const std::filesystem::path& path, std::string_view format,
-                          int version) {
+nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path& path) {
   nlohmann::json json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     throw FileError(text("read_json: '", path.string(), "' must be a JSON object, got something else",
                          "\n  the file is damaged or of another program; prepare the data again"));
-  const auto found_format = json.find("format");
-  if (found_format == json.end() || *found_format != format)
-    throw FileError(text("read_json: '", path.string(), "' must have \"format\": \"", format, "\", got ",
-                         found_format == json.end() ? "none" : found_format->dump()));
-  const auto found_version = json.find("version");
-  if (found_version == json.end() || *found_version != version)
-    throw FileError(text("read_json: '", path.string(), "' must be of version ", version, ", got ",
-                         found_version == json.end() ? "none" : found_version->dump(),
-                         "\n  prepare the data again with this program"));
   return json;
+}
+
+void require_format(const nlohmann::json& object, const std::filesystem::path& path, std::string_view format,
+                    int version) {
+  const auto found_format = object.find("format");
+  if (found_format == object.end() || *found_format != format)
+    throw FileError(text("read_json: '", path.string(), "' must have \"format\": \"", format, "\", got ",
+                         found_format == object.end() ? "none" : found_format->dump()));
+  const auto found_version = object.find("version");
+  if (found_version == object.end() || *found_version != version)
+    throw FileError(text("read_json: '", path.string(), "' must be of version ", version, ", got ",
+                         found_version == object.end() ? "none" : found_version->dump(),
+                         "\n  prepare the data again with this program"));
 }
 
 }  // namespace engram::data

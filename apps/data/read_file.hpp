@@ -14,8 +14,9 @@ std::string read_bytes(const std::filesystem::path& path);
 /// The JSON object in a file whose members "format" and "version" are the given ones. Throws FileError for anything
 /// else: no JSON, another program's file, a newer version.
 nlohmann::json read_json(const std::filesystem::path& path, std::string_view format, int version);
-/// The same from bytes that were read already; `path` is where they are from, for messages.
-nlohmann::json parse_json(std::string_view bytes, const std::filesystem::path& path, std::string_view format,
-                          int version);
+/// The two parts of that, for bytes that were read already; `path` is where they are from, for messages.
+nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path& path);
+void require_format(const nlohmann::json& object, const std::filesystem::path& path, std::string_view format,
+                    int version);
 
 }  // namespace engram::data

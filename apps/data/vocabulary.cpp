@@ -1,126 +1,61 @@
 #include "apps/data/vocabulary.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 
-#include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
-#include "core/error.hpp"
+#include "apps/data/utf8.hpp"
 
 namespace engram::data {
-namespace {
-
-constexpr std::string_view kFormat = "engram character vocabulary";
-constexpr int kVersion = 1;
-
-std::size_t index_of(char byte) { return static_cast<unsigned char>(byte); }
-
-[[noreturn]] void reject(const std::filesystem::path& path, std::string_view fact) {
-  throw FileError(text("vocabulary: '", path.string(), "' must list 1 to 256 different bytes and their hash, got ",
-                       fact, "\n  the file is damaged; prepare the data again"));
-}
-
-}  // namespace
-
-Vocabulary::Vocabulary(std::vector<std::uint8_t> entries, bool space_is_underscore, std::uint64_t source_hash)
-    : entries_(std::move(entries)), space_is_underscore_(space_is_underscore), source_hash_(source_hash) {
-  ids_.fill(-1);
-  for (std::size_t id = 0; id < entries_.size(); ++id) ids_[entries_[id]] = static_cast<std::int16_t>(id);
-  if (space_is_underscore_) ids_[' '] = std::exchange(ids_['_'], std::int16_t{-1});
-}
-
-Vocabulary Vocabulary::collect(const Corpus& corpus, VocabularyFrom from) {
-  const bool space_is_underscore = corpus.rule == TextRule::text8;
-  std::array<bool, 256> seen{};
-  std::vector<std::uint8_t> entries;
-  Fnv1a64 hash;
-  const auto meet = [&](char byte) {
-    if (std::exchange(seen[index_of(byte)], true)) return;
-    entries.push_back(static_cast<std::uint8_t>(space_is_underscore && byte == ' ' ? '_' : byte));
-  };
-  const std::size_t split_count = from == VocabularyFrom::all ? corpus.splits.size() : 1;
-  for (std::size_t i = 0; i < split_count; ++i) {
-    for (const char byte : corpus.splits[i].text) meet(byte);
-    if (corpus.splits[i].end_appended) meet('\n');
-    hash.add(corpus.splits[i].text);
-  }
-  return Vocabulary(std::move(entries), space_is_underscore, hash.value());
-}
-
-std::uint64_t Vocabulary::hash() const {
-  Fnv1a64 hash;
-  hash.add(kFormat);
-  hash.add_number(space_is_underscore_ ? 1 : 0);
-  hash.add_number(entries_.size());
-  for (const std::uint8_t entry : entries_) hash.add_number(entry);
-  return hash.value();
-}
-
-std::size_t Vocabulary::find_unknown(std::string_view text_bytes) const {
-  const auto unknown = [this](char byte) { return ids_[index_of(byte)] < 0; };
-  return static_cast<std::size_t>(std::find_if(text_bytes.begin(), text_bytes.end(), unknown) - text_bytes.begin());
-}
-
-std::vector<std::int32_t> Vocabulary::encode(std::string_view text_bytes) const {
-  if (const std::size_t at = find_unknown(text_bytes); at < text_bytes.size())
-    throw UsageError(text("encode: every byte must be one of the ", size(), " that the vocabulary has, got ",
-                          byte_text(text_bytes[at]), " at byte ", at, " of the text"));
-  std::vector<std::int32_t> ids(text_bytes.size());
-  std::transform(text_bytes.begin(), text_bytes.end(), ids.begin(), [this](char byte) { return ids_[index_of(byte)]; });
-  return ids;
-}
-
-std::string Vocabulary::decode(std::span<const std::int32_t> tokens) const {
-  std::string out;
-  out.reserve(tokens.size());
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] < 0 || tokens[i] >= size())
-      throw UsageError(text("decode: a token must be from 0 to ", size() - 1, ", got ", tokens[i], " at position ", i));
-    const char byte = static_cast<char>(entries_[static_cast<std::size_t>(tokens[i])]);
-    out += space_is_underscore_ && byte == '_' ? ' ' : byte;
-  }
-  return out;
-}
-
-std::string Vocabulary::json_text() const {
-  const nlohmann::ordered_json json{{"format", kFormat},
-                                    {"version", kVersion},
-                                    {"size", size()},
-                                    {"hash", hash_text(hash())},
-                                    {"source_hash", hash_text(source_hash_)},
-                                    {"end_token", end_token()},
-                                    {"space_is_underscore", space_is_underscore_},
-                                    {"bytes", entries_}};
-  return json.dump() + "\n";
-}
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) { return parse(read_bytes(path), path); }
 
 Vocabulary Vocabulary::parse(std::string_view json_bytes, const std::filesystem::path& path) {
-  const nlohmann::json json = parse_json(json_bytes, path, kFormat, kVersion);
-  std::vector<std::uint8_t> entries;
-  std::array<bool, 256> seen{};
-  try {
-    const std::string source_text = json.at("source_hash");
-    const std::optional<std::uint64_t> source_hash = parse_hash(source_text);
-    if (!source_hash) reject(path, text("the source hash '", source_text, "'"));
-    for (const std::int64_t entry : json.at("bytes").get<std::vector<std::int64_t>>()) {
-      if (entry < 0 || entry > 255) reject(path, text("the entry ", entry));
-      if (std::exchange(seen[static_cast<std::size_t>(entry)], true)) reject(path, text(entry, " twice"));
-      entries.push_back(static_cast<std::uint8_t>(entry));
-    }
-    if (entries.empty()) reject(path, "none");
-    Vocabulary vocabulary(std::move(entries), json.at("space_is_underscore"), *source_hash);
-    if (json.at("hash") != hash_text(vocabulary.hash()))
-      reject(path, text("the hash ", json.at("hash").dump(), " where the bytes have ", hash_text(vocabulary.hash())));
-    return vocabulary;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    reject(path, text("this: ", error.what()));
+  const nlohmann::json json = parse_object(json_bytes, path);
+  const auto format = json.find("format");
+  if (format != json.end() && *format == WordVocabulary::kFormat) return WordVocabulary::from_json(json, path);
+  return ByteVocabulary::from_json(json, path);
+}
+
+std::int64_t Vocabulary::size() const {
+  return std::visit([](const auto& entries) { return entries.size(); }, entries_);
+}
+
+std::int32_t Vocabulary::end_token() const {
+  return std::visit([](const auto& entries) { return entries.end_token(); }, entries_);
+}
+
+std::uint64_t Vocabulary::hash() const {
+  return std::visit([](const auto& entries) { return entries.hash(); }, entries_);
+}
+
+std::uint64_t Vocabulary::source_hash() const {
+  return std::visit([](const auto& entries) { return entries.source_hash(); }, entries_);
+}
+
+std::optional<Vocabulary::Unknown> Vocabulary::find_unknown(std::string_view text_bytes) const {
+  if (const WordVocabulary* const all = words()) {
+    if (const std::size_t wrong = find_invalid_utf8(text_bytes); wrong < text_bytes.size())
+      return Unknown{byte_text(text_bytes[wrong]), wrong};
+    const std::string_view word = all->find_unknown(text_bytes);
+    if (word.data() == nullptr) return std::nullopt;
+    return Unknown{"'" + std::string(word) + "'", static_cast<std::size_t>(word.data() - text_bytes.data())};
   }
+  const std::size_t at = std::get<ByteVocabulary>(entries_).find_unknown(text_bytes);
+  if (at == text_bytes.size()) return std::nullopt;
+  return Unknown{byte_text(text_bytes[at]), at};
+}
+
+std::vector<std::int32_t> Vocabulary::encode(std::string_view text_bytes) const {
+  return std::visit([&](const auto& entries) { return entries.encode(text_bytes); }, entries_);
+}
+
+std::string Vocabulary::decode(std::span<const std::int32_t> tokens, std::int32_t before) const {
+  if (const WordVocabulary* const all = words()) return all->decode(tokens, before);
+  return std::get<ByteVocabulary>(entries_).decode(tokens);
+}
+
+std::string Vocabulary::json_text() const {
+  return std::visit([](const auto& entries) { return entries.json_text(); }, entries_);
 }
 
 }  // namespace engram::data

@@ -1,60 +1,63 @@
 #pragma once
-/// The characters that a model knows, a token being a byte. Ids go by first appearance in train, so that they are those
-/// of the published character models' pipeline. In text8 a space is the token '_' and the end token is kept apart from
-/// it, which encode() and decode() hide: they take and give the text that people read.
+/// What a model's tokens mean: the vocabulary of a data set or a checkpoint, of characters or of words. A value: copies
+/// are independent of each other.
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "apps/data/corpus.hpp"
+#include "apps/data/byte_vocabulary.hpp"
+#include "apps/data/token_kind.hpp"
+#include "apps/data/word_vocabulary.hpp"
 
 namespace engram::data {
 
-/// Which splits the vocabulary is collected from. `all` serves small texts, whose valid and test may hold a byte that
-/// train lacks: it goes by first appearance in train, valid, test, and the model never learns the additional ones.
-enum class VocabularyFrom : std::uint8_t { train, all };
-
 class Vocabulary {
  public:
-  /// Collects the vocabulary of a corpus.
-  static Vocabulary collect(const Corpus& corpus, VocabularyFrom from);
+  Vocabulary(ByteVocabulary characters) : entries_(std::move(characters)) {}
+  Vocabulary(WordVocabulary words) : entries_(std::move(words)) {}
   /// Reads what json_text() wrote. Throws FileError for a file that is missing, damaged or of another program.
   static Vocabulary load(const std::filesystem::path& path);
   /// The same from the text itself, as checkpoints hold it; `source` is named in messages.
   static Vocabulary parse(std::string_view json, const std::filesystem::path& source);
 
-  /// V, 1 to 256.
-  std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }
-  /// The id of newline, or -1 if the vocabulary has none (--exact-bytes on a text without lines).
-  std::int32_t end_token() const { return ids_[static_cast<unsigned char>('\n')]; }
-  /// Identifies ids and characters together: equal vocabularies, and only they, read each other's tokens. It does not
-  /// depend on the text that the vocabulary was collected from.
+  TokenKind kind() const { return words() == nullptr ? TokenKind::character : TokenKind::word; }
+  std::int64_t size() const;  ///< V, at least 1
+  /// The id of newline, or -1 if the vocabulary has none.
+  std::int32_t end_token() const;
+  /// Identifies kind, ids and their meaning together: equal vocabularies, and only they, read each other's tokens.
   std::uint64_t hash() const;
-  /// Hash of the bytes that the vocabulary was collected from.
-  std::uint64_t source_hash() const { return source_hash_; }
+  /// Hash of what the vocabulary was collected from.
+  std::uint64_t source_hash() const;
 
-  /// Where the first byte is that the vocabulary lacks; the length of the text if it has them all.
-  std::size_t find_unknown(std::string_view text) const;
-  /// The ids of a text. Throws UsageError naming byte and position if the vocabulary lacks a byte.
+  /// What the vocabulary lacks.
+  struct Unknown {
+    std::string what;    ///< the character or word, quoted
+    std::size_t at = 0;  ///< its first byte in the text
+  };
+  /// The first of it in a text; nothing if the vocabulary has it all.
+  std::optional<Unknown> find_unknown(std::string_view text) const;
+  /// The ids of a text. Throws UsageError naming character or word and position for what the vocabulary lacks, and for
+  /// words in a text that is not UTF-8.
   std::vector<std::int32_t> encode(std::string_view text) const;
-  /// The text of tokens. Throws UsageError with position and id for an id outside [0, V).
-  std::string decode(std::span<const std::int32_t> tokens) const;
+  /// The text of tokens; words are joined by spaces, which depend on the token before the first one (-1: none). Throws
+  /// UsageError with position and id for an id outside [0, V).
+  std::string decode(std::span<const std::int32_t> tokens, std::int32_t before = -1) const;
 
   /// The contents of vocabulary.json.
   std::string json_text() const;
 
- private:
-  Vocabulary(std::vector<std::uint8_t> entries, bool space_is_underscore, std::uint64_t source_hash);
+  /// The vocabulary of words; null for characters.
+  const WordVocabulary* words() const { return std::get_if<WordVocabulary>(&entries_); }
 
-  std::vector<std::uint8_t> entries_;    // id -> byte
-  std::array<std::int16_t, 256> ids_{};  // byte -> id, -1 for none; text8: space has the id of '_', which has none
-  bool space_is_underscore_;
-  std::uint64_t source_hash_;
+ private:
+  std::variant<ByteVocabulary, WordVocabulary> entries_;
 };
 
 }  // namespace engram::data

@@ -103,7 +103,7 @@ void Worker::train() {
 double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime) {
   check_stop();
   const SplitEvaluationOptions options{.exact = options_.exact};
-  return score_of(evaluate_split(trained, data_.split(split), options, runtime).result);
+  return score_of(data_.kind(), evaluate_split(trained, data_.split(split), options, runtime).result);
 }
 
 void Worker::measure_newest(Runtime& runtime) {

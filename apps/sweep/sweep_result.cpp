@@ -34,6 +34,7 @@ std::string state_of(const std::vector<Member>& members) {
 
 VariantResult collect(const SweepVariant& variant, const std::vector<Member>& members) {
   VariantResult collected;
+  collected.kind = members.front().run->kind;
   collected.name = variant.name;
   collected.overrides = variant.overrides;
   collected.parameters = members.front().run->parameters;

@@ -1,6 +1,7 @@
 #pragma once
 /// What came of the runs of a sweep, and of each variant over its seeds.
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,10 +13,11 @@
 
 namespace engram {
 
-/// The figure that variants are compared by, the smaller the better.
-inline constexpr std::string_view kScoreName = "bpc";
-/// Bits per character.
-inline double score_of(const Evaluation& evaluation) { return evaluation.bits(); }
+/// The figure that variants are compared by, the smaller the better: bits per character, or the perplexity of words.
+inline std::string_view score_name(data::TokenKind kind) { return kind == data::TokenKind::word ? "ppl" : "bpc"; }
+inline double score_of(data::TokenKind kind, const Evaluation& evaluation) {
+  return kind == data::TokenKind::word ? std::exp(evaluation.nll()) : evaluation.bits();
+}
 
 enum class RunOutcome : unsigned char {
   waiting,  ///< not trained to the end yet
@@ -47,6 +49,7 @@ std::optional<Spread> spread_of(const std::vector<std::optional<double>>& number
 
 struct VariantResult {
   std::string name;
+  data::TokenKind kind{};
   std::vector<std::string> overrides;  ///< its own
   std::int64_t parameters = 0;
   std::int64_t steps = 0;   ///< that the least trained of its runs has come to

@@ -54,6 +54,7 @@ SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::s
   run.folder = options.out / run.name;
   try {
     run.config = resolved_config(load_run_config(options.config, run.overrides), data);
+    run.kind = data.kind();
     check_data(options, run.config, data);
   } catch (const UsageError& error) {
     throw UsageError(

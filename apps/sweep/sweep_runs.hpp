@@ -45,6 +45,7 @@ struct SweepRun {
   std::string name;                    ///< of the folder: the variant's, and with seeds -seed-N
   std::vector<std::string> overrides;  ///< all of them
   RunConfig config;                    ///< as resolved for the data
+  data::TokenKind kind{};              ///< of the data
   std::filesystem::path folder;
   std::int64_t parameters = 0;
   RunState state;

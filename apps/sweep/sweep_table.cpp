@@ -77,7 +77,7 @@ json as_json(const std::optional<Spread>& spread) {
 }
 
 json as_json(const SweepRun& run, const RunResult& result) {
-  const std::string score(kScoreName);
+  const std::string score(score_name(run.kind));
   return {{"name", run.name},
           {"folder", run.folder.string()},
           {"seed", run.config.training.seed},
@@ -128,7 +128,7 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
   column("parameters", false, [](const VariantResult& variant) { return fmt::format("{}", variant.parameters); });
   column("steps", false, [](const VariantResult& variant) { return fmt::format("{}", variant.steps); });
   column("tokens", false, [](const VariantResult& variant) { return fmt::format("{}", variant.tokens); });
-  const std::string name(kScoreName);
+  const std::string name(score_name(variants.front().kind));
   score("valid " + name, &VariantResult::valid);
   score("best valid", &VariantResult::best_valid);
   if (options.test) score("test " + name, &VariantResult::test);
@@ -152,7 +152,7 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
 std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResult>& variants) {
   const bool several = options.seeds.size() > 1;
   std::string lines = "variant,overrides,parameters,steps,tokens";
-  const std::string score(kScoreName);
+  const std::string score(score_name(variants.front().kind));
   for (const char* name : {"valid_", "best_valid_", "test_", "best_test_"})
     if (options.test || std::string_view(name).find("test") == std::string_view::npos)
       lines += "," + csv_heading(name + score, several);
@@ -175,7 +175,7 @@ std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& r
   std::string lines = fmt::format(
       "variant,seed,folder,parameters,steps,tokens,valid_{0},best_step,best_valid_{0},test_{0},best_test_{0},"
       "tokens_per_second,mean_span_positions,released_mean_span_positions,outcome\n",
-      kScoreName);
+      score_name(runs.front().kind));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const SweepRun& run = runs[i];
     const RunResult& result = results[i];
@@ -196,11 +196,11 @@ json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, 
               {"data", options.data.string()},
               {"out", options.out.string()},
               {"seeds", options.seeds},
-              {"score", kScoreName},
+              {"score", score_name(runs.front().kind)},
               {"evaluation", options.exact ? "exact" : "paper"},
               {"warnings", warnings},
               {"variants", json::array()}};
-  const std::string score(kScoreName);
+  const std::string score(score_name(runs.front().kind));
   const std::vector<VariantResult> variants = collect_variants(options, runs, results);
   for (std::size_t variant = 0; variant < variants.size(); ++variant) {
     const VariantResult& collected = variants[variant];

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "apps/data/token_kind.hpp"
+
 namespace engram {
 
 struct ProgressLine {
@@ -16,8 +18,10 @@ struct ProgressLine {
   double tokens_per_second = 0;
   double mean_span = 0;  ///< positions
   double seconds_left = 0;
+  data::TokenKind kind = data::TokenKind::character;
 };
-/// `step 1200/60000 loss 1.0921 bpc 1.5756 lr 6.25e-04 tokens/s 81234 span 97.3 left 1:02:03`
+/// For characters `step 1200/60000 loss 1.0921 bpc 1.5756 lr 6.25e-04 tokens/s 81234 span 97.3 left 1:02:03`,
+/// for words ppl instead of bpc.
 std::string progress_text(const ProgressLine& line);
 
 class Progress {

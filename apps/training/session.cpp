@@ -56,7 +56,7 @@ data::ShortValidation TrainingSession::make_validation() {
     rows = std::min(rows, most);
   }
   if (rows != config.training.batch || block != config.training.block)
-    notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: validation uses ", rows,
+    notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
                           " streams and blocks of ", block));
   constexpr std::int64_t kStepsPerBlock = 10;  // ShortValidation counts in the steps between two passes
   return data::ShortValidation(tokens, static_cast<int>(block), static_cast<int>(rows),
@@ -80,11 +80,11 @@ StepLosses TrainingSession::step() {
   return losses;
 }
 
-Evaluation TrainingSession::validate() {
+Evaluation TrainingSession::validate(const TokenLoss& found) {
   // As `engram evaluate` does it.
   runtime.step().set_products(ProductPrecision::f32);
   runtime.step().set_activations(ActivationPrecision::f32);
-  const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime);
+  const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime, found);
   runtime.step().set_products(config.training.products);
   runtime.step().set_activations(config.training.activations);
   if (config.schedule.finetune == Schedule::Finetune::plateau && trainer.steps() < trainer.finetune_after()) {

@@ -34,8 +34,9 @@ class TrainingSession {
   /// Reads the next block and trains on it. Throws Diverged, and OutOfMemory, after which all is as before the step.
   StepLosses step();
   /// The next short validation: some blocks of the split `valid`, going on where the last one stopped. On a plateau it
-  /// begins the fine-tuning, if the schedule says so.
-  Evaluation validate();
+  /// begins the fine-tuning, if the schedule says so. `found` is told about every target, its place being that in the
+  /// split.
+  Evaluation validate(const TokenLoss& found = {});
 
   const RunConfig config;
   const data::DataSet& data;

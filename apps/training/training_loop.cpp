@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 #include "apps/training/gradient_report.hpp"
+#include "apps/training/loss_report.hpp"
 #include "apps/training/metrics_log.hpp"
 #include "apps/training/progress.hpp"
 #include "apps/training/run_checkpoint.hpp"
@@ -31,6 +31,7 @@ class Loop {
  private:
   std::int64_t step() const { return session_.trainer.steps(); }
   std::int64_t last() const { return session_.last_step(); }
+  data::TokenKind kind() const { return session_.data.kind(); }
   bool due(std::int64_t every) const { return step() % every == 0 || step() == last(); }
   /// Seconds of a step on average, validation and saving left out.
   double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
@@ -85,7 +86,8 @@ void Loop::train_one() {
                     .rate = rate,
                     .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
                     .mean_span = summarize_spans(session_.model).mean,
-                    .seconds_left = static_cast<double>(last() - step()) * step_seconds()});
+                    .seconds_left = static_cast<double>(last() - step()) * step_seconds(),
+                    .kind = kind()});
   if (is_report) report(rate);
 }
 
@@ -99,20 +101,20 @@ void Loop::report(double rate) {
     ++tensors;
   }
   for (const ModelPast& past : session_.trainer.pasts()) shortfalls += cache_shortfalls(past);
-  metrics_.append({{"event", "train"},
-                   {"step", step()},
-                   {"nll", session_.interval.mean()},
-                   {"bpc", session_.interval.mean() / std::numbers::ln2},
-                   {"interval_steps", session_.interval.steps},
-                   {"learning_rate", rate},
-                   {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
-                   {"span_mean", spans.mean},
-                   {"span_longest", spans.longest},
-                   {"span_layer_mean", spans.layer_mean},
-                   {"spans", spans.heads},
-                   {"gradient_norm", std::sqrt(squares)},
-                   {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
-                   {"cache_shortfalls", shortfalls}});
+  json line = loss_json(kind(), {.all = session_.interval.mean(), .no_eol = {}});
+  line.update({{"event", "train"},
+               {"step", step()},
+               {"interval_steps", session_.interval.steps},
+               {"learning_rate", rate},
+               {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
+               {"span_mean", spans.mean},
+               {"span_longest", spans.longest},
+               {"span_layer_mean", spans.layer_mean},
+               {"spans", spans.heads},
+               {"gradient_norm", std::sqrt(squares)},
+               {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
+               {"cache_shortfalls", shortfalls}});
+  metrics_.append(line);
   session_.interval = {};
   if (session_.config.training.gradient_report) report_gradients();
 }
@@ -126,17 +128,20 @@ void Loop::report_gradients() {
 
 void Loop::validate() {
   const std::int64_t planned = last();
-  const Evaluation result = session_.validate();
+  LossWithoutEnds without_ends(session_.data.split("valid"), session_.data.vocabulary());
+  const Evaluation result =
+      session_.validate([&without_ends](std::int64_t token, double nll) { without_ends.add(token, nll); });
+  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
   const bool is_best = std::isfinite(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
-  metrics_.append({{"event", "valid_short"},
-                   {"step", step()},
-                   {"nll", result.nll()},
-                   {"bpc", result.bits()},
-                   {"tokens", result.scored},
-                   {"tokens_per_second", result.tokens_per_second()},
-                   {"best", is_best}});
-  progress_.note(fmt::format("step {} valid_short loss {:.4f} bpc {:.4f} ({} tokens){}", step(), result.nll(),
-                             result.bits(), result.scored, is_best ? ", the best so far" : ""));
+  json line = loss_json(kind(), loss);
+  line.update({{"event", "valid_short"},
+               {"step", step()},
+               {"tokens", result.scored},
+               {"tokens_per_second", result.tokens_per_second()},
+               {"best", is_best}});
+  metrics_.append(line);
+  progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens){}", step(), loss.all,
+                             loss_text(kind(), loss), result.scored, is_best ? ", the best so far" : ""));
   if (last() != planned) {
     metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
     progress_.note(fmt::format("step {}: no improvement over {} validations, fine-tuning for {} steps", step(),

@@ -13,8 +13,8 @@ namespace {
 
 Vocabulary vocabulary_of(const std::string& train, TextRule rule = TextRule::any, bool exact_bytes = false) {
   const std::string rest = rule == TextRule::text8 ? "a" : "a\n";
-  return Vocabulary::collect(splits_of_files({{{"a", train}, {"b", rest}, {"c", rest}}}, rule, exact_bytes),
-                             VocabularyFrom::train);
+  return ByteVocabulary::collect(splits_of_files({{{"a", train}, {"b", rest}, {"c", rest}}}, rule, exact_bytes),
+                                 VocabularyFrom::train);
 }
 
 using Ids = std::vector<std::int32_t>;

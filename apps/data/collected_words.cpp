@@ -1,0 +1,94 @@
+#include "apps/data/collected_words.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "apps/data/hash.hpp"
+#include "apps/data/line_words.hpp"
+#include "core/error.hpp"
+
+namespace engram::data {
+namespace {
+
+/// Words in the order in which they were first seen, with their counts.
+struct Counts {
+  WordTable words;
+  std::vector<std::int64_t> of;
+
+  void add(std::string_view word) {
+    const auto id = static_cast<std::size_t>(words.add(word));
+    if (id == of.size()) of.push_back(0);
+    ++of[id];
+  }
+};
+
+Counts count_words(const WordSplit& train, bool end_of_line) {
+  using Piece = LineWordReader::Piece;
+  Counts counts;
+  LineWordReader reader(train.text);
+  for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
+    if (piece == Piece::word)
+      counts.add(reader.word());
+    else if (end_of_line)
+      counts.add(WordVocabulary::kEndOfLine);
+  }
+  if (end_of_line && train.end_missing) counts.add(WordVocabulary::kEndOfLine);
+  return counts;
+}
+
+struct Entry {
+  std::int64_t count = 0;
+  std::int64_t first_seen = 0;  // rank
+  std::string_view word;
+};
+
+std::uint64_t source_hash(const WordSplit& train, const WordRules& rules) {
+  Fnv1a64 hash;
+  hash.add(train.text);
+  hash.add_number(rules.end_of_line ? 1 : 0);
+  hash.add(name_of(rules.ties));
+  hash.add(name_of(rules.unseen));
+  hash.add_number(static_cast<std::uint64_t>(rules.min_count));
+  return hash.value();
+}
+
+}  // namespace
+
+CollectedWords collect_words(const WordSplit& train, const WordRules& rules) {
+  if (rules.min_count < 1) throw UsageError(text("prepare: --min-count must be at least 1, got ", rules.min_count));
+  const Counts counts = count_words(train, rules.end_of_line);
+  std::vector<Entry> entries;
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  Entry unknown{0, kNever, WordVocabulary::kUnknown};
+  WordTable rare;
+  std::int64_t rare_tokens = 0;
+  for (std::int64_t i = 0; i < counts.words.size(); ++i) {
+    const Entry entry{counts.of[static_cast<std::size_t>(i)], i, counts.words[i]};
+    const bool is_end = rules.end_of_line && entry.word == WordVocabulary::kEndOfLine;
+    const bool is_unknown = entry.word == unknown.word, is_rare = !is_end && entry.count < rules.min_count;
+    if (!is_unknown && !is_rare) {
+      entries.push_back(entry);
+      continue;
+    }
+    unknown.count += entry.count;
+    unknown.first_seen = std::min(unknown.first_seen, i);
+    if (is_unknown) continue;
+    rare.add(entry.word);
+    rare_tokens += entry.count;
+  }
+  const bool unknown_added = unknown.count == 0 && rules.unseen == UnseenWords::unk;
+  if (unknown.count > 0 || unknown_added) entries.push_back(unknown);
+
+  std::ranges::sort(entries, [&rules](const Entry& a, const Entry& b) {
+    if (a.count != b.count) return a.count > b.count;
+    return rules.ties == TieOrder::later ? a.first_seen > b.first_seen : a.first_seen < b.first_seen;
+  });
+  WordTable words;
+  for (const Entry& entry : entries) words.add(entry.word);
+  return {WordVocabulary(std::move(words), rules.end_of_line, source_hash(train, rules)), std::move(rare), rare_tokens,
+          unknown_added};
+}
+
+}  // namespace engram::data

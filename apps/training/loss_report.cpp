@@ -1,0 +1,38 @@
+#include "apps/training/loss_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+namespace engram {
+
+LossWithoutEnds::LossWithoutEnds(data::TokenView tokens, const data::Vocabulary& vocabulary)
+    : tokens_(tokens), end_token_(vocabulary.kind() == data::TokenKind::word ? vocabulary.end_token() : -1) {}
+
+void LossWithoutEnds::add(std::int64_t token, double nll) {
+  if (end_token_ < 0 || tokens_[token] == end_token_) return;
+  sum_ += nll;
+  ++count_;
+}
+
+std::optional<double> LossWithoutEnds::mean() const {
+  return count_ > 0 ? std::optional(sum_ / static_cast<double>(count_)) : std::nullopt;
+}
+
+nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss) {
+  const double bits = loss.all / std::numbers::ln2;
+  if (kind == data::TokenKind::character) return {{"nll", loss.all}, {"bpc", bits}};
+  nlohmann::json json{{"nll", loss.all}, {"bits", bits}, {"ppl", std::exp(loss.all)}};
+  if (loss.no_eol) json["ppl_no_eol"] = std::exp(*loss.no_eol);
+  return json;
+}
+
+std::string loss_text(data::TokenKind kind, const MeanLoss& loss) {
+  if (kind == data::TokenKind::character) return fmt::format("bpc {:.4f}", loss.all / std::numbers::ln2);
+  const std::string all = fmt::format("ppl {:.5g}", std::exp(loss.all));
+  return loss.no_eol ? fmt::format("{} ppl_no_eol {:.5g}", all, std::exp(*loss.no_eol)) : all;
+}
+
+}  // namespace engram
