@@ -49,11 +49,9 @@ std::string csv_field(const std::string& content) {
 
 }  // namespace
 
-ReadTokens::ReadTokens(std::vector<std::int32_t> tokens, const data::Vocabulary& vocabulary) : words_(false) {
-  for (const std::int32_t token : tokens) {
-    tokens_.push_back(visible(vocabulary.decode(std::array{token})));
-    words_ = words_ || tokens_.back().size() > 4;  // a character has at most four bytes
-  }
+ReadTokens::ReadTokens(const std::vector<std::int32_t>& tokens, const data::Vocabulary& vocabulary)
+    : words_(vocabulary.kind() == data::TokenKind::word) {
+  for (const std::int32_t token : tokens) tokens_.push_back(visible(vocabulary.decode(std::array{token})));
 }
 
 std::string ReadTokens::around(std::int64_t position) const {

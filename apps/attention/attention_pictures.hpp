@@ -15,7 +15,7 @@ namespace engram {
 /// The text that was read.
 class ReadTokens {
  public:
-  ReadTokens(std::vector<std::int32_t> tokens, const data::Vocabulary& vocabulary);
+  ReadTokens(const std::vector<std::int32_t>& tokens, const data::Vocabulary& vocabulary);
   std::int64_t size() const { return std::ssize(tokens_); }
   /// A token, what cannot be printed in a visible form.
   const std::string& token(std::int64_t position) const { return tokens_[static_cast<std::size_t>(position)]; }

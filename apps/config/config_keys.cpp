@@ -32,26 +32,22 @@ std::vector<ConfigKey> make_keys() {
   };
   using Model = AllAttentionOptions;
   model(&Model::memory_mode, "memory_mode", kKeep,
-        "where a layer keeps what it knows: persistent slots in the softmax of attention (all), in their own "
-        "(attn_split), in half of the heads (head_split), one set for all heads (single_head), as a second sublayer "
-        "(ff_attn); nowhere (none); a feed-forward sublayer (transformer)");
+        "where a layer keeps what it knows (docs/all-attention.md, variants)");
   model(&Model::vocabulary, "vocabulary", kKeep, "symbols; 0: as many as the data have");
   model(&Model::layers, "layers", kKeep, "layers");
   model(&Model::width, "width", kKeep, "numbers in a hidden state");
   model(&Model::heads, "heads", kKeep, "heads of each layer; must divide width");
   model(&Model::inner, "inner", kKeep, "width of the feed-forward sublayer, slots of ff_attn's (those two only)");
-  model(&Model::slots, "slots", kKeep, "persistent slots of each head; of single_head's one set");
+  model(&Model::slots, "slots", kKeep, "persistent slots of each head (single_head: of all)");
   model(&Model::max_span, "max_span", kKeep, "positions that a head can look back at most");
-  model(&Model::span, "span", kKeep,
-        "each head learns how far it looks (adaptive), computes it for every query (dynamic), or looks max_span back "
-        "(fixed)");
+  model(&Model::span, "span", kKeep, "how far a head looks: learned, max_span for all, computed for every query");
   model(&Model::ramp, "ramp", kKeep, "positions: width of the soft edge of a span");
   model(&Model::span_init, "span_init", kChange, "adaptive spans at the start, as a share of max_span, 0 to 1");
   model(&Model::mask_offset, "mask_offset", kKeep, "1: the mask begins one position earlier, as the paper prints it");
   model(&Model::ramp_gradient, "ramp_gradient", kChange, "which corners of the soft edge move a span");
   model(&Model::pad, "pad", kKeep, "before the start of a text: zero vectors (attend_zero) or nothing (mask)");
   model(&Model::position_values, "position_values", kKeep,
-        "relative positions in the values too: never, from the table of the keys, from their own table");
+        "relative positions on the side of the values: none, those of the keys, own ones");
   model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations, 0 to below 1");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
   model(&Model::attention_memory, "attention_memory", kChange,
@@ -81,8 +77,7 @@ std::vector<ConfigKey> make_keys() {
   schedule(&Schedule::decay, "decay", "how the rate falls after the warm-up");
   schedule(&Schedule::final_share, "final_share", "share of the rate that a decay ends at");
   schedule(&Schedule::steps, "steps", "steps of the run before fine-tuning");
-  schedule(&Schedule::finetune, "finetune",
-           "begins after schedule.steps (fixed), or once validation stops improving (plateau)");
+  schedule(&Schedule::finetune, "finetune", "begins after schedule.steps, or when validation stops improving");
   schedule(&Schedule::finetune_share, "finetune_share", "share of the rate in fine-tuning");
   schedule(&Schedule::plateau_validations, "plateau_validations", "validations without improvement that are a plateau");
   schedule(&Schedule::plateau_margin, "plateau_margin", "bits per token: less is no improvement");
