@@ -152,6 +152,23 @@ void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, con
   }
 }
 
+// All rows of the tile. A span of the query gets its gradient here, a span of the head its tile's part.
+template <class T>
+void backward_rows(const BackwardCall<T>& call, const AttentionTile<T>& tile, const Scratch<T>& scratch,
+                   double* dspan) {
+  T* const of_queries = call.data.query_spans == nullptr ? nullptr : call.of(call.gradients.span);
+  const double factor = call.data.options.max_distance / std::max(1.0, double(call.data.options.ramp));
+  for (std::int64_t i = 0; i < tile.queries; ++i) {
+    if (of_queries == nullptr) {
+      backward_row(call, tile, i, scratch, dspan);
+    } else {
+      double sum = 0;
+      backward_row(call, tile, i, scratch, &sum);
+      of_queries[tile.span_element(i)] += static_cast<T>(factor * sum);
+    }
+  }
+}
+
 template <class T>
 void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, AttentionRows<T>& sources,
                    const RowGradients<T>& rows, const Scratch<T>& scratch, const Partial<T>& partial) {
@@ -163,7 +180,8 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   if (call.kept == nullptr) tile.compute_scores(parts, scratch.weights);
   for (const ColumnPart<T>& part : parts)
     tile.against(call.dout, part.values, part.length, scratch.dscores + part.column, stride);
-  for (std::int64_t i = 0; i < tile.queries; ++i) backward_row(call, tile, i, scratch, partial.span);
+  tile.against_positions(call.dout, call.data.position_values, T(1), scratch.dscores);
+  backward_rows(call, tile, scratch, partial.span);
   for (const ColumnPart<T>& part : parts) {
     const T *weights = scratch.weights + part.column, *dscores = scratch.dscores + part.column;
     gradients.into_rows(weights, stride, part.length, scratch.dout, part.values.factor, rows.values());
@@ -171,19 +189,22 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
     gradients.into_query(gradients.dquery, gradients.query_write, dscores, stride, part.length, part.keys);
   }
   rows.spread_context(tile);
-  if (tile.columns == 0 || call.data.reversed_positions == nullptr) return;
+  if (tile.columns == 0) return;
 
+  const std::int64_t slots = tile.head_plan.slots;
+  gradients.into_rows(scratch.weights + tile.band(0), tile.band_stride(), slots, scratch.dout, T(1),
+                      partial.position_values);
+  if (!call.data.position_keys) return;
   const auto score_scale = static_cast<T>(call.data.options.score_scale);
   const T* band = scratch.dscores + tile.band(0);
-  const std::int64_t slots = tile.head_plan.slots;
-  const ScaledRows<T> positions{tile.position_rows(), score_scale};
+  const ScaledRows<T> positions{tile.position_rows(call.data.position_keys), score_scale};
   Write position_write = call.gradients.position_query.write;
   if (call.data.in.position_query)
     gradients.into_query(call.of(call.gradients.position_query), position_write, band, tile.band_stride(), slots,
                          positions);
   else
     gradients.into_query(gradients.dquery, gradients.query_write, band, tile.band_stride(), slots, positions);
-  gradients.into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale, partial.positions);
+  gradients.into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale, partial.position_keys);
 }
 
 template <class T>
@@ -203,18 +224,12 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const AttentionPlan plan(step, in, options, AttentionPass::backward);
     const AttentionSizes& s = plan.sizes;
-    const bool positions =
-        in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;
-    const std::int64_t table =
-        positions ? (options.windows.longest + 1 - options.min_distance) * in.position_keys.shape()[1] : 0;
     const std::int64_t tile_size = (Scratch<T>::size(plan) + 63) / 64 * 64;
     const std::int64_t rows_size = (AttentionRows<T>::size(plan) + 63) / 64 * 64;
     const std::int64_t per_thread = tile_size + 2 * rows_size;
-    const Workspace workspace =
-        step.workspace(sizeof(T) * static_cast<std::size_t>((table + 63) / 64 * 64 + per_thread * max_threads()));
-    T* reversed = workspace.data<T>();
-    if (positions) reverse_position_keys(in, options, reversed);
-    const AttentionData<T> data(in, options, plan, positions ? reversed : nullptr);
+    const Workspace workspace = step.workspace(sizeof(T) * static_cast<std::size_t>(per_thread * max_threads()));
+    const ReversedTables<T> tables(step, in, options);
+    const AttentionData<T> data(in, options, plan, tables);
     const BackwardCall<T> call{.data = data,
                                .random = random,
                                .out = out.data<const T>(),
@@ -227,11 +242,13 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       zero_if_set<T>(*target);
     const bool some_blind = std::ranges::any_of(plan.heads, [](const HeadPlan& head) { return head.slots == 0; });
     if (some_blind && s.persistent == 0) zero_if_set<T>(gradients.content_query);
-    if (some_blind || !positions) zero_if_set<T>(gradients.position_query);
+    if (some_blind || !data.position_keys) zero_if_set<T>(gradients.position_query);
+    // Some queries see nothing, others have no mask.
+    if (has_query_spans(in)) zero_if_set<T>(gradients.span);
 
     const std::int64_t groups = std::min(s.streams, kMostGroups);
     const Partials<T> partials(step, data, gradients, groups);
-    T* scratch = reversed + (table + 63) / 64 * 64;
+    T* const scratch = workspace.data<T>();
     const RoundingMemory rounding = plan.rounding_memory(step);
     parallel_items_on_threads(s.heads * groups, [&](std::int64_t item, int thread) {
       const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / groups)], group = item % groups;

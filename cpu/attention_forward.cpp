@@ -16,9 +16,9 @@ struct RowScale {
 // Turns one row of scores into weights (zero outside the band) that still lack a common factor, and returns that factor
 // and log(sum of mask * exp(score)). What the mask is about to change is copied to `kept`, the row's first place.
 template <class T>
-RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix, T* kept) {
+RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, const VisibleRow& row, T* matrix, T* kept) {
   const HeadPlan& head = tile.head_plan;
-  const std::int64_t low = tile.first_visible(i);
+  const std::int64_t low = row.low;
   T* const band = matrix + tile.band(i);
   auto context = vec(band + low, head.slots - low);
   auto slots = vec(matrix + i * tile.row_length, tile.slot_columns);
@@ -26,16 +26,15 @@ RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix,
   if (context.size() > 0) top = context.maxCoeff();
   if (slots.size() > 0) top = std::max(top, slots.maxCoeff());
   if (kept != nullptr)
-    for (std::int64_t place = tile.first_corner(i); place < low; ++place) kept[place] = band[place];
+    for (std::int64_t place = row.corner; place < low; ++place) kept[place] = band[place];
   if (tile.columns > 0) tile.clear_outside(matrix, i, low);
   if (context.size() + slots.size() == 0) return {T(0), top};
   T sum = 0;
   if (context.size() > 0) {
     sum = exponentials(context.data(), context.size(), top);
-    if (kept != nullptr && low < head.full) std::copy(band + low, band + head.full, kept + low);
-    for (std::int64_t place = low; place < head.full; ++place)
-      band[place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
-    if (low < head.full) sum = context.sum();
+    if (kept != nullptr && low < row.full) std::copy(band + low, band + row.full, kept + low);
+    tile.apply_mask(row, band);
+    if (low < row.full) sum = context.sum();
   }
   sum += exponentials(slots.data(), slots.size(), top);
   return {T(1) / sum, top + std::log(sum)};
@@ -43,16 +42,17 @@ RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, T* matrix,
 
 // Completes the kept row: exp(score - lse) everywhere. `kept` has its slots first, like `weights`.
 template <class T>
-void keep_row(const AttentionTile<T>& tile, std::int64_t i, const T* matrix, RowScale<T> scale, T* kept) {
+void keep_row(const AttentionTile<T>& tile, std::int64_t i, const VisibleRow& row, const T* matrix, RowScale<T> scale,
+              T* kept) {
   const HeadPlan& head = tile.head_plan;
-  const std::int64_t low = tile.first_visible(i), unmasked = std::max(low, head.full);
+  const std::int64_t low = row.low, unmasked = std::max(low, row.full);
   T* const context = kept + tile.slot_columns;
   if (scale.factor == T(0)) {
     std::fill_n(kept, head.kept_row, T(0));
     return;
   }
   vec(kept, tile.slot_columns) = scale.factor * vec(matrix + i * tile.row_length, tile.slot_columns);
-  std::int64_t place = std::min(low, tile.first_corner(i));
+  std::int64_t place = std::min(low, row.corner);
   std::fill_n(context, place, T(0));
   for (; place < low; ++place)
     context[place] = std::exp(std::min(context[place] - scale.lse, kLargestCornerExponent<T>));
@@ -88,14 +88,14 @@ void forward_tile(const ForwardCall<T>& call, const AttentionTile<T>& tile, std:
   for (std::int64_t i = 0; i < tile.queries; ++i) {
     T* const kept = tile.kept_row(call.kept, i);
     T* const kept_context = kept == nullptr ? nullptr : kept + tile.slot_columns;
-    const RowScale<T> scale = row_weights(tile, i, scores, kept_context);
+    const VisibleRow row = tile.visible_row(i);
+    const RowScale<T> scale = row_weights(tile, i, row, scores, kept_context);
     factors[i] = scale.factor;
     call.lse[(tile.stream * s.heads + tile.head) * s.block + tile.first + i] = scale.lse;
-    if (kept != nullptr) keep_row(tile, i, scores, scale, kept);
+    if (kept != nullptr) keep_row(tile, i, row, scores, scale, kept);
     if (!options.dropout.active()) continue;
     const std::uint64_t element = s.dropout_row(tile.stream, tile.head, tile.first + i);
-    std::int64_t low = tile.first_visible(i);
-    if (kept != nullptr) low = std::min(low, tile.first_corner(i));
+    const std::int64_t low = kept == nullptr ? row.low : std::min(row.low, row.corner);
     if (const std::int64_t count = tile.head_plan.slots - low; count > 0) {
       const auto slot = static_cast<std::uint64_t>(options.max_distance - tile.head_plan.window + low);
       dropout_multipliers(call.random, options.dropout, element + slot, count, multipliers);
@@ -109,13 +109,13 @@ void forward_tile(const ForwardCall<T>& call, const AttentionTile<T>& tile, std:
   }
   T* const to = tile.query_row(call.out, tile.first);
   Write write = Write::set;
-  const auto add = [&](const T* weights, std::int64_t count, const ScaledRows<T>& values) {
+  const auto add = [&](const T* weights, std::int64_t stride, std::int64_t count, const ScaledRows<T>& values) {
     gemm(Gemm<T>{.m = tile.queries,
                  .n = s.depth,
                  .k = count,
                  .factor = values.factor,
                  .a = weights,
-                 .a_stride = tile.row_length,
+                 .a_stride = stride,
                  .b = values.rows.data,
                  .b_stride = values.rows.stride,
                  .write = write,
@@ -124,9 +124,15 @@ void forward_tile(const ForwardCall<T>& call, const AttentionTile<T>& tile, std:
          tile.rounding);
     write = Write::add;
   };
-  for (const ColumnPart<T>& part : parts) add(scores + part.column, part.length, part.values);
+  for (const ColumnPart<T>& part : parts) add(scores + part.column, tile.row_length, part.length, part.values);
+  if (tile.columns > 0 && tile.data.position_values) {
+    RowsAt<const T> rows = tile.position_rows(tile.data.position_values);
+    rows.data += tile.first_place * rows.stride;
+    add(scores + tile.band(0) + tile.first_place, tile.band_stride(), tile.head_plan.slots - tile.first_place,
+        {rows, T(1)});
+  }
   // No products at all: a head that sees nothing.
-  if (parts.empty()) add(scores, 0, {{scores, 0}, T(1)});
+  if (parts.empty()) add(scores, tile.row_length, 0, {{scores, 0}, T(1)});
   for (std::int64_t i = 0; i < tile.queries; ++i) vec(to + i * s.width, s.depth) *= factors[i];
 }
 
@@ -137,22 +143,16 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
                        Tensor& out, Tensor& lse, Tensor& kept) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const AttentionPlan plan(step, in, options, AttentionPass::forward);
-    const bool positions =
-        in.position_keys && options.windows.longest + 1 > options.min_distance && options.max_distance > 0;
-    const std::int64_t table =
-        positions ? (options.windows.longest + 1 - options.min_distance) * in.position_keys.shape()[1] : 0;
     // Per thread: scores, one row of dropout multipliers and the factors of the rows, rounded to whole cache lines;
     // then the copied rows.
     const std::int64_t tile_size = ((plan.scratch_tile + 1) * plan.scratch_columns + plan.scratch_tile + 63) / 64 * 64;
     const std::int64_t per_thread = tile_size + (AttentionRows<T>::size(plan) + 63) / 64 * 64;
-    const Workspace workspace =
-        step.workspace(sizeof(T) * static_cast<std::size_t>((table + 63) / 64 * 64 + per_thread * max_threads()));
-    T* reversed = workspace.data<T>();
-    if (positions) reverse_position_keys(in, options, reversed);
-    const AttentionData<T> data(in, options, plan, positions ? reversed : nullptr);
+    const Workspace workspace = step.workspace(sizeof(T) * static_cast<std::size_t>(per_thread * max_threads()));
+    const ReversedTables<T> tables(step, in, options);
+    const AttentionData<T> data(in, options, plan, tables);
     const ForwardCall<T> call{data, random, out.data<T>(), lse.data<T>(), kept ? kept.data<T>() : nullptr};
 
-    T* scratch = reversed + (table + 63) / 64 * 64;
+    T* const scratch = workspace.data<T>();
     const RoundingMemory rounding = plan.rounding_memory(step);
     parallel_items_on_threads(plan.sizes.heads * kItemsOfHead, [&](std::int64_t item, int thread) {
       const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / kItemsOfHead)];

@@ -12,12 +12,12 @@ AttentionPlan::AttentionPlan(Step& step, const AttentionInputs& in, const Attent
   heads.reserve(static_cast<std::size_t>(sizes.heads));
   std::int64_t kept = 0;
   for (std::int64_t head = 0; head < sizes.heads; ++head) {
-    double zeta = 0;
-    if (in.span)
+    std::optional<double> zeta;
+    if (in.span && !has_query_spans(in))
       dispatch_float(in.span.dtype(), "attention",
                      [&]<class T>() { zeta = static_cast<double>(in.span.data<const T>()[head]); });
     const std::int64_t window = options.max_distance == 0 ? 0 : options.windows.window[static_cast<std::size_t>(head)];
-    heads.emplace_back(options, sizes.block, window, static_cast<bool>(in.span), zeta, step.objects());
+    heads.emplace_back(options, sizes.block, window, zeta, step.objects());
     heads.back().kept_first = kept;
     heads.back().kept_row = kept_row_length(in, options, head);
     kept += sizes.streams * sizes.block * heads.back().kept_row;

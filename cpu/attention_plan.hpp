@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <vector>
 
 #include "core/kernels/attention.hpp"
@@ -39,41 +40,73 @@ struct AttentionSizes {
   }
 };
 
+/// Where a span's mask changes along a band, in places.
+struct SpanEdges {
+  std::int64_t visible = 0;                       ///< first place whose mask is not 0
+  std::int64_t full = 0;                          ///< first place from which on the mask is 1
+  std::int64_t corner_begin = 0, corner_end = 0;  ///< places that pass gradient to the span
+};
+
+/// The mask of one span along a band.
+struct BandMask {
+  double span = 0, ramp = 1;  ///< positions
+  std::int64_t last = 0;      ///< the mask's argument at place 0; it falls by one with every place
+
+  /// Before clamping; grows with the place.
+  double raw(std::int64_t place) const { return span_ramp(span, static_cast<double>(last - place), ramp); }
+
+  /// Of a band of `slots` places. Costs the same for every length: each edge lies a place or two from where it is
+  /// first looked for.
+  SpanEdges edges(std::int64_t slots, RampGradient rule) const {
+    // The first place whose argument is at most x (rounded; not a number: 0).
+    const auto near = [&](double x) {
+      const double place = static_cast<double>(last) - x;
+      return !(place > 0) ? 0 : place < static_cast<double>(slots) ? static_cast<std::int64_t>(place) : slots;
+    };
+    SpanEdges edges;
+    edges.visible = near(span + ramp);
+    while (edges.visible > 0 && raw(edges.visible - 1) > 0) --edges.visible;
+    while (edges.visible < slots && raw(edges.visible) <= 0) ++edges.visible;
+    edges.full = std::max(edges.visible, near(span));
+    while (edges.full > edges.visible && raw(edges.full - 1) >= 1) --edges.full;
+    while (edges.full < slots && raw(edges.full) < 1) ++edges.full;
+    edges.corner_begin = edges.visible;
+    if (rule != RampGradient::open)
+      while (edges.corner_begin > 0 && raw(edges.corner_begin - 1) >= 0) --edges.corner_begin;
+    edges.corner_end = edges.full;
+    if (rule == RampGradient::inclusive)
+      while (edges.corner_end < slots && raw(edges.corner_end) <= 1) ++edges.corner_end;
+    return edges;
+  }
+};
+
 /// What one head sees.
 struct HeadPlan {
-  std::int64_t window = 0;   ///< positions before the query
-  std::int64_t slots = 0;    ///< context slots of one query: window + 1 - min_distance, 0 without context
-  std::int64_t tile = 0;     ///< queries of one tile
-  std::int64_t visible = 0;  ///< first place of the band whose mask is not 0
-  std::int64_t full = 0;     ///< first place from which on the mask is 1
-  std::int64_t corner_begin = 0, corner_end = 0;  ///< places that pass gradient to the span
-  std::int64_t kept_first = 0, kept_row = 0;      ///< kept weights: the head's first element, elements of a row
-  std::pmr::vector<double> mask;                  ///< of places visible .. full - 1
-  bool masked = false;
+  std::int64_t window = 0;  ///< positions before the query
+  std::int64_t slots = 0;   ///< context slots of one query: window + 1 - min_distance, 0 without context
+  std::int64_t tile = 0;    ///< queries of one tile
+  SpanEdges edges;          ///< of the head's span
+  BandMask band_mask;       ///< of the head's span
+  std::int64_t kept_first = 0, kept_row = 0;  ///< kept weights: the head's first element, elements of a row
+  std::pmr::vector<double> mask;              ///< of places edges.visible .. edges.full - 1
 
   std::int64_t columns() const { return slots == 0 ? 0 : tile - 1 + slots; }
 
-  /// `zeta` is ignored when there is no span mask.
-  HeadPlan(const AttentionOptions& options, std::int64_t block, std::int64_t head_window, bool has_span, double zeta,
+  /// Without a span of the head every place is visible in full.
+  HeadPlan(const AttentionOptions& options, std::int64_t block, std::int64_t head_window, std::optional<double> zeta,
            std::pmr::memory_resource* memory)
-      : window(head_window), mask(memory), masked(has_span && options.ramp > 0) {
+      : window(head_window), mask(memory) {
     slots = options.max_distance == 0 ? 0 : std::max<std::int64_t>(0, window + 1 - options.min_distance);
     // Short windows waste less with short tiles; long tiles make better products.
     tile = std::min<std::int64_t>(block, slots > 0 && slots <= 128 ? 32 : 64);
-    if (!masked) return;
-    const double span = zeta * options.max_distance, ramp = options.ramp;
-    const auto raw = [&](std::int64_t place) {
-      return span_ramp(span, static_cast<double>(window - place - 1 + options.mask_offset), ramp);
-    };
-    while (visible < slots && raw(visible) <= 0) ++visible;
-    full = visible;
-    while (full < slots && raw(full) < 1) mask.push_back(raw(full++));
-    const bool zero_counts = options.ramp_gradient != RampGradient::open;
-    const bool one_counts = options.ramp_gradient == RampGradient::inclusive;
-    corner_begin = visible;
-    while (zero_counts && corner_begin > 0 && raw(corner_begin - 1) >= 0) --corner_begin;
-    corner_end = full;
-    while (one_counts && corner_end < slots && raw(corner_end) <= 1) ++corner_end;
+    if (!zeta || options.ramp == 0) return;
+    band_mask = mask_of(options, *zeta);
+    edges = band_mask.edges(slots, options.ramp_gradient);
+    for (std::int64_t place = edges.visible; place < edges.full; ++place) mask.push_back(band_mask.raw(place));
+  }
+  /// The mask of another span over this head's band.
+  BandMask mask_of(const AttentionOptions& options, double zeta) const {
+    return {zeta * options.max_distance, static_cast<double>(options.ramp), window - 1 + options.mask_offset};
   }
 };
 
@@ -142,14 +175,49 @@ struct AttentionPlan {
   }
 };
 
-/// Rows of the position table in order of decreasing distance, from options.windows.longest down to min_distance, so
-/// that a band's scores are one product with consecutive rows. `out`: [rows, row_length].
+/// A position table with its rows in order of decreasing distance, from options.windows.longest down to min_distance,
+/// so that a band's scores are one product with consecutive rows.
 template <class T>
-void reverse_position_keys(const AttentionInputs& in, const AttentionOptions& options, T* out) {
-  const std::int64_t length = in.position_keys.shape()[1];
-  const std::int64_t rows = options.windows.longest + 1 - options.min_distance;
-  const T* table = in.position_keys.data<const T>();
-  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(table + (rows - 1 - r) * length, length, out + r * length);
-}
+struct ReversedTable {
+  const T* rows = nullptr;      ///< nullptr: no table, or no distances
+  std::int64_t row_length = 0;  ///< D, or H D
+
+  explicit operator bool() const { return rows != nullptr; }
+};
+
+/// The position tables of one call. A table that serves both sides is reversed once.
+template <class T>
+class ReversedTables {
+ public:
+  ReversedTable<T> keys, values;
+
+  ReversedTables(Step& step, const AttentionInputs& in, const AttentionOptions& options)
+      : rows_(options.max_distance == 0
+                  ? 0
+                  : std::max<std::int64_t>(0, options.windows.longest + 1 - options.min_distance)),
+        one_table_(in.position_keys && in.position_values && in.position_keys.raw() == in.position_values.raw() &&
+                   in.position_keys.shape() == in.position_values.shape()),
+        memory_(step.workspace(sizeof(T) * static_cast<std::size_t>(size(in.position_keys) +
+                                                                    (one_table_ ? 0 : size(in.position_values))))) {
+    T* const first = memory_.template data<T>();
+    keys = reverse(in.position_keys, first);
+    values = one_table_ ? keys : reverse(in.position_values, first + size(in.position_keys));
+  }
+
+ private:
+  /// Elements, rounded up to whole cache lines.
+  std::int64_t size(const Tensor& table) const { return table ? (rows_ * table.shape()[1] + 63) / 64 * 64 : 0; }
+  ReversedTable<T> reverse(const Tensor& table, T* to) const {
+    if (!table || rows_ == 0) return {};
+    const std::int64_t length = table.shape()[1];
+    const T* from = table.data<const T>();
+    for (std::int64_t r = 0; r < rows_; ++r) std::copy_n(from + (rows_ - 1 - r) * length, length, to + r * length);
+    return {to, length};
+  }
+
+  std::int64_t rows_;
+  bool one_table_;
+  Workspace memory_;
+};
 
 }  // namespace engram::cpu

@@ -111,8 +111,8 @@ void weight_gradients(const BackwardCall<T>& call, T* weights, T* dscores, std::
 template <class T>
 void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::int64_t i, const Scratch<T>& scratch,
                   double* dspan) {
-  const HeadPlan& head = tile.head_plan;
-  const std::int64_t m = tile.first + i, low = tile.first_visible(i), count = head.slots - low;
+  const VisibleRow row = tile.visible_row(i);
+  const std::int64_t m = tile.first + i, low = row.low, count = tile.head_plan.slots - low;
   const AttentionSizes& s = call.data.plan.sizes;
   const T lse = call.lse[(tile.stream * s.heads + tile.head) * s.block + m], total = scratch.totals[i];
   const RandomElements<T> elements(call, tile, m);
@@ -129,7 +129,7 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
   T* const band_weights = scratch.weights + tile.band(i);
   T* const band_dscores = scratch.dscores + tile.band(i);
   // Before the scores are overwritten: dmask = exp(score - lse) (g - D), for the few slots on the ramp.
-  const std::int64_t corner = tile.first_corner(i), corners = head.corner_end - corner;
+  const std::int64_t corner = row.corner, corners = row.corner_end - corner;
   if (dspan != nullptr && corners > 0) {
     auto share = vec(scratch.corners, corners), multipliers = vec(scratch.multipliers, corners);
     if (kept == nullptr) share = vec(band_weights + corner, corners).min(lse + kLargestCornerExponent<T>);
@@ -140,8 +140,7 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
   }
   if (tile.columns > 0) {
     recall_context(low, count, band_weights + low);
-    for (std::int64_t place = low; place < head.full; ++place)
-      band_weights[place] *= static_cast<T>(head.mask[static_cast<std::size_t>(place - head.visible)]);
+    tile.apply_mask(row, band_weights);
     weight_gradients(call, band_weights + low, band_dscores + low, count, total, scratch.multipliers);
     for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
   }

@@ -21,18 +21,28 @@ struct AttentionData {
   const AttentionPlan& plan;
   const T* content_query;
   const T* position_query;
-  const T* reversed_positions;           ///< nullptr: none
-  std::int64_t position_row_length = 0;  ///< depth, or heads * depth
+  const T* query_spans;  ///< [B, M, H]; nullptr: every head has one span, or none
+  ReversedTable<T> position_keys, position_values;
 
   AttentionData(const AttentionInputs& inputs, const AttentionOptions& opts, const AttentionPlan& heads,
-                const T* reversed)
+                const ReversedTables<T>& tables)
       : in(inputs),
         options(opts),
         plan(heads),
         content_query(inputs.content_query.data<const T>()),
         position_query(inputs.position_query ? inputs.position_query.data<const T>() : content_query),
-        reversed_positions(reversed),
-        position_row_length(inputs.position_keys ? inputs.position_keys.shape()[1] : 0) {}
+        query_spans(has_query_spans(inputs) && opts.ramp > 0 ? inputs.span.data<const T>() : nullptr),
+        position_keys(tables.keys),
+        position_values(tables.values) {}
+};
+
+/// What one query of a tile sees of its band, in places.
+struct VisibleRow {
+  std::int64_t low;   ///< first that it can see
+  std::int64_t full;  ///< first from which on the mask is 1
+  std::int64_t corner,
+      corner_end;  ///< those that pass gradient to the span: one may lie before the first visible place
+  BandMask mask;   ///< of the query's span
 };
 
 /// Evenly spaced rows in memory.
@@ -48,6 +58,7 @@ struct AttentionTile {
   const HeadPlan& head_plan;
   std::int64_t stream, head, first, queries;
   std::int64_t columns, slot_columns, row_length;
+  std::int64_t first_place;  ///< of the bands: what lies before it matters to no query, nor to its span's gradient
   ColumnRuns runs;
   void* rounding;  ///< memory of the thread for products of rounded operands; nullptr: not rounded
 
@@ -63,8 +74,13 @@ struct AttentionTile {
         slot_columns(call.plan.slot_columns),
         // Of a whole tile, so that a shorter last one does not need more.
         row_length(matrix_row_length(head_plan.columns() + slot_columns)),
+        first_place(head_plan.edges.corner_begin),
         runs(head_plan, query, queries, call.options.past_count),
-        rounding(rounding_memory) {}
+        rounding(rounding_memory) {
+    if (data.query_spans == nullptr) return;
+    first_place = head_plan.slots;
+    for (std::int64_t i = 0; i < queries; ++i) first_place = std::min(first_place, edges(query_mask(i)).corner_begin);
+  }
 
   /// Query m of this tile's head and stream in a [B, M, H D] tensor.
   template <class U>
@@ -80,11 +96,11 @@ struct AttentionTile {
     const std::int64_t start = s.streams * data.options.windows.first[static_cast<std::size_t>(head)];
     return {past + (start + stream * head_plan.window + run.row) * s.depth, s.depth};
   }
-  /// Reversed position keys of this head's band.
-  RowsAt<const T> position_rows() const {
+  /// The rows of a position table that belong to this head's band.
+  RowsAt<const T> position_rows(const ReversedTable<T>& table) const {
     const std::int64_t skipped = data.options.windows.longest - head_plan.window;
-    const std::int64_t column = data.position_row_length == data.plan.sizes.depth ? 0 : head * data.plan.sizes.depth;
-    return {data.reversed_positions + skipped * data.position_row_length + column, data.position_row_length};
+    const std::int64_t column = table.row_length == data.plan.sizes.depth ? 0 : head * data.plan.sizes.depth;
+    return {table.rows + skipped * table.row_length + column, table.row_length};
   }
   /// Where the band of query number i starts in the tile's matrix.
   std::int64_t band(std::int64_t i) const { return i * band_stride() + slot_columns; }
@@ -103,12 +119,33 @@ struct AttentionTile {
     const AttentionSizes& s = data.plan.sizes;
     return kept + head_plan.kept_first + (stream * s.block + first + i) * head_plan.kept_row;
   }
-  /// First place of the band that query number i of the tile can see.
-  std::int64_t first_visible(std::int64_t i) const {
-    return std::min(std::max(head_plan.visible, first_valid(i)), head_plan.slots);
+  /// Where the span of query number i is its own (data.query_spans): in a [B, M, H] tensor.
+  std::int64_t span_element(std::int64_t i) const {
+    const AttentionSizes& s = data.plan.sizes;
+    return (stream * s.block + first + i) * s.heads + head;
   }
-  /// First place that passes gradient to the span: a corner of the ramp may lie before the first visible place.
-  std::int64_t first_corner(std::int64_t i) const { return std::max(head_plan.corner_begin, first_valid(i)); }
+  BandMask query_mask(std::int64_t i) const {
+    return head_plan.mask_of(data.options, static_cast<double>(data.query_spans[span_element(i)]));
+  }
+  SpanEdges edges(const BandMask& mask) const { return mask.edges(head_plan.slots, data.options.ramp_gradient); }
+  /// What query number i of the tile sees.
+  VisibleRow visible_row(std::int64_t i) const {
+    const bool own_span = data.query_spans != nullptr;
+    const BandMask mask = own_span ? query_mask(i) : head_plan.band_mask;
+    const SpanEdges at = own_span ? edges(mask) : head_plan.edges;
+    const std::int64_t valid = first_valid(i);
+    return {std::min(std::max(at.visible, valid), head_plan.slots), at.full, std::max(at.corner_begin, valid),
+            at.corner_end, mask};
+  }
+  /// Multiplies the visible places of the row's band with the mask where it is not 1.
+  void apply_mask(const VisibleRow& row, T* band) const {
+    if (data.query_spans == nullptr) {
+      for (std::int64_t place = row.low; place < row.full; ++place)
+        band[place] *= static_cast<T>(head_plan.mask[static_cast<std::size_t>(place - head_plan.edges.visible)]);
+    } else {
+      for (std::int64_t place = row.low; place < row.full; ++place) band[place] *= static_cast<T>(row.mask.raw(place));
+    }
+  }
   /// First place whose position exists.
   std::int64_t first_valid(std::int64_t i) const {
     return data.in.past_valid
@@ -132,29 +169,32 @@ struct AttentionTile {
                  .c_stride = to_stride},
          rounding);
   }
+  /// to[band of i, :] (add) = factor times row i of the tile (of a [B, M, H D] tensor) against a position table, from
+  /// first_place on.
+  void against_positions(const T* queries_tensor, const ReversedTable<T>& table, T factor, T* to) const {
+    if (columns == 0 || !table) return;
+    const auto rows = position_rows(table);
+    gemm(Gemm<T>{.transpose_b = Transpose::yes,
+                 .m = queries,
+                 .n = head_plan.slots - first_place,
+                 .k = data.plan.sizes.depth,
+                 .factor = factor,
+                 .a = query_row(queries_tensor, first),
+                 .a_stride = data.plan.sizes.width,
+                 .b = rows.data + first_place * rows.stride,
+                 .b_stride = rows.stride,
+                 .write = Write::add,
+                 .c = to + band(0) + first_place,
+                 .c_stride = band_stride()},
+         rounding);
+  }
   /// scores[i, :] = scaled slot scores and scaled content scores, in the band also with position scores from
-  /// first_visible on. Context columns outside the band hold meaningless numbers.
+  /// first_place on. Context columns outside the band hold meaningless numbers.
   template <class Parts>
   void compute_scores(const Parts& parts, T* scores) const {
     for (const auto& part : parts)
       against(data.content_query, part.keys, part.length, scores + part.column, row_length);
-    if (columns == 0 || data.reversed_positions == nullptr) return;
-    const auto rows = position_rows();
-    // Masked places are not needed, except where the span's gradient looks at a corner.
-    const std::int64_t from = head_plan.masked ? std::min(head_plan.visible, head_plan.corner_begin) : 0;
-    gemm(Gemm<T>{.transpose_b = Transpose::yes,
-                 .m = queries,
-                 .n = head_plan.slots - from,
-                 .k = data.plan.sizes.depth,
-                 .factor = static_cast<T>(data.options.score_scale),
-                 .a = query_row(data.position_query, first),
-                 .a_stride = data.plan.sizes.width,
-                 .b = rows.data + from * rows.stride,
-                 .b_stride = rows.stride,
-                 .write = Write::add,
-                 .c = scores + band(0) + from,
-                 .c_stride = band_stride()},
-         rounding);
+    against_positions(data.position_query, data.position_keys, static_cast<T>(data.options.score_scale), scores);
   }
 
   static const T* past(const Tensor& tensor) { return tensor ? tensor.data<const T>() : nullptr; }

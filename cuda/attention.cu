@@ -20,14 +20,14 @@ bool fit_for_fused(const Tensors&... tensors) {
 }
 
 /// The fused form multiplies in bf16, so it serves steps that ask for that, in what they store or in what they
-/// multiply.
+/// multiply. It knows neither positions of values nor spans of single queries.
 bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
   const Shape& shape = in.content_query.shape();
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
   const bool in_bf16 =
       out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
   return in_bf16 && out.count() > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
-         rows < std::numeric_limits<std::int32_t>::max() &&
+         rows < std::numeric_limits<std::int32_t>::max() && !in.position_values && !has_query_spans(in) &&
          fit_for_fused(in.content_query, in.position_query, in.past_keys, in.past_values, in.keys, in.values,
                        in.position_keys, in.slot_keys, in.slot_values, out);
 }
@@ -42,7 +42,7 @@ Tensor widened(Step& step, const Tensor& x) {
 AttentionInputs widened(Step& step, const AttentionInputs& in) {
   AttentionInputs wide = in;
   for (Tensor* tensor : {&wide.content_query, &wide.position_query, &wide.past_keys, &wide.past_values, &wide.keys,
-                         &wide.values, &wide.position_keys, &wide.slot_keys, &wide.slot_values})
+                         &wide.values, &wide.position_keys, &wide.position_values, &wide.slot_keys, &wide.slot_values})
     *tensor = widened(step, *tensor);
   return wide;
 }
@@ -78,6 +78,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
                                                     {&g.keys, &wide.keys},
                                                     {&g.values, &wide.values},
                                                     {&g.position_keys, &wide.position_keys},
+                                                    {&g.position_values, &wide.position_values},
                                                     {&g.slot_keys, &wide.slot_keys},
                                                     {&g.slot_values, &wide.slot_values}};
   const auto is_narrow = [](const AttentionGradients::Target& target) {

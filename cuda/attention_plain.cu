@@ -5,6 +5,7 @@
 #include "core/kernels/fill.hpp"
 #include "cuda/attention_rows.cuh"
 #include "cuda/blas.hpp"
+#include "cuda/elements.cuh"
 #include "cuda/span_gradient.cuh"
 
 namespace engram::cuda {
@@ -79,13 +80,15 @@ struct Head {
     rows.dropout_reach = (options.max_distance + 1 - options.min_distance + 7) / 8 * 8;
     rows.dropout_stride = (rows.dropout_reach + rows.persistent + 7) / 8 * 8;
     rows.span = in.span ? in.span.data<const T>() + head : nullptr;
+    rows.span_stride = has_query_spans(in) ? rows.heads : 0;
     rows.past_valid = in.past_valid ? in.past_valid.data<const std::int32_t>() : nullptr;
     if (options.max_distance > 0) {
       rows.window = options.windows.window[static_cast<std::size_t>(head)];
       rows.slots = std::max<std::int64_t>(0, rows.window + 1 - options.min_distance);
       first_past = streams * options.windows.first[static_cast<std::size_t>(head)] * rows.depth;
     }
-    rows.positions = in.position_keys && rows.slots > 0;
+    rows.position_keys = in.position_keys && rows.slots > 0;
+    rows.position_values = in.position_values && rows.slots > 0;
   }
 
   std::int64_t row_count() const { return streams * rows.block; }
@@ -99,9 +102,13 @@ struct Head {
   Operand<T> persistent(const T* tensor) const {
     return {offset(tensor, rows.head * rows.persistent * rows.depth), rows.depth, 0};
   }
-  std::int64_t position_stride() const { return in.position_keys.shape()[1]; }
-  std::int64_t position_column() const { return position_stride() == rows.depth ? 0 : rows.head * rows.depth; }
-  Operand<T> positions(const T* tensor) const { return {tensor + position_column(), position_stride(), 0}; }
+  /// Of a position table, or of its gradient: the head's first column.
+  std::int64_t position_column(const Tensor& table) const {
+    return table.shape()[1] == rows.depth ? 0 : rows.head * rows.depth;
+  }
+  Operand<T> positions(const Tensor& table) const {
+    return {table.data<const T>() + position_column(table), table.shape()[1], 0};
+  }
   static Operand<T> transposed(Operand<T> operand) {
     operand.transposed = true;
     return operand;
@@ -164,9 +171,23 @@ struct Head {
     against(query, past(data_of<T>(in.past_keys)), rows.window, options.score_scale, to.past);
     against(query, queries(data_of<T>(in.keys)), rows.columns, options.score_scale, to.here);
     against(query, persistent(data_of<T>(in.slot_keys)), rows.persistent, options.slot_score_scale, to.persistent);
-    if (rows.positions)
-      against(queries(position_query()), positions(in.position_keys.data<const T>()), rows.slots, options.score_scale,
-              to.position);
+    if (rows.position_keys)
+      against(queries(position_query()), positions(in.position_keys), rows.slots, options.score_scale, to.position);
+  }
+  /// Gradients of the weights, without dropout.
+  void compute_weight_gradients(const T* dout, const HeadMatrices<T>& to) const {
+    const Operand<T> of_out = queries(dout);
+    against(of_out, past(data_of<T>(in.past_values)), rows.window, 1, to.past);
+    against(of_out, queries(data_of<T>(in.values)), rows.columns, 1, to.here);
+    against(of_out, persistent(data_of<T>(in.slot_values)), rows.persistent, options.slot_value_scale, to.persistent);
+    if (rows.position_values) against(of_out, positions(in.position_values), rows.slots, 1, to.position);
+  }
+  /// Adds to a position table's gradient: data^T rows_of, summed over the streams.
+  void into_positions(const T* data, const Operand<T>& rows_of, double factor,
+                      const AttentionGradients::Target& to) const {
+    if (!to) return;
+    gathered(data, rows.slots, rows_of, factor, data_of<T>(to) + position_column(to.tensor), to.tensor.shape()[1], 0,
+             Write::add);
   }
 };
 
@@ -211,6 +232,8 @@ void plain_attention_forward(Step& step, const AttentionInputs& in, const Attent
       head.weighted(scores.here, head.rows.columns, head.queries(data_of<T>(in.values)), 1, to, write);
       head.weighted(scores.persistent, head.rows.persistent, head.persistent(data_of<T>(in.slot_values)),
                     options.slot_value_scale, to, write);
+      if (head.rows.position_values)
+        head.weighted(scores.position, head.rows.slots, head.positions(in.position_values), 1, to, write);
     }
   });
 }
@@ -234,17 +257,16 @@ void multiply_gradients(const Head<T>& head, const HeadMatrices<T>& weights, con
   head.weighted(dscores.here, head.rows.columns, head.queries(data_of<T>(in.keys)), scale, dquery, write);
   head.weighted(dscores.persistent, rows.persistent, head.persistent(data_of<T>(in.slot_keys)), slot_scale, dquery,
                 write);
-  if (rows.positions) {
-    const Operand<T> keys = head.positions(in.position_keys.template data<const T>());
+  if (rows.position_keys) {
+    const Operand<T> keys = head.positions(in.position_keys);
     Write position_write = gradients.position_query.write;
     if (in.position_query)
       head.weighted(dscores.position, rows.slots, keys, scale, data_of<T>(gradients.position_query), position_write);
     else
       head.weighted(dscores.position, rows.slots, keys, scale, dquery, write);
-    if (T* const dkeys = data_of<T>(gradients.position_keys); dkeys != nullptr)
-      head.gathered(dscores.position, rows.slots, head.queries(head.position_query()), scale,
-                    dkeys + head.position_column(), head.position_stride(), 0, Write::add);
+    head.into_positions(dscores.position, head.queries(head.position_query()), scale, gradients.position_keys);
   }
+  if (rows.position_values) head.into_positions(weights.position, of_out, 1, gradients.position_values);
 
   // Rows of one stream, of all streams, and columns of a [B, M, H D] tensor.
   const auto into_past = [&](const T* matrix, const Operand<T>& from, double factor,
@@ -273,6 +295,19 @@ void multiply_gradients(const Head<T>& head, const HeadMatrices<T>& weights, con
   into_slots(weights.persistent, of_out, head.options.slot_value_scale, gradients.slot_values);
 }
 
+/// From the shares of the head's rows: their sum, or each where every query has its span.
+template <class T>
+void store_span_gradient(const Head<T>& head, const double* shares, const AttentionGradients::Target& to) {
+  const AttentionOptions& options = head.options;
+  const double factor = options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0;
+  T* const dspan = data_of<T>(to) + head.rows.head;
+  if (has_query_spans(head.in))
+    launch_elements<1>(head.step, head.row_count(),
+                       StoreQuerySpanGradients<T>{factor, shares, dspan, head.rows.heads, to.write});
+  else
+    ordered_sum(head.step, head.row_count(), PartialSum{shares}, StoreSpanGradient<T>{factor, dspan, to.write});
+}
+
 }  // namespace
 
 inline namespace ENGRAM_CUDA_DEVICE {
@@ -289,24 +324,17 @@ void plain_attention_backward(Step& step, const AttentionInputs& in, const Atten
     if (nothing_to_see(in)) clear_if_set(step, gradients.content_query);
     clear_if_set(step, gradients.position_query);
     clear_if_set(step, gradients.position_keys);
+    clear_if_set(step, gradients.position_values);
     for (int number = 0; number < options.heads; ++number) {
       const Head<T> head(step, in, options, random, number);
       head.compute_scores(scores);
-      const Operand<T> of_out = head.queries(dout.data<const T>());
-      head.against(of_out, head.past(data_of<T>(in.past_values)), head.rows.window, 1, dscores.past);
-      head.against(of_out, head.queries(data_of<T>(in.values)), head.rows.columns, 1, dscores.here);
-      head.against(of_out, head.persistent(data_of<T>(in.slot_values)), head.rows.persistent, options.slot_value_scale,
-                   dscores.persistent);
+      head.compute_weight_gradients(dout.data<const T>(), dscores);
       with_row_threads(head.rows, [&]<int kThreads>() {
         launch(step, {.blocks = rows, .threads = kThreads}, score_gradients<kThreads, T>, head.rows, scores, dscores,
                out.data<const T>(), dout.data<const T>(), lse.data<const T>(), span_shares.data<double>());
       });
       multiply_gradients(head, scores, dscores, dout.data<const T>(), gradients);
-      if (T* const dspan = data_of<T>(gradients.span); dspan != nullptr)
-        ordered_sum(
-            step, rows, PartialSum{span_shares.data<const double>()},
-            StoreSpanGradient<T>{options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0,
-                                 dspan + number, gradients.span.write});
+      if (gradients.span) store_span_gradient(head, span_shares.data<const double>(), gradients.span);
     }
   });
 }

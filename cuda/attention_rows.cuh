@@ -22,17 +22,18 @@ struct HeadRows {
   std::int64_t min_distance, max_distance, mask_offset;
   double ramp;  ///< 0: no mask
   RampGradient ramp_gradient;
-  bool positions, drops;
+  bool position_keys, position_values, drops;
   DropoutRule dropout;
   RandomStream random;
   std::int64_t dropout_reach, dropout_stride;
-  const T* span;                   ///< zeta of this head
+  const T* span;                   ///< zeta of this head, of its first query where every query has its own
+  std::int64_t span_stride;        ///< from one query to the next: 0, or heads
   const std::int32_t* past_valid;  ///< of every stream; nullptr: all positions exist
 
-  /// Before clamping; above 1 without a mask.
-  __device__ double raw_mask(std::int64_t distance) const {
+  /// Of the query of a row, before clamping; above 1 without a mask.
+  __device__ double raw_mask(std::int64_t row, std::int64_t distance) const {
     if (ramp == 0) return 2;
-    return span_ramp(static_cast<double>(*span) * static_cast<double>(max_distance),
+    return span_ramp(static_cast<double>(span[row * span_stride]) * static_cast<double>(max_distance),
                      static_cast<double>(distance - 1 + mask_offset), ramp);
   }
   /// Whether a place on the ramp passes gradient to the span.
@@ -57,7 +58,7 @@ struct HeadMatrices {
   T* past;        ///< [rows, window], columns as the past is stored
   T* here;        ///< [rows, columns]
   T* persistent;  ///< [rows, persistent]
-  T* position;    ///< [rows, slots], by distance
+  T* position;    ///< [rows, slots], by distance: what belongs to the position tables
 };
 
 /// Threads for one row, a function of its length alone: a warp for short ones.
@@ -83,15 +84,30 @@ __device__ __forceinline__ void for_context(const HeadRows<T>& head, std::int64_
   }
 }
 
-/// Scores -> weights times dropout; lse of the head's rows at its place in [B, H, M].
+/// matrices.position of one row from the columns of its context, 0 where there is none. For all threads of the block.
+template <int kThreads, class T>
+__device__ __forceinline__ void gather_by_distance(const HeadRows<T>& head, const HeadMatrices<T>& matrices,
+                                                   std::int64_t row) {
+  // Every distance has one column, except before the first position that exists.
+  T* const to = matrices.position + row * head.slots;
+  __syncthreads();
+  for (std::int64_t i = threadIdx.x; i < head.slots; i += kThreads) to[i] = 0;
+  __syncthreads();
+  for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
+    if (distance >= 0) to[distance - head.min_distance] = (in_past ? matrices.past : matrices.here)[at];
+  });
+}
+
+/// Scores -> weights times dropout, also by distance where values have positions; lse of the head's rows at its place
+/// in [B, H, M].
 template <int kThreads, class T>
 __global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMatrices<T> scores, T* lse) {
   const std::int64_t row = blockIdx.x;
   T top = -static_cast<T>(INFINITY);
   for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
-    if (distance < 0 || head.raw_mask(distance) <= 0) return;
+    if (distance < 0 || head.raw_mask(row, distance) <= 0) return;
     T& score = (in_past ? scores.past : scores.here)[at];
-    if (head.positions) score += scores.position[row * head.slots + distance - head.min_distance];
+    if (head.position_keys) score += scores.position[row * head.slots + distance - head.min_distance];
     top = Maximum{}(top, score);
   });
   T* const persistent = scores.persistent + row * head.persistent;
@@ -102,7 +118,7 @@ __global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMat
   T sum = 0;
   for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
     T& score = (in_past ? scores.past : scores.here)[at];
-    const double raw = distance < 0 ? 0 : head.raw_mask(distance);
+    const double raw = distance < 0 ? 0 : head.raw_mask(row, distance);
     score = raw <= 0 ? T(0) : static_cast<T>(raw < 1 ? raw : 1) * std::exp(score - top);
     sum += score;
   });
@@ -118,13 +134,15 @@ __global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMat
   });
   for (std::int64_t n = threadIdx.x; n < head.persistent; n += kThreads)
     persistent[n] *= factor * head.multiplier(row, head.dropout_reach + n);
+  if (head.position_values) gather_by_distance<kThreads>(head, scores, row);
   if (threadIdx.x == 0)
     lse[(row / head.block * head.heads + head.head) * head.block + row % head.block] =
         sees_nothing ? top : top + std::log(sum);
 }
 
-/// `scores` -> weights times dropout, `gradients` from gradients of these to gradients of scores. dspan[row]: the row's
-/// share of the span's gradient, without S / R.
+/// `scores` -> weights times dropout, `gradients` from gradients of these to gradients of scores. Their `position` goes
+/// from the key table's scores and the value table's share of the gradients to the same by distance. dspan[row]: the
+/// row's share of the span's gradient, without S / R.
 template <int kThreads, class T>
 __global__ void __launch_bounds__(kThreads)
     score_gradients(HeadRows<T> head, HeadMatrices<T> scores, HeadMatrices<T> gradients, const T* out, const T* dout,
@@ -144,8 +162,10 @@ __global__ void __launch_bounds__(kThreads)
     T score = weight, dscore = 0;
     weight = 0;
     if (distance >= 0 && !sees_nothing) {
-      const double raw = head.raw_mask(distance);
-      if (head.positions) score += scores.position[row * head.slots + distance - head.min_distance];
+      const double raw = head.raw_mask(row, distance);
+      const std::int64_t place = row * head.slots + distance - head.min_distance;
+      if (head.position_keys) score += scores.position[place];
+      if (head.position_values) gradient += gradients.position[place];
       const T multiplier = head.multiplier(row, head.max_distance - distance);
       const T excess = multiplier * gradient - total;
       if (head.is_corner(raw)) {
@@ -160,17 +180,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     gradient = dscore;
   });
-  if (head.positions) {
-    // Every distance has one column, except before the first position that exists.
-    __syncthreads();
-    for (std::int64_t i = threadIdx.x; i < head.slots; i += kThreads) gradients.position[row * head.slots + i] = 0;
-    __syncthreads();
-    for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
-      if (distance >= 0)
-        gradients.position[row * head.slots + distance - head.min_distance] =
-            (in_past ? gradients.past : gradients.here)[at];
-    });
-  }
+  if (head.position_keys) gather_by_distance<kThreads>(head, gradients, row);
+  if (head.position_values) gather_by_distance<kThreads>(head, scores, row);
   for (std::int64_t n = threadIdx.x; n < head.persistent; n += kThreads) {
     T& weight = scores.persistent[row * head.persistent + n];
     T& gradient = gradients.persistent[row * head.persistent + n];

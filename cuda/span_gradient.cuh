@@ -1,5 +1,5 @@
 #pragma once
-/// The last step of the gradient of an attention span.
+/// The last step of the gradients of attention spans.
 
 #include "core/write.hpp"
 #include "cuda/launch.hpp"
@@ -17,6 +17,21 @@ struct StoreSpanGradient {
   __device__ void operator()(double sum) const {
     const T gradient = static_cast<T>(factor * sum);
     *dspan = write == Write::add ? *dspan + gradient : gradient;
+  }
+};
+
+/// Where every query has its span: a body of launch_elements over the queries' shares of one head.
+template <class T>
+struct StoreQuerySpanGradients {
+  double factor;         ///< S / R
+  const double* shares;  ///< [B M]
+  T* dspan;              ///< of the head in [B M, H]
+  std::int64_t heads;
+  Write write;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t query) const {
+    StoreSpanGradient<T>{factor, dspan + query * heads, write}(shares[query]);
   }
 };
 

@@ -10,6 +10,8 @@
 namespace engram {
 namespace {
 
+constexpr int kInputs = 11;  // that may have gradients, in the order of AttentionVariables
+
 struct Attention final : Node {
   AttentionInputs in;
   AttentionOptions options;
@@ -27,6 +29,7 @@ struct Attention final : Node {
             {"keys", in.keys},
             {"values", in.values},
             {"position_keys", in.position_keys},
+            {"position_values", in.position_values},
             {"slot_keys", in.slot_keys},
             {"slot_values", in.slot_values},
             {"span", in.span},
@@ -36,17 +39,17 @@ struct Attention final : Node {
   }
   void backward(Step& step, Backward& pass) override {
     AttentionGradients gradients;
-    AttentionGradients::Target* const targets[] = {&gradients.content_query, &gradients.position_query,
-                                                   &gradients.past_keys,     &gradients.past_values,
-                                                   &gradients.keys,          &gradients.values,
-                                                   &gradients.position_keys, &gradients.slot_keys,
-                                                   &gradients.slot_values,   &gradients.span};
-    const Tensor* const values[] = {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys,
-                                    &in.values,        &in.position_keys,  &in.slot_keys, &in.slot_values, &in.span};
+    AttentionGradients::Target* const targets[kInputs] = {
+        &gradients.content_query, &gradients.position_query, &gradients.past_keys,     &gradients.past_values,
+        &gradients.keys,          &gradients.values,         &gradients.position_keys, &gradients.position_values,
+        &gradients.slot_keys,     &gradients.slot_values,    &gradients.span};
+    const Tensor* const values[kInputs] = {
+        &in.content_query, &in.position_query,  &in.past_keys, &in.past_values, &in.keys, &in.values,
+        &in.position_keys, &in.position_values, &in.slot_keys, &in.slot_values, &in.span};
     // One variable may serve as several inputs. The kernel fills all gradients at the same time, so every use after
     // the first gets memory of its own, which is added to the first one's afterwards.
-    std::array<Tensor, 10> repeated;
-    for (int input = 0; input < 10; ++input) {
+    std::array<Tensor, kInputs> repeated;
+    for (int input = 0; input < kInputs; ++input) {
       if (!pass.wants_grad(input)) continue;
       const Tensor& value = *values[input];
       if (std::any_of(values, values + input,
@@ -60,7 +63,7 @@ struct Attention final : Node {
     }
     kernels::attention_backward(step, in, options, random, out, lse, kept, pass.output_grad(), gradients);
     gradients = {};  // a gradient that is held here could not be added to in place
-    for (int input = 0; input < 10; ++input)
+    for (int input = 0; input < kInputs; ++input)
       if (repeated[std::size_t(input)]) pass.give(input, std::move(repeated[std::size_t(input)]));
   }
 };
@@ -69,6 +72,17 @@ void check_pair(std::string_view what, const Variable& keys, const Variable& val
   if (static_cast<bool>(keys) != static_cast<bool>(values) || (keys && keys.shape() != values.shape()))
     throw ShapeError(text("attention: ", what, " keys and values must come together with one shape, got ", keys.shape(),
                           " and ", values.shape()));
+}
+
+// Position tables: a row for every distance of the longest window.
+void check_positions(std::string_view what, const Variable& table, const AttentionOptions& options,
+                     const Shape& query) {
+  if (!table) return;
+  const Shape& shape = table.shape();
+  const std::int64_t rows = options.windows.longest + 1 - options.min_distance, depth = query[2] / options.heads;
+  if (shape.rank() != 2 || shape[0] < rows || (shape[1] != depth && shape[1] != query[2]))
+    throw ShapeError(
+        text("attention: ", what, " must be [P, D] or [P, H D] with P >= ", rows, " and D = ", depth, ", got ", shape));
 }
 
 void check_inputs(const AttentionVariables& in, const AttentionOptions& options) {
@@ -83,7 +97,9 @@ void check_inputs(const AttentionVariables& in, const AttentionOptions& options)
   check_pair("past", in.past_keys, in.past_values);
   check_pair("slot", in.slot_keys, in.slot_values);
   if (in.position_query) check_shape("attention", "position query", in.position_query.value(), query);
-  if (in.span) check_shape("attention", "span", in.span.value(), {heads});
+  if (in.span && in.span.shape() != Shape{heads} && in.span.shape() != Shape{query[0], query[1], heads})
+    throw ShapeError(text("attention: span must be [H] = [", heads, "] or, for a span of every query, [B, M, H] = ",
+                          Shape{query[0], query[1], heads}, ", got ", in.span.shape()));
   if (in.slot_keys &&
       (in.slot_keys.shape().rank() != 3 || in.slot_keys.shape()[0] != heads || in.slot_keys.shape()[2] != depth))
     throw ShapeError(text("attention: persistent slots must be [H, N, D] = [", heads, ", N, ", depth, "], got ",
@@ -91,7 +107,7 @@ void check_inputs(const AttentionVariables& in, const AttentionOptions& options)
   if (options.max_distance == 0) {
     if (!in.slot_keys)
       throw ShapeError("attention: needs a context (max_distance > 0) or persistent slots, got neither");
-    if (in.keys || in.past_keys || in.position_keys || in.span)
+    if (in.keys || in.past_keys || in.position_keys || in.position_values || in.span)
       throw ShapeError("attention: max_distance 0 takes persistent slots only, got keys, positions or a span as well");
     return;
   }
@@ -103,13 +119,8 @@ void check_inputs(const AttentionVariables& in, const AttentionOptions& options)
   check_shape("attention", "keys", in.keys.value(), query);
   if (windows.total > 0 || in.past_keys)
     check_shape("attention", "past keys", in.past_keys.value(), {query[0] * windows.total, depth});
-  if (in.position_keys) {
-    const Shape& table = in.position_keys.shape();
-    if (table.rank() != 2 || table[0] < windows.longest + 1 - options.min_distance ||
-        (table[1] != depth && table[1] != query[2]))
-      throw ShapeError(text("attention: position keys must be [P, D] or [P, H D] with P >= ",
-                            windows.longest + 1 - options.min_distance, " and D = ", depth, ", got ", table));
-  }
+  check_positions("position keys", in.position_keys, options, query);
+  check_positions("position values", in.position_values, options, query);
   if (in.past_valid) {
     check_shape("attention", "past_valid", in.past_valid, {query[0]});
     check_dtype("attention", "past_valid", in.past_valid, DType::i32);
@@ -120,8 +131,9 @@ void check_inputs(const AttentionVariables& in, const AttentionOptions& options)
 
 AttentionResult attention(const AttentionVariables& in, const AttentionOptions& options, std::int64_t keep_bytes) {
   check_inputs(in, options);
-  const Variable inputs[] = {in.content_query, in.position_query, in.past_keys, in.past_values, in.keys,
-                             in.values,        in.position_keys,  in.slot_keys, in.slot_values, in.span};
+  const Variable inputs[kInputs] = {in.content_query, in.position_query, in.past_keys,     in.past_values,
+                                    in.keys,          in.values,         in.position_keys, in.position_values,
+                                    in.slot_keys,     in.slot_values,    in.span};
   const DType dtype = in.content_query.dtype();
   for (const Variable& input : inputs) {
     if (!input) continue;
@@ -141,6 +153,7 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
              .keys = in.keys.value(),
              .values = in.values.value(),
              .position_keys = in.position_keys.value(),
+             .position_values = in.position_values.value(),
              .slot_keys = in.slot_keys.value(),
              .slot_values = in.slot_values.value(),
              .span = in.span.value(),

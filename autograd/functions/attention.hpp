@@ -13,10 +13,11 @@ struct AttentionVariables {
   Variable past_values;
   Variable keys;  ///< [B, M, H D]; absent when max_distance is 0
   Variable values;
-  Variable position_keys;  ///< [P, D] or [P, H D], or absent
-  Variable slot_keys;      ///< [H, N, D], or absent
+  Variable position_keys;    ///< [P, D] or [P, H D], or absent
+  Variable position_values;  ///< the same; it may be the variable of position_keys
+  Variable slot_keys;        ///< [H, N, D], or absent
   Variable slot_values;
-  Variable span;      ///< [H], or absent
+  Variable span;      ///< [H] or [B, M, H], or absent; f32 beside bf16 inputs, which would round it to many positions
   Tensor past_valid;  ///< [B] i32, or empty
 };
 

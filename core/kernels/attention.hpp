@@ -1,8 +1,9 @@
 #pragma once
 /// Attention over a sliding window with relative positions, an adaptive span per head and persistent slots, all in
-/// one softmax. Sukhbaatar et al.: "Adaptive Attention Span in Transformers" (2019), eq. 5-8; "Augmenting
-/// Self-attention with Persistent Memory" (2019), eq. 9-13. With min_distance 0, two queries and per-head position
-/// keys it is the relative attention of Dai et al.: "Transformer-XL" (2019), section 3.3.
+/// one softmax. Sukhbaatar et al.: "Adaptive Attention Span in Transformers" (2019), eq. 5-8 and, with a span of every
+/// query, its dynamic attention span; "Augmenting Self-attention with Persistent Memory" (2019), eq. 9-13, where
+/// position_values are the p(t, c) beside the values in eq. 4 and 13. With min_distance 0, two queries and per-head
+/// position keys it is the relative attention of Dai et al.: "Transformer-XL" (2019), section 3.3.
 
 #include <algorithm>
 
@@ -35,19 +36,22 @@ struct AttentionOptions {
 
 /// B streams, M positions in the block, H heads of depth D, N persistent slots.
 struct AttentionInputs {
-  Tensor content_query;   ///< [B, M, H D]
-  Tensor position_query;  ///< [B, M, H D]; empty: the content query
-  Tensor past_keys;       ///< [B windows.total, D], packed (HeadWindows); empty when windows.total is 0
-  Tensor past_values;     ///< the same
-  Tensor keys;            ///< [B, M, H D], of the block
-  Tensor values;          ///< [B, M, H D]
-  Tensor position_keys;   ///< [P, D], shared by the heads, or [P, H D]; row i belongs to distance min_distance + i;
-                          ///< empty: no positions
-  Tensor slot_keys;       ///< [H, N, D]; empty: no persistent slots
-  Tensor slot_values;     ///< [H, N, D]
-  Tensor span;            ///< [H], zeta in [0, 1]; empty: no span mask
-  Tensor past_valid;      ///< [B] i32: how many past positions exist; older ones get weight 0, but their rows must be
-                          ///< finite. Empty: all take part
+  Tensor content_query;    ///< [B, M, H D]
+  Tensor position_query;   ///< [B, M, H D]; empty: the content query
+  Tensor past_keys;        ///< [B windows.total, D], packed (HeadWindows); empty when windows.total is 0
+  Tensor past_values;      ///< the same
+  Tensor keys;             ///< [B, M, H D], of the block
+  Tensor values;           ///< [B, M, H D]
+  Tensor position_keys;    ///< [P, D], shared by the heads, or [P, H D]; row i belongs to distance min_distance + i;
+                           ///< empty: no positions
+  Tensor position_values;  ///< the same shapes and rows, added to the values of the context; may be the tensor of
+                           ///< position_keys; empty: values have no positions
+  Tensor slot_keys;        ///< [H, N, D]; empty: no persistent slots
+  Tensor slot_values;      ///< [H, N, D]
+  Tensor span;             ///< zeta in [0, 1]: [H], or [B, M, H] for a span of every query (windows must reach it);
+                           ///< empty: no span mask
+  Tensor past_valid;       ///< [B] i32: how many past positions exist; older ones get weight 0, but their rows must be
+                           ///< finite. Empty: all take part
 };
 
 /// The gradients that are wanted; each may be empty. Same shapes as the inputs.
@@ -57,9 +61,12 @@ struct AttentionGradients {
     Write write = Write::set;
     explicit operator bool() const { return static_cast<bool>(tensor); }
   };
-  Target content_query, position_query, past_keys, past_values, keys, values, position_keys, slot_keys, slot_values,
-      span;
+  Target content_query, position_query, past_keys, past_values, keys, values, position_keys, position_values, slot_keys,
+      slot_values, span;
 };
+
+/// Whether every query has a span of its own.
+inline bool has_query_spans(const AttentionInputs& in) { return in.span && in.span.shape().rank() == 3; }
 
 /// Elements of a head's row in kept weights (see attention_forward): N persistent slots and the slots of its window.
 inline std::int64_t kept_row_length(const AttentionInputs& in, const AttentionOptions& options, std::int64_t head) {
@@ -77,14 +84,15 @@ inline std::int64_t kept_weights_count(const AttentionInputs& in, const Attentio
 
 /// For observers of kernels.
 inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionInputs& in) {
-  for (const Tensor* tensor : {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys,
-                               &in.values, &in.position_keys, &in.slot_keys, &in.slot_values, &in.span, &in.past_valid})
+  for (const Tensor* tensor :
+       {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys, &in.values, &in.position_keys,
+        &in.position_values, &in.slot_keys, &in.slot_values, &in.span, &in.past_valid})
     list.push_back({tensor, false});
 }
 inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionGradients& out) {
   for (const AttentionGradients::Target* target :
        {&out.content_query, &out.position_query, &out.past_keys, &out.past_values, &out.keys, &out.values,
-        &out.position_keys, &out.slot_keys, &out.slot_values, &out.span})
+        &out.position_keys, &out.position_values, &out.slot_keys, &out.slot_values, &out.span})
     list.push_back({&target->tensor, true});
 }
 
@@ -95,7 +103,9 @@ namespace kernels {
 ///   score(n)     = slot_score_scale content_query . slot_key[n]
 ///   mask(delta)  = clamp((ramp + S zeta_h - x) / ramp, 0, 1), 1 without span; 0 outside the window; 1 for slots n
 ///   weight_i     = mask_i exp(score_i - lse), lse = log sum_i mask_i exp(score_i)
-///   out          = sum_i r_i weight_i value_i, r_i the dropout multiplier, slot values times slot_value_scale
+///   out          = sum_i r_i weight_i value_i, r_i the dropout multiplier, slot values times slot_value_scale; in the
+///                  context value_i is value + position_value[delta]
+/// zeta_h is the query's own, zeta_bmh, where span is [B, M, H].
 /// out: [B, M, H D]; lse: [B, H, M]. A query that sees nothing has out = 0 and lse = -infinity.
 /// Dropout: element ((b H + h) M + m) stride + slot, where slot is max_distance - delta for the context (oldest first)
 /// and reach + n for persistent slots; reach = max_distance + 1 - min_distance, rounded up to 8, and stride = reach +
@@ -109,7 +119,9 @@ inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptio
     attention_forward{"attention_forward"};
 
 /// With a_i the weights, e_i = exp(score_i - lse), g_i = r_i dout . value_i and D = dout . out:
-///   dscore_i = a_i (g_i - D);  dmask_i = e_i (g_i - D);  dspan_h = S / ramp * sum of dmask_i over slots on the ramp.
+///   dscore_i = a_i (g_i - D);  dmask_i = e_i (g_i - D);  dspan_h = S / ramp * sum of dmask_i over slots on the ramp;
+///   dspan_bmh, where every query has its span, is the query's part of that sum;
+///   dvalue_i += a_i r_i dout, and so does dposition_value[delta] for slots of the context.
 /// In the sum for the span, score_i - lse is capped at 18 (a slot just outside the mask is not part of lse).
 /// kept: what the forward pass kept, or empty.
 inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,

@@ -12,7 +12,8 @@ const AttentionOptions kOptions = [] {
   return options;
 }();
 
-const AttentionInputSizes kGood{.slots = 3, .span = {0.4, 0.6}, .past_valid = {1, 2}};
+const AttentionInputSizes kGood{
+    .slots = 3, .position_values = AttentionInputSizes::Positions::shared, .span = {0.4, 0.6}, .past_valid = {1, 2}};
 
 /// The good call with one argument replaced.
 BadCall with(AttentionArgument place, Input input, std::vector<std::string> contains) {
@@ -45,7 +46,12 @@ OpCase refused() {
       with(kPositionKeys, normal({3, 3}), {"position keys", "P >= 4", "D = 3", "[3, 3]"}),
       with(kPositionKeys, normal({4, 2}), {"position keys", "[4, 2]"}),
       with(kSlotKeys, normal({2, 4, 3}), {"slot keys and values", "[2, 4, 3]", "[2, 3, 3]"}),
-      with(kSpan, uniform({3}, 0, 1), {"span", "[2]", "[3]"}),
+      with(kPositionValues, normal({3, 3}), {"position values", "P >= 4", "D = 3", "[3, 3]"}),
+      with(kPositionValues, normal({4, 5}), {"position values", "[4, 5]"}),
+      with(kPositionValues, integers({4, 3}, std::vector<double>(12)), {"every input", "f32", "i32"}),
+      with(kSpan, uniform({3}, 0, 1), {"span", "[H] = [2]", "[B, M, H] = [2, 5, 2]", "[3]"}),
+      with(kSpan, uniform({2, 2, 5}, 0, 1), {"span", "[B, M, H] = [2, 5, 2]", "[2, 2, 5]"}),
+      with(kSpan, uniform({2, 5}, 0, 1), {"span", "[B, M, H] = [2, 5, 2]", "[2, 5]"}),
       with(kPastValid, integers({3}, {0, 0, 0}), {"past_valid", "[2]", "[3]"}),
       with(kPastValid, uniform({2}, 0, 1), {"past_valid", "i32", "f32"}),
       with(kSpan, integers({2}, {0, 1}), {"every input", "f32", "i32"}),

@@ -204,10 +204,11 @@ TEST_CASE("fused attention: calls of every kind", "[attention][fused]") {
 TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
   Backend* const simulated = simulated_device();
   if (simulated == nullptr) return;
+  AttentionInputSizes sizes{.block = 20, .slots = 3, .span = {0.5, 0.2}};
   const auto workspace = [&](std::int64_t depth, AttentionCall call) {
-    AttentionOptions options = attention_options(30, {30, 12});
-    const std::vector<Array64> x =
-        attention_numbers("serves", options, {.block = 20, .depth = depth, .slots = 3, .span = {0.5, 0.2}});
+    const AttentionOptions options = attention_options(30, {30, 12});
+    sizes.depth = depth;
+    const std::vector<Array64> x = attention_numbers("serves", options, sizes);
     std::size_t bytes = 0;
     call.workspace = &bytes;
     run_attention(x, options, call);
@@ -223,6 +224,11 @@ TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
   other = fused_call(simulated);
   other.dtype = DType::f64;
   CHECK(workspace(16, other) > 0);
+  sizes.query_spans = true;
+  CHECK(workspace(16, fused_call(simulated)) > 0);
+  sizes.query_spans = false;
+  sizes.position_values = Positions::shared;
+  CHECK(workspace(16, fused_call(simulated)) > 0);
 }
 
 TEST_CASE("fused attention: the same bits in every order, and again", "[attention][fused]") {

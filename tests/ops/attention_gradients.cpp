@@ -56,6 +56,29 @@ TEST_CASE("attention: gradients equal the definition's over many tiles", "[atten
   check_against_truth(x, options, cotangent(x[kContentQuery]), DType::f64, kDouble);
 }
 
+TEST_CASE("attention: gradients of spans of queries and of position values over many tiles", "[attention]") {
+  AttentionOptions options = attention_options(200, {200, 57, 0});
+  options.ramp = 16;
+  options.min_distance = GENERATE(0, 1);
+  options.past_count = GENERATE(0, 1234);
+  options.dropout = DropoutRule(GENERATE(0.0, 0.3));
+  CAPTURE(options.min_distance, options.past_count, options.dropout.threshold);
+  // Spans of every length side by side in a tile; some end at a slot.
+  const AttentionInputSizes sizes{
+      .streams = 5,
+      .block = 131,
+      .depth = 3,
+      .slots = 7,
+      .position_values = options.min_distance == 0 ? Positions::per_head : Positions::shared,
+      .span = {0.61, 0.137, 0.9, 0, 1, 0.25, 0.0051, 0.333},
+      .query_spans = true,
+      .past_valid = {200, 3, 0, 17, 500}};
+  const std::vector<Array64> x = attention_numbers("many tiles, many spans", options, sizes);
+  const Array64 dout = cotangent(x[kContentQuery]);
+  check_against_truth(x, options, dout, DType::f64, kDouble);
+  check_against_truth(x, options, dout, DType::f32, {kSingle.forward, 5 * kSingle.gradient});
+}
+
 TEST_CASE("attention: products of the size of real models, in f32 and f64", "[attention]") {
   AttentionOptions options = attention_options(150, {150, 40});
   options.score_scale = 0.125;
@@ -70,7 +93,7 @@ TEST_CASE("attention: products of the size of real models, in f32 and f64", "[at
 }
 
 TEST_CASE("attention: gradients of spans that end exactly at a slot", "[attention]") {
-  AttentionOptions options = attention_options(16, {16, 16, 16, 16, 16});
+  AttentionOptions options = attention_options(16, {16, 16, 16, 16, 16, 16});
   options.ramp = 4;
   options.mask_offset = GENERATE(0, 1);
   options.min_distance = GENERATE(1, 0);
@@ -79,9 +102,13 @@ TEST_CASE("attention: gradients of spans that end exactly at a slot", "[attentio
   CAPTURE(options.mask_offset, options.min_distance, static_cast<int>(options.ramp_gradient));
   const std::int64_t slots = GENERATE(-1, 3);
   const std::vector<double> valid = GENERATE(std::vector<double>{}, std::vector<double>{3, 0});
-  const std::vector<Array64> x =
-      attention_numbers("integer spans", options,
-                        {.block = 7, .slots = slots, .span = {0, 0.25, 0.6875, 0.9375, 1}, .past_valid = valid});
+  const bool query_spans = GENERATE(false, true);
+  const std::vector<Array64> x = attention_numbers("integer spans", options,
+                                                   {.block = 7,
+                                                    .slots = slots,
+                                                    .span = {0, 0.25, 0.6875, 0.9375, 1, 0.5},
+                                                    .query_spans = query_spans,
+                                                    .past_valid = valid});
   const Array64 dout = cotangent(x[kContentQuery]);
   check_against_truth(x, options, dout, DType::f64, kDouble);
   check_against_truth(x, options, dout, DType::f32, kSingle);

@@ -53,6 +53,11 @@ TEST_CASE("attention: the backward pass is the same with kept weights and with s
   if (GENERATE(false, true)) {
     options.ramp = 4;
     sizes.span = {0.25, 0, 2.0 / 3};
+    if (GENERATE(false, true)) {
+      sizes.query_spans = true;
+      sizes.span = {0.25, 0, 2.0 / 3, 0.5};
+      sizes.position_values = AttentionInputSizes::Positions::shared;
+    }
   }
   const DType dtype = GENERATE(DType::f32, DType::f64);
   const std::vector<Array64> x = attention_numbers("kept or again", options, sizes);

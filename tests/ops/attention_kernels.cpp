@@ -20,8 +20,8 @@ struct Device {
     step.begin(scalars);
     step.set_products(call.products);
     Tensor* const places[] = {&in.content_query, &in.position_query, &in.past_keys,     &in.past_values,
-                              &in.keys,          &in.values,         &in.position_keys, &in.slot_keys,
-                              &in.slot_values,   &in.span,           &in.past_valid};
+                              &in.keys,          &in.values,         &in.position_keys, &in.position_values,
+                              &in.slot_keys,     &in.slot_values,    &in.span,          &in.past_valid};
     for (std::size_t i = 0; i < kAttentionArguments; ++i)
       if (x[i].given()) *places[i] = upload(x[i], call.dtype, i == kPastValid);
     if (call.shift > 0) {
@@ -66,11 +66,10 @@ std::vector<Array64> run_attention_backward(std::span<const Array64> x, const At
                                             const AttentionTruth& forward, const Array64& dout, AttentionCall call) {
   Device device(x, call);
   AttentionGradients gradients;
-  AttentionGradients::Target* const places[] = {&gradients.content_query, &gradients.position_query,
-                                                &gradients.past_keys,     &gradients.past_values,
-                                                &gradients.keys,          &gradients.values,
-                                                &gradients.position_keys, &gradients.slot_keys,
-                                                &gradients.slot_values,   &gradients.span};
+  AttentionGradients::Target* const places[] = {
+      &gradients.content_query, &gradients.position_query, &gradients.past_keys,     &gradients.past_values,
+      &gradients.keys,          &gradients.values,         &gradients.position_keys, &gradients.position_values,
+      &gradients.slot_keys,     &gradients.slot_values,    &gradients.span};
   for (std::size_t i = 0; i < kPastValid; ++i) {
     if (!x[i].given() || std::ranges::count(call.unwanted, static_cast<int>(i)) > 0) continue;
     Array64 ones = x[i];

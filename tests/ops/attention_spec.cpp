@@ -74,11 +74,12 @@ TEST_CASE("T2: the span's gradient in the three modes of the ramp's ends", "[att
   const bool keep = GENERATE(false, true);
   Backend& backend = each_device();
   ZeroQuery layer;
+  if (GENERATE(false, true)) layer.x[kSpan].shape = {1, 1, 1};  // the span of the only query
   const auto gradient = [&](RampGradient mode) {
     layer.options.ramp_gradient = mode;
     const AttentionCall call{.dtype = precision.dtype, .keep = keep, .backend = &backend};
     const AttentionTruth forward = run_attention(layer.x, layer.options, call);
-    return run_attention_backward(layer.x, layer.options, forward, constant(1, {1, 1, 1}), call)[kSpan].at(0);
+    return run_attention_backward(layer.x, layer.options, forward, constant(1, {1, 1, 1}), call)[kSpan].data[0];
   };
   CHECK(gradient(RampGradient::inclusive) == Approx(1180.0 / 289).epsilon(10 * precision.tolerance));
   CHECK(gradient(RampGradient::right) == Approx(1080.0 / 289).epsilon(10 * precision.tolerance));
@@ -113,7 +114,9 @@ TEST_CASE("T3: one context slot beside persistent slots with zero keys", "[atten
 TEST_CASE("T7: spans of everything are plain windowed softmax attention", "[attention][spec]") {
   AttentionOptions options = attention_options(70, {70, 70});
   options.ramp = 32;
-  std::vector<Array64> x = attention_numbers("T7", options, {.block = 65, .depth = 4, .span = {1, 1}});
+  const bool query_spans = GENERATE(false, true);
+  std::vector<Array64> x =
+      attention_numbers("T7", options, {.block = 65, .depth = 4, .span = {1, 1}, .query_spans = query_spans});
   const AttentionTruth with_span = run_attention(x, options);
   const Array64 dout = constant(0.7, x[kContentQuery].shape);
   const std::vector<Array64> gradients = run_attention_backward(x, options, with_span, dout);

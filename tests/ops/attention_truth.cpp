@@ -60,7 +60,15 @@ class Problem {
     depth_ = x[kContentQuery].axis(2) / options.heads;
   }
 
-  bool shared_positions() const { return x_[kPositionKeys].given() && x_[kPositionKeys].axis(1) == depth_; }
+  /// A position table as head h sees it.
+  Array64 positions(AttentionArgument table, std::int64_t h) const {
+    return head_columns(x_[table], shared(table) ? 0 : h, depth_);
+  }
+  void add_positions(const Array64& part, AttentionArgument table, std::int64_t h, Array64& whole) const {
+    add_head_columns(part, shared(table) ? 0 : h, whole);
+  }
+  /// Whether every query has its own span.
+  bool query_spans() const { return x_[kSpan].given() && x_[kSpan].rank() == 3; }
 
   HeadProblem head(std::int64_t h) const {
     const bool context = options_.max_distance > 0;
@@ -91,16 +99,19 @@ class Problem {
       p.in.past_keys = past(x_[kPastKeys], h);
       p.in.past_values = past(x_[kPastValues], h);
     }
-    p.in.position_keys = shared_positions() ? x_[kPositionKeys] : head_columns(x_[kPositionKeys], h, depth_);
+    p.in.position_keys = positions(kPositionKeys, h);
+    p.in.position_values = positions(kPositionValues, h);
     p.in.slot_keys = head_entry(x_[kSlotKeys], h);
     p.in.slot_values = head_entry(x_[kSlotValues], h);
-    p.in.span = head_entry(x_[kSpan], h);
+    p.in.span = query_spans() ? head_columns(x_[kSpan], h, 1) : head_entry(x_[kSpan], h);
     return p;
   }
 
   std::int64_t depth() const { return depth_; }
 
  private:
+  bool shared(AttentionArgument table) const { return x_[table].given() && x_[table].axis(1) == depth_; }
+
   Array64 past(const Array64& packed, std::int64_t h) const {
     if (!packed.given()) return {};
     return unpacked_past(packed, options_.windows, x_[kContentQuery].axis(0), static_cast<std::size_t>(h),
@@ -165,10 +176,14 @@ std::vector<Array64> attention_truth_gradients(std::span<const Array64> x, const
       pack_past(g.past_keys, options.windows, static_cast<std::size_t>(h), options.past_count, all[kPastKeys]);
       pack_past(g.past_values, options.windows, static_cast<std::size_t>(h), options.past_count, all[kPastValues]);
     }
-    add_head_columns(g.position_keys, problem.shared_positions() ? 0 : h, all[kPositionKeys]);
+    problem.add_positions(g.position_keys, kPositionKeys, h, all[kPositionKeys]);
+    problem.add_positions(g.position_values, kPositionValues, h, all[kPositionValues]);
     set_head_entry(g.slot_keys, h, all[kSlotKeys]);
     set_head_entry(g.slot_values, h, all[kSlotValues]);
-    set_head_entry(g.span, h, all[kSpan]);
+    if (problem.query_spans())
+      add_head_columns(g.span, h, all[kSpan]);
+    else
+      set_head_entry(g.span, h, all[kSpan]);
   }
   return all;
 }
@@ -186,12 +201,23 @@ std::vector<Input> attention_inputs(const AttentionOptions& options, const Atten
       in[kPastKeys] = in[kPastValues] = normal({sizes.streams * options.windows.total, sizes.depth});
     // One row more than any head needs: its gradient must come out as zero.
     const std::int64_t rows = options.windows.longest + 2 - options.min_distance;
-    if (sizes.positions == Positions::shared) in[kPositionKeys] = normal({rows, sizes.depth});
-    if (sizes.positions == Positions::per_head) in[kPositionKeys] = normal({rows, width});
+    const auto table = [&](Positions positions) {
+      if (positions == Positions::none) return absent();
+      return normal({rows, positions == Positions::shared ? sizes.depth : width});
+    };
+    in[kPositionKeys] = table(sizes.positions);
+    in[kPositionValues] = table(sizes.position_values);
   }
   if (sizes.slots >= 0) in[kSlotKeys] = in[kSlotValues] = normal({options.heads, sizes.slots, sizes.depth});
   if (!sizes.span.empty()) {
-    in[kSpan] = values({options.heads}, sizes.span);
+    Shape shape{options.heads};
+    std::vector<double> spans = sizes.span;
+    if (sizes.query_spans) {
+      shape = {sizes.streams, sizes.block, options.heads};
+      spans.resize(static_cast<std::size_t>(shape.count()));
+      for (std::size_t k = 0; k < spans.size(); ++k) spans[k] = sizes.span[k % sizes.span.size()];
+    }
+    in[kSpan] = values(shape, std::move(spans));
     in[kSpan].differentiable = !sizes.span_is_constant;
   }
   if (!sizes.past_valid.empty()) in[kPastValid] = harness::integers({sizes.streams}, sizes.past_valid);
@@ -211,6 +237,7 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
                                         .keys = x[kKeys],
                                         .values = x[kValues],
                                         .position_keys = x[kPositionKeys],
+                                        .position_values = x[kPositionValues],
                                         .slot_keys = x[kSlotKeys],
                                         .slot_values = x[kSlotValues],
                                         .span = x[kSpan],
@@ -231,7 +258,7 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
   // truth, with one slot to see, is then the difference of two rounded numbers.
   op.tolerance.bf16 = op.tolerance.bf16_sums = 12 * kRounding;
   op.roles.assign(kSpan + 1, Role::activation);
-  op.roles[kPositionKeys] = op.roles[kSlotKeys] = op.roles[kSlotValues] = Role::matrix;
+  op.roles[kPositionKeys] = op.roles[kPositionValues] = op.roles[kSlotKeys] = op.roles[kSlotValues] = Role::matrix;
   op.roles[kSpan] = Role::vector;
   return op;
 }

@@ -21,6 +21,7 @@ enum AttentionArgument : std::uint8_t {
   kKeys,
   kValues,
   kPositionKeys,
+  kPositionValues,
   kSlotKeys,
   kSlotValues,
   kSpan,
@@ -46,8 +47,10 @@ struct AttentionInputSizes {
   std::int64_t streams = 2, block = 5, depth = 3;
   std::int64_t slots = -1;  ///< N; -1: absent
   enum class Positions : std::uint8_t { none, shared, per_head } positions = Positions::shared;
+  Positions position_values = Positions::none;
   bool position_query = false;
   std::vector<double> span = {};        ///< zeta of every head; empty: no mask
+  bool query_spans = false;             ///< `span` is dealt out to the elements of [B, M, H] instead, over and over
   bool span_is_constant = false;        ///< where its derivative jumps
   std::vector<double> past_valid = {};  ///< of every stream; empty: absent
 };

@@ -43,17 +43,17 @@ class Problem {
     require(in.past_values.shape == in.past_keys.shape, "span_attention: past_values like past_keys");
     require(opt.min_distance >= 0 && opt.max_distance >= opt.min_distance - 1, "span_attention: no future positions");
     context = opt.max_distance - opt.min_distance + 1;
-    if (in.position_keys.given()) {
-      const std::int64_t columns = in.position_keys.axis(1);
-      require(in.position_keys.rank() == 2 && in.position_keys.axis(0) >= context, "span_attention: P position keys");
-      require(columns == depth || columns == width, "span_attention: position_keys [P, D] or [P, H*D]");
-      shared_positions = columns == depth;
+    for (const Array64* table : {&in.position_keys, &in.position_values}) {
+      if (!table->given()) continue;
+      require(table->rank() == 2 && table->axis(0) >= context, "span_attention: P rows of positions");
+      require(table->axis(1) == depth || table->axis(1) == width, "span_attention: positions [P, D] or [P, H*D]");
     }
     persistent = in.slot_keys.given() ? in.slot_keys.axis(1) : 0;
     require(!in.slot_keys.given() || in.slot_keys.shape == Shape64{heads, persistent, depth},
             "span_attention: slot_keys [H, N, D]");
     require(in.slot_values.shape == in.slot_keys.shape, "span_attention: slot_values like slot_keys");
-    require(!in.span.given() || in.span.shape == Shape64{heads}, "span_attention: span [H]");
+    require(!in.span.given() || in.span.shape == Shape64{heads} || in.span.shape == Shape64{streams, queries, heads},
+            "span_attention: span [H] or [B, M, H]");
     require(opt.valid_past.empty() || static_cast<std::int64_t>(opt.valid_past.size()) == streams,
             "span_attention: valid_past [B]");
   }
@@ -62,11 +62,19 @@ class Problem {
   std::int64_t slots() const { return context + persistent; }
   std::int64_t distance(std::int64_t slot) const { return opt.min_distance + slot; }
   std::int64_t span_length() const { return opt.span_length > 0 ? opt.span_length : opt.max_distance; }
-  std::int64_t position_column(std::int64_t h, std::int64_t i) const { return shared_positions ? i : h * depth + i; }
+  /// Of component i of head h.
+  std::int64_t position_column(const Array64& table, std::int64_t h, std::int64_t i) const {
+    return table.axis(1) == depth ? i : h * depth + i;
+  }
   const Array64& position_query() const { return in.position_query.given() ? in.position_query : in.content_query; }
 
-  double raw_mask(std::int64_t h, std::int64_t slot) const {
-    return raw_span_mask(distance(slot), in.span.at(h), span_length(), opt.ramp, opt.mask_offset);
+  /// The span of a query, in `spans` of [H] or [B, M, H].
+  template <class Array>
+  static decltype(auto) span_of(Array& spans, std::int64_t b, std::int64_t h, std::int64_t t) {
+    return spans.rank() == 1 ? spans.at(h) : spans.at(b, t, h);
+  }
+  double raw_mask(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t slot) const {
+    return raw_span_mask(distance(slot), span_of(in.span, b, h, t), span_length(), opt.ramp, opt.mask_offset);
   }
 
   /// Whether the position `distance` before query t takes part, as itself or as a zero vector.
@@ -110,7 +118,7 @@ class Problem {
       const std::int64_t column = h * depth + i;
       total += in.content_query.at(b, t, column) * key(b, t - distance(slot), column);
       if (in.position_keys.given())
-        total += position_query().at(b, t, column) * in.position_keys.at(slot, position_column(h, i));
+        total += position_query().at(b, t, column) * in.position_keys.at(slot, position_column(in.position_keys, h, i));
     }
     return opt.score_scale * total;
   }
@@ -128,7 +136,7 @@ class Problem {
         if (!result.visible[s])
           result.mask[s] = 0;
         else if (masked())
-          result.mask[s] = std::clamp(raw_mask(h, slot), 0.0, 1.0);
+          result.mask[s] = std::clamp(raw_mask(b, h, t, slot), 0.0, 1.0);
       }
       scores[s] = score(b, h, t, slot);
       if (result.mask[s] > 0) maximum = std::max(maximum, scores[s]);
@@ -148,7 +156,6 @@ class Problem {
   const SpanAttentionInputs& in;
   const SpanAttentionOptions& opt;
   std::int64_t streams = 0, queries = 0, width = 0, heads = 0, depth = 0, past = 0, context = 0, persistent = 0;
-  bool shared_positions = true;
 };
 
 bool passes_gradient(double raw, RampGradient rule) {
@@ -166,7 +173,9 @@ bool passes_gradient(double raw, RampGradient rule) {
 /// The value of a slot times its fixed factor.
 double slot_value(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t slot, std::int64_t i) {
   if (slot >= p.context) return p.opt.slot_value_scale * p.in.slot_values.at(h, slot - p.context, i);
-  return p.value(b, t - p.distance(slot), h * p.depth + i);
+  const double value = p.value(b, t - p.distance(slot), h * p.depth + i);
+  if (!p.in.position_values.given()) return value;
+  return value + p.in.position_values.at(slot, p.position_column(p.in.position_values, h, i));
 }
 
 /// Adds one query's share to all gradients (spec section 2, line by line).
@@ -204,14 +213,18 @@ void add_row_gradients(const Problem& p, std::int64_t b, std::int64_t h, std::in
       if (double* key = Problem::element(grad.past_keys, grad.keys, p.past, b, time, column)) *key += scaled * query;
       if (double* value = Problem::element(grad.past_values, grad.values, p.past, b, time, column))
         *value += kept * out_grad;
+      if (p.in.position_values.given())
+        grad.position_values.at(slot, p.position_column(p.in.position_values, h, i)) += kept * out_grad;
       if (p.in.position_keys.given()) {
-        const std::int64_t position_column = p.position_column(h, i);
+        const std::int64_t position_column = p.position_column(p.in.position_keys, h, i);
         position_query_grad.at(b, t, column) += scaled * p.in.position_keys.at(slot, position_column);
         grad.position_keys.at(slot, position_column) += scaled * p.position_query().at(b, t, column);
       }
     }
-    if (slot < p.context && p.masked() && row.visible[s] && passes_gradient(p.raw_mask(h, slot), p.opt.ramp_gradient))
-      grad.span.at(h) += static_cast<double>(p.span_length()) / p.opt.ramp * row.unmasked[s] * (g[s] - mean);
+    if (slot < p.context && p.masked() && row.visible[s] &&
+        passes_gradient(p.raw_mask(b, h, t, slot), p.opt.ramp_gradient))
+      Problem::span_of(grad.span, b, h, t) +=
+          static_cast<double>(p.span_length()) / p.opt.ramp * row.unmasked[s] * (g[s] - mean);
   }
 }
 
@@ -246,8 +259,9 @@ SpanAttentionInputs span_attention_gradients(const SpanAttentionInputs& inputs, 
   SpanAttentionInputs grad{zeros_like(inputs.content_query), zeros_like(inputs.position_query),
                            zeros_like(inputs.past_keys),     zeros_like(inputs.past_values),
                            zeros_like(inputs.keys),          zeros_like(inputs.values),
-                           zeros_like(inputs.position_keys), zeros_like(inputs.slot_keys),
-                           zeros_like(inputs.slot_values),   zeros_like(inputs.span)};
+                           zeros_like(inputs.position_keys), zeros_like(inputs.position_values),
+                           zeros_like(inputs.slot_keys),     zeros_like(inputs.slot_values),
+                           zeros_like(inputs.span)};
   for (std::int64_t b = 0; b < p.streams; ++b)
     for (std::int64_t h = 0; h < p.heads; ++h)
       for (std::int64_t t = 0; t < p.queries; ++t) add_row_gradients(p, b, h, t, out_gradient, grad);

@@ -57,8 +57,9 @@ struct SpanAttentionInputs {
   Array64 past_keys, past_values;  // [B, C, H*D], oldest first; not given: C = 0
   Array64 keys, values;            // [B, M, H*D]
   Array64 position_keys;           // [>= P, D] for all heads or [>= P, H*D]; not given: no position term
+  Array64 position_values;         // the same shapes: u', added to the values of the context
   Array64 slot_keys, slot_values;  // [H, N, D]; not given: N = 0
-  Array64 span;                    // zeta [H] in [0, 1]; not given: no mask
+  Array64 span;                    // zeta in [0, 1], [H] or, of every query, [B, M, H]; not given: no mask
 };
 
 struct SpanAttentionResult {

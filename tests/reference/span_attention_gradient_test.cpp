@@ -1,6 +1,7 @@
 /// The attention core's analytic derivatives against central differences, with a random cotangent: a sum of outputs
 /// would hide errors, because weights that sum to one make many derivatives of it vanish.
 
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -18,6 +19,7 @@ struct Case {
   bool own_positions;  // a position table for every head and a position query of its own
   bool with_span;
   std::int64_t min_distance;
+  bool position_values = false, query_spans = false;
 };
 
 constexpr std::int64_t kStreams = 2, kQueries = 3, kHeads = 2, kDepth = 3, kPast = 4, kWindow = 6;
@@ -38,6 +40,12 @@ SpanAttentionInputs random_inputs(const Case& c, RandomArrays& random) {
   }
   // z = 6 zeta = 1.26 and 3.42: far from integers, where a slot would cross an end of the ramp.
   if (c.with_span) in.span = array({kHeads}, {0.21, 0.57});
+  if (c.position_values) in.position_values = random.array({kWindow + 1, c.own_positions ? kDepth : kWidth});
+  if (c.query_spans) {
+    in.span = zeros({kStreams, kQueries, kHeads});
+    for (std::size_t k = 0; k < in.span.data.size(); ++k)
+      in.span.data[k] = std::array{0.21, 0.57, 0.05, 0.9}[k * 3 % 4];
+  }
   return in;
 }
 
@@ -82,6 +90,7 @@ void check_case(const Case& c) {
   check("keys", in.keys, analytic.keys);
   check("values", in.values, analytic.values);
   check("position_keys", in.position_keys, analytic.position_keys);
+  check("position_values", in.position_values, analytic.position_values);
   check("slot_keys", in.slot_keys, analytic.slot_keys);
   check("slot_values", in.slot_values, analytic.slot_values);
   check("span", in.span, analytic.span);
@@ -95,6 +104,33 @@ TEST_CASE("attention core: analytic gradients equal central differences", "[refe
   const std::int64_t min_distance = GENERATE(1, 0);
   CAPTURE(slots, pad == Pad::mask, own_positions, with_span, min_distance);
   check_case({slots, pad, own_positions, with_span, min_distance});
+}
+
+TEST_CASE("attention core: gradients of value positions and of a span per query", "[reference]") {
+  const bool own_positions = GENERATE(false, true);
+  const bool query_spans = GENERATE(false, true);
+  const std::int64_t min_distance = GENERATE(1, 0);
+  CAPTURE(own_positions, query_spans, min_distance);
+  check_case({5, Pad::mask, own_positions, query_spans, min_distance, true, query_spans});
+}
+
+TEST_CASE("attention core: a position value is added to every value at its distance", "[reference]") {
+  // One query without scores: every weight is 1 / 6, so the output is the mean of values and position values.
+  SpanAttentionInputs in;
+  in.content_query = in.keys = in.values = zeros({1, 1, 1});
+  in.past_keys = zeros({1, 6, 1});
+  in.past_values = array({1, 6, 1}, {6, 5, 4, 3, 2, 1});
+  in.position_values = array({6, 1}, {10, 20, 30, 40, 50, 60});
+  SpanAttentionOptions options;
+  options.max_distance = 6;
+  CHECK(span_attention(in, options).out.at(0, 0, 0) == Approx(3.5 + 35));
+  // A span of each query: only its own weights change. S = 6, R = 2, zeta = 0: masks 1 and 1/2 of distances 1 and 2.
+  in.content_query = in.keys = in.values = zeros({1, 2, 1});
+  in.span = array({1, 2, 1}, {0, 1});
+  options.ramp = 2;
+  const SpanAttentionResult result = span_attention(in, options);
+  CHECK(result.out.at(0, 0, 0) == Approx((1 + 10 + (2 + 20) / 2.0) / 1.5));
+  CHECK(result.out.at(0, 1, 0) == Approx((0 + 1 + 2 + 3 + 4 + 5 + 210) / 6.0));
 }
 
 TEST_CASE("attention core: the mode of the ramp's ends matters only at boundary slots", "[reference]") {
