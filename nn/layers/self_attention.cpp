@@ -54,6 +54,7 @@ AttentionResult SelfAttention::attend_context(const Variable& x, const Variable&
   in.keys = linear(x, key_weight);
   in.values = linear(x, value_weight);
   in.position_keys = positions.keys;
+  in.position_values = positions.values;
   in.span = span_.forward(x);
   AttentionOptions options;
   options.heads = context_heads_;

@@ -62,6 +62,40 @@ TEST_CASE("steps on every device have the CPU's losses, gradients and spans, rep
   }
 }
 
+TEST_CASE("every variant has the CPU's losses on every device, and losses near them with bf16 activations", "[gpu]") {
+  const std::vector<std::string> variants[] = {
+      {"model.memory_mode=attn_split", "model.span=dynamic"},
+      {"model.memory_mode=head_split", "model.position_values=own"},
+      {"model.memory_mode=single_head", "model.span=fixed", "model.position_values=shared"},
+      {"model.memory_mode=ff_attn", "model.slots=0", "model.inner=5"},
+      {"model.memory_mode=head_split", "model.span=dynamic", "model.position_values=shared"}};
+  int number = 0;
+  for (const std::vector<std::string>& variant : variants) {
+    CAPTURE(variant);
+    const RunFolder folder;
+    TrainingRunOptions options = run_options(folder, text("cpu", ++number));
+    options.overrides = {"schedule.steps=4",           "schedule.warmup=1",  "training.report_every=1",
+                         "training.validate_every=4",  "training.batch=2",   "training.block=10",
+                         "training.validate_blocks=1", "model.span_init=0.3"};
+    options.overrides.insert(options.overrides.end(), variant.begin(), variant.end());
+    run_training(options, never());
+    const std::vector<double> wanted = metrics(options.out, "nll");
+    for (const Device device : devices())
+      for (const char* activations : {"f32", "bf16"}) {
+        CAPTURE(text(device), activations);
+        TrainingRunOptions other = options;
+        other.device = device;
+        other.out = folder / text(name_of(device.kind), activations);
+        other.overrides.push_back(text("training.activations=", activations));
+        run_training(other, never());
+        const std::vector<double> got = metrics(other.out, "nll");
+        REQUIRE(got.size() == wanted.size());
+        const double tolerance = std::string(activations) == "f32" ? 5e-5 : 0.03;
+        for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(got[i] == Approx(wanted[i]).epsilon(tolerance));
+      }
+  }
+}
+
 TEST_CASE("bf16 activations on every device: losses near those of f32, and a run that goes on as it was", "[gpu]") {
   for (const Device device : devices()) {
     CAPTURE(text(device));

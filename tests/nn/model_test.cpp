@@ -2,6 +2,8 @@
 /// all-attention spec.
 
 #include <cmath>
+#include <tuple>
+#include <vector>
 
 #include "tests/harness/catch.hpp"
 #include "tests/nn/model_options.hpp"
@@ -44,6 +46,20 @@ TEST_CASE("models equal their definition over several blocks") {
       CHECK(difference_from_definition(fixed) < 1e-11);
     }
   }
+}
+
+TEST_CASE("dynamic spans and positions on the value side equal the definition over several blocks, in every mode") {
+  for (const MemoryMode mode : kMemoryModes)
+    for (const SpanKind span : {SpanKind::adaptive, SpanKind::fixed, SpanKind::dynamic})
+      for (const PositionValues values : {PositionValues::none, PositionValues::shared, PositionValues::own}) {
+        CAPTURE(name_of(mode), name_of(span), name_of(values));
+        AllAttentionOptions options = tiny(mode);
+        options.span = span;
+        options.position_values = values;
+        PlacedModel placed(options);
+        if (span != SpanKind::fixed) placed.set_spans(9);
+        CHECK(difference_from_definition(placed) < 1e-11);
+      }
 }
 
 TEST_CASE("spans at both ends, the paper's mask and windows shorter than the ramp equal the definition") {
@@ -95,17 +111,29 @@ reference::Array64 in_blocks(PlacedModel& placed, const Tokens& tokens, std::int
   return all;
 }
 
+/// Every memory mode, and every kind of spans and of value-side positions.
+std::vector<std::tuple<MemoryMode, SpanKind, PositionValues>> variants() {
+  std::vector<std::tuple<MemoryMode, SpanKind, PositionValues>> all;
+  for (const MemoryMode mode : kMemoryModes) all.emplace_back(mode, SpanKind::adaptive, PositionValues::none);
+  all.emplace_back(MemoryMode::all, SpanKind::fixed, PositionValues::shared);
+  all.emplace_back(MemoryMode::all, SpanKind::dynamic, PositionValues::own);
+  all.emplace_back(MemoryMode::head_split, SpanKind::dynamic, PositionValues::shared);
+  return all;
+}
+
 TEST_CASE("T6: blocks, caches, ring buffers and streams do not change the result") {
-  for (const MemoryMode mode : kMemoryModes) {
+  for (const auto& [mode, span, values] : variants()) {
     for (const Pad pad : {Pad::attend_zero, Pad::mask}) {
       AllAttentionOptions options = tiny(mode);
+      options.span = span;
+      options.position_values = values;
       if (options.slots > 0) options.slots = 6;
       options.max_span = 160;
       options.ramp = 32;
       options.pad = pad;
-      CAPTURE(name_of(mode), name_of(pad));
+      CAPTURE(name_of(mode), name_of(span), name_of(values), name_of(pad));
       PlacedModel placed(options);
-      placed.set_spans(12);
+      if (span != SpanKind::fixed) placed.set_spans(12);
       const Tokens tokens = random_tokens(240, 11, 77);
       const reference::Array64 whole = in_blocks(placed, tokens, 240, placed.hidden(1));
       for (const std::int64_t length : {240, 48, 16, 5, 1}) {

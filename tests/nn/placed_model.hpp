@@ -81,8 +81,14 @@ struct PlacedModel : Bench {
     write(parameter(name).value(), values);
     model.refresh_spans(*backend);
   }
+  /// Of adaptive spans, some share of the longest; of dynamic ones, weights and biases that spread them widely.
   void set_spans(std::uint64_t seed) {
     reference::RandomArrays random(seed);
+    if (model.options().span == SpanKind::dynamic) {
+      for (const auto& [name, parameter] : store.parameters())
+        if (name.find(".attention.span_") != std::string::npos) set(name, random.array(shape_of(*parameter)));
+      return;
+    }
     for (std::int64_t layer = 0; layer < model.options().layers; ++layer) {
       reference::Array64 zeta = reference::zeros({model.options().heads});
       for (double& share : zeta.data) share = 0.5 + 0.5 * random.number();
@@ -90,6 +96,11 @@ struct PlacedModel : Bench {
     }
   }
 
+  static std::vector<std::int64_t> shape_of(const Parameter& parameter) {
+    std::vector<std::int64_t> shape;
+    for (int axis = 0; axis < parameter.shape().rank(); ++axis) shape.push_back(parameter.shape()[axis]);
+    return shape;
+  }
   ModelPast hidden(std::int64_t streams) { return model.hidden_past(*backend, heap, streams, dtype); }
   ModelPast ring(std::int64_t streams) { return model.key_value_past(*backend, heap, streams, dtype); }
 
@@ -130,12 +141,22 @@ struct PlacedModel : Bench {
     return total;
   }
 
+  reference::Array64 position_values() {
+    switch (model.options().position_values) {
+      case PositionValues::shared:
+        return value("position_keys");
+      case PositionValues::own:
+        return value("position_values");
+      default:
+        return {};
+    }
+  }
   /// The same model in the words of the executable definition.
   reference::CharacterModel definition() {
     const AllAttentionOptions& options = model.options();
     reference::CharacterModel defined{
         .embedding = value("embedding.weight"),
-        .position_keys = value("position_keys"),
+        .positions = {.keys = value("position_keys"), .values = position_values()},
         .layers = {},
         .out_weight = value("output.weight"),
         .out_bias = value("output.bias"),
@@ -152,11 +173,20 @@ struct PlacedModel : Bench {
       const bool slots = options.slots > 0;
       using Place = reference::SlotPlace;
       switch (options.memory_mode) {
-        case MemoryMode::attn_split: made.place = Place::own_softmax; break;
-        case MemoryMode::head_split: made.place = Place::own_heads; break;
-        case MemoryMode::single_head: made.place = Place::one_set; break;
-        case MemoryMode::ff_attn: made.place = Place::second_sublayer; break;
-        default: made.place = Place::joint;
+        case MemoryMode::attn_split:
+          made.place = Place::own_softmax;
+          break;
+        case MemoryMode::head_split:
+          made.place = Place::own_heads;
+          break;
+        case MemoryMode::single_head:
+          made.place = Place::one_set;
+          break;
+        case MemoryMode::ff_attn:
+          made.place = Place::second_sublayer;
+          break;
+        default:
+          made.place = Place::joint;
       }
       made.attention = {.query = given(true, "attention.query"),
                         .key = given(true, "attention.key"),
@@ -165,14 +195,15 @@ struct PlacedModel : Bench {
                         .slot_keys = given(slots, "attention.persistent_keys"),
                         .slot_values = given(slots, "attention.persistent_values"),
                         .span = given(options.span == SpanKind::adaptive, "attention.span"),
+                        .span_weight = given(options.span == SpanKind::dynamic, "attention.span_weight"),
+                        .span_bias = given(options.span == SpanKind::dynamic, "attention.span_bias"),
                         .norm_gain = given(true, "attention_norm.gain"),
                         .norm_bias = given(true, "attention_norm.bias")};
       if (options.memory_mode == MemoryMode::ff_attn)
-        made.slot_sublayer =
-            reference::SlotSublayerWeights{.keys = given(true, "feed_forward.persistent_keys"),
-                                           .values = given(true, "feed_forward.persistent_values"),
-                                           .norm_gain = given(true, "feed_forward_norm.gain"),
-                                           .norm_bias = given(true, "feed_forward_norm.bias")};
+        made.slot_sublayer = reference::SlotSublayerWeights{.keys = given(true, "feed_forward.persistent_keys"),
+                                                            .values = given(true, "feed_forward.persistent_values"),
+                                                            .norm_gain = given(true, "feed_forward_norm.gain"),
+                                                            .norm_bias = given(true, "feed_forward_norm.bias")};
       if (options.memory_mode == MemoryMode::transformer)
         made.feed_forward = reference::FeedForwardWeights{.in = given(true, "feed_forward.inner.weight"),
                                                           .in_bias = given(true, "feed_forward.inner.bias"),

@@ -20,7 +20,7 @@ SpanAttentionOptions all_attention_options(std::int64_t width, std::int64_t head
   return options;
 }
 
-LayerResult all_attention_layer(const AttentionWeights& weights, const Array64& position_keys, const Array64& cache,
+LayerResult all_attention_layer(const AttentionWeights& weights, const PositionTables& positions, const Array64& cache,
                                 const Array64& h, const SpanAttentionOptions& options) {
   SpanAttentionInputs inputs;
   inputs.content_query = linear(h, weights.query);
@@ -30,10 +30,11 @@ LayerResult all_attention_layer(const AttentionWeights& weights, const Array64& 
   }
   inputs.keys = linear(h, weights.key);
   inputs.values = linear(h, weights.value);
-  inputs.position_keys = position_keys;
+  inputs.position_keys = positions.keys;
+  inputs.position_values = positions.values;
   inputs.slot_keys = weights.slot_keys;
   inputs.slot_values = weights.slot_values;
-  inputs.span = weights.span;
+  inputs.span = weights.span_weight.given() ? sigmoid(linear(h, weights.span_weight, weights.span_bias)) : weights.span;
   SpanAttentionResult attention = span_attention(inputs, options);
   LayerResult result;
   result.mapped = linear(attention.out, weights.out);
@@ -53,9 +54,9 @@ Array64 feed_forward_sublayer(const FeedForwardWeights& weights, const Array64& 
 }
 
 LayerResult transformer_layer(const AttentionWeights& attention, const FeedForwardWeights& feed_forward,
-                              const Array64& position_keys, const Array64& cache, const Array64& h,
+                              const PositionTables& positions, const Array64& cache, const Array64& h,
                               const SpanAttentionOptions& options, const Array64& dropout) {
-  LayerResult result = all_attention_layer(attention, position_keys, cache, h, options);
+  LayerResult result = all_attention_layer(attention, positions, cache, h, options);
   result.output = feed_forward_sublayer(feed_forward, result.output, dropout);
   return result;
 }

@@ -14,7 +14,8 @@ namespace engram::reference {
 struct AttentionWeights {
   Array64 query, key, value, out;  // [d, d] each, stored [out, in], no biases; head a owns rows a*e .. a*e+e-1
   Array64 slot_keys, slot_values;  // K', V' [H, N, e]; not given: no persistent slots
-  Array64 span;                    // zeta [H]; not given: fixed span
+  Array64 span;                    // zeta [H]; not given: fixed or dynamic span
+  Array64 span_weight, span_bias;  // v [H, d], b [H] of dynamic spans: zeta of a query is sigmoid(v . h + b)
   Array64 norm_gain, norm_bias;    // [d]
 };
 
@@ -35,8 +36,14 @@ struct LayerResult {
 SpanAttentionOptions all_attention_options(std::int64_t width, std::int64_t heads, std::int64_t slots,
                                            std::int64_t span_length, double ramp);
 
-/// LN(h + W_o attention). cache [B, C, d] oldest first, or not given, h [B, M, d], position_keys u [>= P, e].
-LayerResult all_attention_layer(const AttentionWeights& weights, const Array64& position_keys, const Array64& cache,
+/// Relative positions for all heads and layers; row i is distance i + 1.
+struct PositionTables {
+  Array64 keys;    // u [>= P, e]
+  Array64 values;  // u' [>= P, e], or not given
+};
+
+/// LN(h + W_o attention). cache [B, C, d] oldest first, or not given, h [B, M, d].
+LayerResult all_attention_layer(const AttentionWeights& weights, const PositionTables& positions, const Array64& cache,
                                 const Array64& h, const SpanAttentionOptions& options);
 
 /// g + W2 (multiplier * relu(W1 g + b1)) + b2, then layer norm. g [B, M, d]; dropout multipliers [B, M, F] or not
@@ -45,7 +52,7 @@ Array64 feed_forward_sublayer(const FeedForwardWeights& weights, const Array64& 
 
 /// all_attention_layer, then feed_forward_sublayer; `output` is the second's.
 LayerResult transformer_layer(const AttentionWeights& attention, const FeedForwardWeights& feed_forward,
-                              const Array64& position_keys, const Array64& cache, const Array64& h,
+                              const PositionTables& positions, const Array64& cache, const Array64& h,
                               const SpanAttentionOptions& options, const Array64& dropout = {});
 
 }  // namespace engram::reference

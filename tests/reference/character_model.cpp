@@ -14,7 +14,7 @@ struct LayerPlan {
 };
 
 LayerPlan plan_layer(const CharacterModel& model, const AttentionWeights& weights, const ModelState& state) {
-  const std::int64_t width = model.embedding.axis(1), span_length = model.position_keys.axis(0);
+  const std::int64_t width = model.embedding.axis(1), span_length = model.positions.keys.axis(0);
   const std::int64_t slots = weights.slot_keys.given() ? weights.slot_keys.axis(1) : 0;
   LayerPlan plan{
       all_attention_options(width, model.heads, slots, span_length, static_cast<double>(model.ramp)),
@@ -55,8 +55,7 @@ ModelResult character_model(const CharacterModel& model, const std::vector<std::
     const ModelLayer& layer = model.layers[l];
     const LayerPlan plan = plan_layer(model, layer.attention, state);
     Array64& cache = state.caches[l];
-    LayerResult made =
-        variant_attention_layer(layer.place, layer.attention, model.position_keys, cache, h, plan.options);
+    LayerResult made = variant_attention_layer(layer.place, layer.attention, model.positions, cache, h, plan.options);
     if (layer.feed_forward) made.output = feed_forward_sublayer(*layer.feed_forward, made.output);
     if (layer.slot_sublayer) {
       const SlotSublayerWeights& second = *layer.slot_sublayer;

@@ -27,8 +27,8 @@ struct ModelLayer {
 };
 
 struct CharacterModel {
-  Array64 embedding;      // [V, d]
-  Array64 position_keys;  // u [S, e]; row i is distance i + 1
+  Array64 embedding;         // [V, d]
+  PositionTables positions;  // u and u' [S, e]
   std::vector<ModelLayer> layers;
   Array64 out_weight, out_bias;  // [V, d], [V]
   std::int64_t heads = 1;

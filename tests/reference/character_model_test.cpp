@@ -17,7 +17,7 @@ CharacterModel random_model(std::int64_t slots, bool feed_forward, std::uint64_t
   RandomArrays random(seed);
   CharacterModel model;
   model.embedding = random.array({kVocabulary, kWidth});
-  model.position_keys = random.array({kSpan, kWidth / kHeads});
+  model.positions.keys = random.array({kSpan, kWidth / kHeads});
   for (int l = 0; l < 3; ++l) {
     ModelLayer layer;
     AttentionWeights& w = layer.attention;

@@ -39,9 +39,9 @@ Array64 slot_attention(const Array64& query, const Array64& keys, const Array64&
   return out;
 }
 
-LayerResult variant_attention_layer(SlotPlace place, const AttentionWeights& weights, const Array64& position_keys,
+LayerResult variant_attention_layer(SlotPlace place, const AttentionWeights& weights, const PositionTables& positions,
                                     const Array64& cache, const Array64& h, SpanAttentionOptions options) {
-  if (place == SlotPlace::joint) return all_attention_layer(weights, position_keys, cache, h, options);
+  if (place == SlotPlace::joint) return all_attention_layer(weights, positions, cache, h, options);
   AttentionWeights context = weights;
   context.slot_keys = context.slot_values = {};
   if (place == SlotPlace::own_heads) {
@@ -50,13 +50,12 @@ LayerResult variant_attention_layer(SlotPlace place, const AttentionWeights& wei
     // The output map and the norm are those of the whole layer: here they only have to fit.
     context.out = zeros({weights.out.axis(0), weights.out.axis(1) / 2});
   }
-  LayerResult result = all_attention_layer(context, position_keys, cache, h, options);
+  LayerResult result = all_attention_layer(context, positions, cache, h, options);
   const Array64 query = linear(h, weights.query);
   const std::int64_t width = query.axis(2);
   if (place == SlotPlace::own_heads)
-    result.heads = concat({result.heads, slot_attention(slice(query, 2, width / 2, width), weights.slot_keys,
-                                                        weights.slot_values)},
-                          2);
+    result.heads = concat(
+        {result.heads, slot_attention(slice(query, 2, width / 2, width), weights.slot_keys, weights.slot_values)}, 2);
   else if (place == SlotPlace::own_softmax || place == SlotPlace::one_set)
     result.heads = add(result.heads, slot_attention(query, weights.slot_keys, weights.slot_values));
   result.mapped = linear(result.heads, weights.out);

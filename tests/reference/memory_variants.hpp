@@ -18,7 +18,7 @@ enum class SlotPlace {
 Array64 slot_attention(const Array64& query, const Array64& keys, const Array64& values);
 
 /// The attention sublayer of any place. `options` are those of the context: of all heads, whatever the place.
-LayerResult variant_attention_layer(SlotPlace place, const AttentionWeights& weights, const Array64& position_keys,
+LayerResult variant_attention_layer(SlotPlace place, const AttentionWeights& weights, const PositionTables& positions,
                                     const Array64& cache, const Array64& h, SpanAttentionOptions options);
 
 }  // namespace engram::reference

@@ -122,7 +122,7 @@ TEST_CASE("spec T4: the golden layer and its gradients", "[reference]") {
   Array64 h = fill(9, {1, 3, 4});
   const SpanAttentionOptions options = all_attention_options(4, 2, 3, 6, 2);
 
-  const LayerResult layer = all_attention_layer(weights, positions, cache, h, options);
+  const LayerResult layer = all_attention_layer(weights, {.keys = positions, .values = {}}, cache, h, options);
   check_values(weights_of(layer.weights, 0, 0),
                {0.15844880, 0.16800244, 0.13485020, 0.03459267, 0, 0, 0.17469630, 0.17501412, 0.15439547}, 1e-8);
   check_values(
@@ -143,7 +143,7 @@ TEST_CASE("spec T4: the golden layer and its gradients", "[reference]") {
                1e-8);
 
   const auto loss = [&] {
-    const Array64 output = all_attention_layer(weights, positions, cache, h, options).output;
+    const Array64 output = all_attention_layer(weights, {.keys = positions, .values = {}}, cache, h, options).output;
     double total = 0;
     for (std::size_t k = 0; k < output.data.size(); ++k)
       total += output.data[k] * std::cos(0.3 * static_cast<double>(k));
