@@ -20,6 +20,7 @@ ConfigKey key(std::string_view section, Part RunConfig::*part, T Part::*member, 
       .meaning = meaning,
       .on_resume = on_resume,
       .rule = value_rule<T>(),
+      .is_list = kIsList<T>,
       .read = [=](RunConfig& config, std::string_view written) { return read_value(written, config.*part.*member); },
       .write = [=](const RunConfig& config) { return toml_value(config.*part.*member); }};
 }
@@ -46,6 +47,10 @@ std::vector<ConfigKey> make_keys() {
   model(&Model::mask_offset, "mask_offset", kKeep, "1: the mask begins one position earlier, as the paper prints it");
   model(&Model::ramp_gradient, "ramp_gradient", kChange, "which corners of the soft edge move a span");
   model(&Model::pad, "pad", kKeep, "before the start of a text: zero vectors (attend_zero) or nothing (mask)");
+  model(&Model::cutoffs, "cutoffs", kKeep,
+        "word ids at which the vocabulary is cut into clusters of width / 4^i: adaptive input and softmax; []: none");
+  model(&Model::tie_tables, "tie_tables", kKeep, "clusters: input and output share their words' vectors");
+  model(&Model::tie_projections, "tie_projections", kKeep, "clusters: and the projections of these vectors");
   model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations, 0 to below 1");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
   model(&Model::attention_memory, "attention_memory", kChange,

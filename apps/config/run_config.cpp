@@ -10,6 +10,7 @@
 #include "apps/config/config_keys.hpp"
 #include "apps/data/read_file.hpp"
 #include "core/error.hpp"
+#include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
 namespace {
@@ -69,10 +70,12 @@ std::vector<Assignment> read_assignments(const std::string& toml, const std::str
       check_section(section, source);
       continue;
     }
-    if (item.inputs.size() != 1 || !seen.emplace(section, item.name).second)
+    const ConfigKey* key = find_config_key(section, item.name);
+    const bool fits = item.inputs.size() == 1 || (key != nullptr && key->is_list);
+    if (!fits || !seen.emplace(section, item.name).second)
       throw UsageError(text("config: '", section, ".", item.name, "' must be given once, with one value, got '",
                             CLI::detail::join(item.inputs, ", "), "'", place(source)));
-    found.push_back({section, item.name, item.inputs.front()});
+    found.push_back({section, item.name, CLI::detail::join(item.inputs, ",")});
   }
   return found;
 }
@@ -101,7 +104,11 @@ void assign(RunConfig& config, const Assignment& assignment, const std::string& 
 
 void RunConfig::check() const {
   AllAttentionOptions with_vocabulary = model;
-  if (model.vocabulary == 0) with_vocabulary.vocabulary = 1;
+  if (model.vocabulary == 0) {
+    with_vocabulary.vocabulary = 1;
+    with_vocabulary.cutoffs.clear();
+    VocabularyClusters::check(model.cutoffs, 0, model.width);
+  }
   with_vocabulary.check();
   optimizer.check();
   schedule.check();

@@ -59,9 +59,12 @@ void AllAttentionLayer::visit(Visitor& visit) {
 
 AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
     : options_(checked(options)),
-      embedding_(options.vocabulary, options.width),
-      position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()),
-      output_(options.width, options.vocabulary) {
+      tokens_(make_token_io({.vocabulary = options.vocabulary,
+                             .width = options.width,
+                             .cutoffs = options.cutoffs,
+                             .tie_tables = options.tie_tables,
+                             .tie_projections = options.tie_projections})),
+      position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()) {
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     layers_.push_back(std::make_unique<AllAttentionLayer>(options));
   for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());
@@ -84,7 +87,8 @@ ModelPast AllAttentionModel::key_value_past(Backend& backend, Allocator& allocat
   return past;
 }
 
-Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past) {
+Variable AllAttentionModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past) {
+  const Tensor& tokens = batch.inputs;
   if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
   check_dtype("model", "tokens", tokens, DType::i32);
   if (past.size() != layers_.size())
@@ -92,7 +96,7 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
   Variable hidden;
   {
     const Scope scope("embedding");
-    hidden = dropout(embedding_.forward(tape, tokens), options_.embedding_dropout);
+    hidden = dropout(tokens_->embed(tape, batch), options_.embedding_dropout);
   }
   const Variable position_keys = tape.parameter(position_keys_);
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
@@ -101,7 +105,11 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
     hidden = layers_[layer]->forward(hidden, *past[layer], position_keys);
   }
   const Scope scope("output");
-  return output_.forward(dropout(hidden, options_.embedding_dropout), ProductResult::summed);
+  return dropout(hidden, options_.embedding_dropout);
+}
+
+Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past) {
+  return tokens_->logits(hidden(tape, {.inputs = tokens, .targets = {}, .partition = nullptr, .lists = {}}, past));
 }
 
 Variable AllAttentionModel::span_penalty(Tape& tape, double lambda, double share) {
@@ -124,10 +132,10 @@ const AttentionSpan& AllAttentionModel::span(std::int64_t layer) const {
 }
 
 void AllAttentionModel::visit(Visitor& visit) {
-  visit("embedding", embedding_);
+  visit("embedding", tokens_->input());
   visit("position_keys", position_keys_);
   visit("layers", layers_);
-  visit("output", output_);
+  visit("output", tokens_->output());
 }
 
 }  // namespace engram

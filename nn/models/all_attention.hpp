@@ -6,11 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/embedding.hpp"
 #include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
-#include "nn/layers/linear.hpp"
 #include "nn/layers/self_attention.hpp"
+#include "nn/layers/token_io.hpp"
 #include "nn/models/all_attention_options.hpp"
 
 namespace engram {
@@ -48,9 +47,14 @@ class AllAttentionModel final : public Module {
   /// Key and value rings for frozen weights, with the present spans.
   ModelPast key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
 
-  /// tokens: [B, M] i32 in [0, vocabulary) -> logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16
-  /// activations. Updates `past`.
+  /// The last hidden states [B, M, width] of a block of tokens [B, M], i32 in [0, vocabulary): what tokens() makes
+  /// losses and probabilities of. Updates `past`.
+  Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past);
+  /// Logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16 activations. Throws Error where the
+  /// vocabulary is in clusters.
   Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past);
+  TokenIo& tokens() { return *tokens_; }
+  const TokenIo& tokens() const { return *tokens_; }
   /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training. Absent when
   /// lambda is 0 or spans are fixed.
   Variable span_penalty(Tape& tape, double lambda, double share = 1);
@@ -64,11 +68,10 @@ class AllAttentionModel final : public Module {
 
  private:
   AllAttentionOptions options_;
-  Embedding embedding_;
+  std::unique_ptr<TokenIo> tokens_;
   Parameter position_keys_;  // [S, width / heads], shared by all heads and layers; row delta - 1
   std::vector<std::unique_ptr<AllAttentionLayer>> layers_;
   std::vector<AttentionSpan*> spans_;  // of the layers
-  Linear output_;
 };
 
 }  // namespace engram

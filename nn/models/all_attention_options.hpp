@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/kernels/attention.hpp"
 #include "nn/memory/past.hpp"
@@ -32,6 +33,11 @@ struct AllAttentionOptions {
   std::int64_t mask_offset = 0;  ///< 1: the paper's mask argument
   RampGradient ramp_gradient = RampGradient::inclusive;
   Pad pad = Pad::attend_zero;
+  /// c_1 < ... < c_K < V: the vocabulary, most frequent words first, is in K + 1 clusters whose widths are d / 4^i, for
+  /// input and output. Empty: one table of width d, and a linear output of its own.
+  std::vector<std::int64_t> cutoffs = {};
+  bool tie_tables = true;        ///< clusters: one table E_i for input and output
+  bool tie_projections = true;   ///< clusters: one projection P_i for input and output
   double dropout = 0;            ///< on attention weights and feed-forward activations, in [0, 1)
   double embedding_dropout = 0;  ///< on embeddings and on the last hidden states, in [0, 1)
   /// MiB of attention weights that all layers together keep for the backward pass of one piece of a batch; layers whose
