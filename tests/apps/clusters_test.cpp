@@ -23,7 +23,7 @@
 namespace engram::harness {
 namespace {
 
-/// The text's vocabulary has 16 characters; the model's width is 16.
+/// The text's vocabulary has 12 characters; the model's width is 16.
 constexpr const char* kClusters = "model.cutoffs=5,11";
 
 TrainingRunOptions clusters_run(const RunFolder& folder, const std::string& out,
@@ -224,8 +224,8 @@ TEST_CASE("every device has the CPU's losses and gradients of words, with the pa
 TEST_CASE("runs over words: every device has the CPU's losses, replayed steps as well, and bf16 is near", "[gpu]") {
   const RunFolder folder;
   const std::vector<std::string> shorter = {
-      "schedule.steps=14",          "schedule.warmup=1", "training.report_every=1", "training.validate_every=5",
-      "training.validate_blocks=1", "training.batch=2",  "training.block=20"};
+      "schedule.steps=20",          "schedule.warmup=1", "training.report_every=1", "training.validate_every=5",
+      "training.validate_blocks=1", "training.batch=2",  "training.block=20",       "model.span_init=0.3"};
   TrainingRunOptions options = clusters_run(folder, "cpu", shorter);
   run_training(options, never());
   for (const auto& backend : available_backends()) {
@@ -261,9 +261,9 @@ TEST_CASE("a run over words learns, is resumed bit for bit, and keeps its cut-of
   TrainingRunOptions parts = clusters_run(folder, "parts");
   CHECK_THROWS_AS(run_training(parts, after_steps(7)), Error);
   parts.resume = true;
-  parts.overrides[0] = "model.cutoffs=5,12";
+  parts.overrides[0] = "model.cutoffs=5,10";
   CHECK_THAT(message_of<UsageError>([&] { run_training(parts, never()); }),
-             Catch::Contains("model.cutoffs: [5, 11] -> [5, 12]"));
+             Catch::Contains("model.cutoffs: [5, 11] -> [5, 10]"));
   parts.overrides.clear();
   parts.config.clear();
   run_training(parts, never());

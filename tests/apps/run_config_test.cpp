@@ -102,7 +102,7 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
 TEST_CASE("lists are written as arrays, and read from arrays and numbers with commas") {
   using Cutoffs = std::vector<std::int64_t>;
   CHECK(parse("").model.cutoffs.empty());
-  CHECK(parse("[model]\nwidth = 64\ncutoffs = [20000, 40000]  # words\n").model.cutoffs == Cutoffs{20000, 40000});
+  CHECK(parse("[model]\ncutoffs = [20000, 40000]  # words\n").model.cutoffs == Cutoffs{20000, 40000});
   CHECK(parse("[model]\ncutoffs = []\n").model.cutoffs.empty());
   CHECK(parse("", {"model.cutoffs=5,7"}).model.cutoffs == Cutoffs{5, 7});
   CHECK(parse("", {"model.cutoffs=[5, 7]"}).model.cutoffs == Cutoffs{5, 7});
