@@ -262,6 +262,8 @@ TEST_CASE("T14: gradients of a whole model with tied and untied clusters equal c
         const std::string& name = entry.first;
         if (name.find("layers.") != std::string::npos && name.find("attention.query") == std::string::npos) continue;
         CAPTURE(tie_tables, tie_projections, name);
+        // A word's vector of width 1 moves sixteen numbers: the loss is much more curved in it than in the others.
+        const double step = name.starts_with("embedding.") ? 3e-6 : 1e-5;
         Array64 value = placed.value(name);
         const Array64 numeric = reference::central_differences(
             value,
@@ -269,7 +271,7 @@ TEST_CASE("T14: gradients of a whole model with tied and untied clusters equal c
               placed.set(name, value);
               return padded_loss(placed, tokens, targets, false);
             },
-            3e-6);
+            step);
         placed.set(name, value);
         CHECK(reference::norm(numeric) > 1e-3);
         CHECK(reference::distance_between(gradients.at(name), numeric) <
