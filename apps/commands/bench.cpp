@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -79,8 +80,10 @@ SoftmaxBench softmax_case(const Arguments& arguments) {
   SoftmaxBench bench;
   bench.model.vocabulary = arguments.vocabulary != 0 ? arguments.vocabulary : 267'735;
   bench.model.width = 512;
-  bench.model.cutoffs = {20'000, 40'000, 200'000};
-  VocabularyClusters::check(bench.model.cutoffs, bench.model.vocabulary, bench.model.width);
+  constexpr std::array<std::int64_t, 3> kCutoffs{20'000, 40'000, 200'000};
+  bench.model.cutoffs = VocabularyClusters::fitting(kCutoffs, bench.model.vocabulary, bench.model.width);
+  if (bench.model.cutoffs.empty())
+    throw UsageError(text("bench: --softmax needs a vocabulary for several clusters, got ", bench.model.vocabulary));
   bench.tokens = arguments.tokens != 0 ? arguments.tokens : 4096;
   bench.full_tokens = std::min<std::int64_t>(bench.tokens, 512);
   return bench;
@@ -185,7 +188,8 @@ CLI::App* add_bench_command(CLI::App& program) {
   CLI::Option* softmax =
       command
           ->add_flag("--softmax", arguments->softmax,
-                     "input and output of a word model alone: V=267735, d=512, cut-offs 20000, 40000 and 200000, "
+                     "input and output of a word model alone: V=267735, d=512, cut-offs 20000, 40000 and 200000 "
+                     "(in proportion for another --vocab), "
                      "against the floor of its products and beside a softmax over all words [no config]")
           ->excludes(compare)
           ->excludes(inference);

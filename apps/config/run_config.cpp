@@ -28,10 +28,11 @@ std::string trimmed(std::string_view part) {
   return std::string(part.substr(first, part.find_last_not_of(kSpace) - first + 1));
 }
 
-/// CLI11 skips lines that are too short and takes a line without '=' for a switch: these are refused here.
+/// CLI11 skips lines that are too short, takes a line without '=' for a switch, and joins the lists of a key that two
+/// lines in a row give: these are refused here.
 void check_lines(const std::string& toml, const std::string& source) {
   std::istringstream lines(toml);
-  std::string line;
+  std::string line, inside, before;
   for (std::int64_t number = 1; std::getline(lines, line); ++number) {
     const std::string content = trimmed(line.substr(0, line.find('#')));
     if (content.empty()) continue;
@@ -40,6 +41,13 @@ void check_lines(const std::string& toml, const std::string& source) {
     if (!section && (equals == std::string::npos || equals == 0 || equals + 1 == content.size()))
       throw UsageError(text("config: every line must be [section] or key = value, got '", content, "'",
                             place(text(source, ", line ", number))));
+    std::string name = section ? "" : trimmed(std::string_view(content).substr(0, equals));
+    if (section)
+      inside = content.substr(1, content.size() - 2) + ".";
+    else if (name == before)
+      throw UsageError(text("config: '", inside, name, "' must be given once, got it again",
+                            place(text(source, ", line ", number))));
+    before = std::move(name);
   }
 }
 

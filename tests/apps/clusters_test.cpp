@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/bench/inference_bench.hpp"
 #include "apps/bench/softmax_bench.hpp"
+#include "apps/bench/training_bench.hpp"
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
@@ -314,6 +316,21 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
     CHECK(sum == Approx(1).epsilon(1e-12));
     CHECK(-all[static_cast<std::size_t>(test[token])] == Approx(losses[token]).epsilon(1e-10));
   }
+}
+
+TEST_CASE("whole models with a vocabulary in clusters can be timed") {
+  BenchCase bench{"words", small(2), {}};
+  MachineLimits limits;
+  limits.flops_per_second = limits.bytes_per_second = limits.exponentials_per_second = 1e9;
+  {
+    Runtime runtime({}, 1);
+    const BenchResult result = bench_training(bench, limits, runtime, 2);
+    CHECK(result.kernels.totals().contains("cross_entropy"));
+    CHECK(result.output_exponentials == output_exponentials(bench.config.model));
+    CHECK(result.output_exponentials < 30 + 2);
+  }
+  Runtime runtime({}, 1);
+  CHECK(bench_inference(bench, limits, runtime, 2).token_seconds > 0);
 }
 
 TEST_CASE("the bench of both ends counts tokens, shares and products") {

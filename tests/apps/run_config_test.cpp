@@ -154,6 +154,8 @@ TEST_CASE("lines that are no assignments, and keys given twice, are refused") {
   CHECK_THAT(refusal("[training]\nbatch =\n"), Catch::Contains("batch ="));
   CHECK_THAT(refusal("[training]\nbatch = 8\nbatch = 9\n"),
              Catch::Contains("training.batch") && Catch::Contains("once"));
+  CHECK_THAT(refusal("[model]\ncutoffs = [2, 3]\ncutoffs = [4]\n"),
+             Catch::Contains("model.cutoffs") && Catch::Contains("once"));
   CHECK_THAT(refusal("[training]\nbatch = 8 9\n"), Catch::Contains("training.batch"));
   CHECK_THAT(refusal("", {"batch=8"}), Catch::Contains("section.key=value"));
   CHECK_THAT(refusal("", {"training.batch"}), Catch::Contains("section.key=value"));
@@ -189,6 +191,8 @@ TEST_CASE("doubtful settings are said, usual ones are not") {
   CHECK(config_warnings(parse("", {"model.max_span=16"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.memory_mode=none", "model.slots=0"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.adaptive_span=false", "training.span_loss=1"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.tie_tables=false"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.tie_tables=false", "model.cutoffs=5"})).empty());
 }
 
 TEST_CASE("differences are listed key by key, and what would be another model is marked") {
