@@ -11,6 +11,8 @@
 #include "apps/training/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/matmul.hpp"
 #include "nn/layers/token_io.hpp"
 #include "nn/visitor.hpp"
 
@@ -19,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1;
 constexpr int kWarmUpSteps = 2;
-constexpr double kMilli = 1e3, kGiga = 1e9;
+constexpr double kMilli = 1e3;
 
 /// Both ends, placed, and a block for them.
 class Ends final : public Module {
@@ -45,23 +47,41 @@ class Ends final : public Module {
   }
   const std::vector<double>& shares() const { return shares_; }
 
-  /// Seconds of `steps` steps, ascending.
-  std::vector<double> train(std::int64_t steps, KernelObserver* observer) {
-    std::vector<double> seconds;
-    runtime_.step().observe(observer);
-    for (std::int64_t i = 0; i < steps; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      train_once();
-      runtime_.backend().synchronize();
-      runtime_.arena().end_step();
-      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    runtime_.step().observe(nullptr);
-    std::ranges::sort(seconds);
+  /// Seconds of one step.
+  double train() {
+    const double seconds = timed([this] { train_once(); });
+    runtime_.arena().end_step();
     return seconds;
+  }
+  /// FLOPs per second of a large product.
+  double product_rate() {
+    constexpr std::int64_t kSide = 2000;  // not a power of two: see measure_limits
+    Step& step = runtime_.step();
+    double seconds = 0;
+    {
+      Tensor a = step.empty({kSide, kSide}, DType::f32), b = step.empty({kSide, kSide}, DType::f32);
+      Tensor c = step.empty({kSide, kSide}, DType::f32);
+      kernels::fill(step, a, 0.5);
+      kernels::fill(step, b, 0.25);
+      seconds = timed([&] {
+        using kernels::Transpose;
+        kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1,
+                        1.0, Write::set);
+      });
+    }
+    runtime_.arena().end_step();
+    return 2.0 * kSide * kSide * kSide / seconds;
   }
 
  private:
+  template <class Action>
+  double timed(const Action& action) {
+    runtime_.backend().synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    runtime_.backend().synchronize();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
   void train_once() {
     Step& step = runtime_.step();
     step.begin({});
@@ -86,12 +106,23 @@ class Ends final : public Module {
 SoftmaxRun time_ends(const AllAttentionOptions& model, std::int64_t tokens, Runtime& runtime, std::int64_t steps) {
   SoftmaxRun run(runtime.backend());
   Ends ends(model, tokens, runtime);
-  ends.train(kWarmUpSteps, nullptr);
-  run.seconds = ends.train(steps, nullptr);
-  ends.train(steps, &run.kernels);
   run.tokens = tokens;
   run.cluster_shares = ends.shares();
   run.flops = 3 * (input_flops(model, run.cluster_shares) + output_flops(model, run.cluster_shares));
+  for (int i = 0; i < kWarmUpSteps; ++i) ends.train();
+  double before = ends.product_rate();
+  for (std::int64_t i = 0; i < steps; ++i) {
+    run.seconds.push_back(ends.train());
+    const double after = ends.product_rate();
+    const double rate = 2 / (1 / before + 1 / after);  // of both products together
+    run.times_floor.push_back(run.seconds.back() * rate / (run.flops * static_cast<double>(tokens)));
+    before = after;
+  }
+  std::ranges::sort(run.seconds);
+  std::ranges::sort(run.times_floor);
+  runtime.step().observe(&run.kernels);
+  for (std::int64_t i = 0; i < steps; ++i) ends.train();
+  runtime.step().observe(nullptr);
   return run;
 }
 
@@ -108,8 +139,11 @@ std::string run_text(const char* name, const SoftmaxRun& run, const MachineLimit
       fmt::format("  {}: {:.1f} ms a step of {} tokens, median of {} ({:.1f} to {:.1f}); {:.2f} ms per 1000 tokens\n",
                   name, median * kMilli, run.tokens, run.seconds.size(), run.seconds.front() * kMilli,
                   run.seconds.back() * kMilli, run.seconds_per_1000() * kMilli);
-  text += fmt::format("    {:.1f} MFLOP a token in products, {:.2f} times their floor of {:.1f} ms\n", run.flops / 1e6,
-                      median / floor, floor * kMilli);
+  text +=
+      fmt::format("    {:.2f} times the floor of its products ({:.2f} to {:.2f}), at their rate between the steps\n",
+                  run.median_times_floor(), run.times_floor.front(), run.times_floor.back());
+  text += fmt::format("    {:.1f} MFLOP a token in products, {:.2f} times their floor of {:.1f} ms at the rate above\n",
+                      run.flops / 1e6, median / floor, floor * kMilli);
   text += fmt::format("    {:<20} {:>6} {:>10}\n", "kernel", "calls", "ms/step");
   std::vector<std::pair<double, std::string>> rows;
   const auto steps = static_cast<std::int64_t>(run.seconds.size());
@@ -134,7 +168,10 @@ nlohmann::json run_json(const SoftmaxRun& run, const MachineLimits& limits) {
           {"milliseconds_per_1000_tokens", run.seconds_per_1000() * kMilli},
           {"flops_per_token", run.flops},
           {"milliseconds_floor", run.floor_seconds(limits) * kMilli},
-          {"times_floor", run.median_seconds() / run.floor_seconds(limits)},
+          {"times_floor", run.median_times_floor()},
+          {"times_floor_least", run.times_floor.front()},
+          {"times_floor_most", run.times_floor.back()},
+          {"times_floor_of_limits", run.median_seconds() / run.floor_seconds(limits)},
           {"kernel_milliseconds", kernels}};
 }
 

@@ -23,13 +23,18 @@ struct SoftmaxBench {
 
 struct SoftmaxRun {
   std::int64_t tokens = 0;
-  std::vector<double> seconds;         ///< of every step, ascending
+  std::vector<double> seconds;  ///< of every step, ascending
+  /// Of every step, ascending: its time over that of its products, at the rate of a large product that was timed right
+  /// before and right after it. Where other programs use the machine as well, this says more than the limits, which
+  /// were measured at another time.
+  std::vector<double> times_floor;
   double flops = 0;                    ///< per token: products, forward and backward
   std::vector<double> cluster_shares;  ///< of the targets; empty without clusters
   KernelTimes kernels;                 ///< of as many steps together
 
   explicit SoftmaxRun(Backend& backend) : kernels(backend) {}
   double median_seconds() const { return seconds[seconds.size() / 2]; }
+  double median_times_floor() const { return times_floor[times_floor.size() / 2]; }
   double seconds_per_1000() const { return median_seconds() / static_cast<double>(tokens) * 1000; }
   double floor_seconds(const MachineLimits& limits) const {
     return flops * static_cast<double>(tokens) / limits.flops_per_second;

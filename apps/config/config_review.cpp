@@ -17,9 +17,8 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
     warnings.push_back("training.span_loss has no effect, because model.adaptive_span is false");
   if (config.model.cutoffs.empty() && !(config.model.tie_tables && config.model.tie_projections))
     warnings.push_back(
-        "model.tie_tables and model.tie_projections have no effect, because model.cutoffs has no cut-offs: plain "
-        "tables "
-        "are never tied");
+        "model.tie_tables and model.tie_projections have no effect without model.cutoffs: plain tables are never "
+        "tied");
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

@@ -343,6 +343,8 @@ TEST_CASE("the bench of both ends counts tokens, shares and products") {
   bench.full_tokens = 16;
   const SoftmaxResult result = bench_softmax(bench, runtime, 3);
   CHECK(result.adaptive.seconds.size() == 3);
+  CHECK(result.adaptive.times_floor.size() == 3);
+  CHECK(result.adaptive.times_floor.front() > 0);
   CHECK(result.adaptive.tokens == 64);
   CHECK(result.full.tokens == 16);
   REQUIRE(result.adaptive.cluster_shares.size() == 3);
