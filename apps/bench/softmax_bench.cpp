@@ -1,6 +1,7 @@
 #include "apps/bench/softmax_bench.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
