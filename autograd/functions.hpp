@@ -7,6 +7,7 @@
 #include "autograd/functions/cross_entropy.hpp"
 #include "autograd/functions/dropout.hpp"
 #include "autograd/functions/embedding.hpp"
+#include "autograd/functions/joined_linear.hpp"
 #include "autograd/functions/layer_norm.hpp"
 #include "autograd/functions/linear.hpp"
 #include "autograd/functions/matmul.hpp"

@@ -57,7 +57,7 @@ void Tape::seed(const Variable& output, Tensor cotangent) {
   slot.gradient = std::move(cotangent);
 }
 
-void Tape::backward(std::initializer_list<Variable> scalar_losses) {
+void Tape::backward(std::span<const Variable> scalar_losses) {
   for (const Variable& loss : scalar_losses) {
     if (loss.shape().count() != 1) throw ShapeError(text("backward: a loss must be one number, got ", loss.shape()));
     Tensor one = step_->empty(loss.shape(), loss.dtype());

@@ -84,7 +84,10 @@ class Tape {
   }
 
   /// Gradients of the sum of scalar losses ([1] or rank 0), each seeded with 1. The tape is empty afterwards.
-  void backward(std::initializer_list<Variable> scalar_losses);
+  void backward(std::span<const Variable> scalar_losses);
+  void backward(std::initializer_list<Variable> scalar_losses) {
+    backward(std::span<const Variable>(scalar_losses.begin(), scalar_losses.size()));
+  }
   /// Gradient of sum(cotangent * output). `cotangent` has the output's shape.
   void backward(const Variable& output, const Tensor& cotangent);
   /// After backward: the gradient of a leaf. Throws Error when none reached it.

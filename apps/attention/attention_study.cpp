@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <span>
 #include <utility>
 
+#include "apps/training/block_tensors.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
 #include "core/span_mask.hpp"
@@ -72,18 +73,22 @@ bool AttentionStudy::is_studied(const HeadAttention& head) const {
 
 void AttentionStudy::read(const std::vector<std::int32_t>& tokens, std::int64_t block) {
   ModelPast past = model_->hidden_past(runtime_->backend(), runtime_->memory(), 1, dtype_);
+  BlockTensors input;
   const auto count = static_cast<std::int64_t>(tokens.size());
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t length = std::min(block, count - first);
     Step& step = runtime_->step();
     step.begin({});
     {
-      const Tensor input({1, length}, DType::i32, runtime_->backend().device(), runtime_->memory());
-      runtime_->backend().copy(input.raw(), tokens.data() + first, input.bytes(), CopyKind::host_to_device);
+      input.write(
+          {.inputs = std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(length)),
+           .targets = {},
+           .length = length},
+          1, model_->tokens().clusters(), runtime_->backend(), runtime_->memory());
       Tape tape(step);  // a training tape: only those keep weights
       ModelTrace trace(step.objects());
       trace.keep_results = true;
-      model_->forward(tape, input, past, &trace);
+      model_->hidden(tape, input.piece(0), past, &trace);
       take(trace, first, length);
     }
     runtime_->arena().end_step();

@@ -1,5 +1,6 @@
 #include "apps/bench/bench_model.hpp"
 
+#include "apps/cost/cluster_shares.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 
@@ -55,6 +56,11 @@ double BenchModel::mean_window() const {
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     for (const std::int64_t reach : model.span(layer).reach()) sum += static_cast<double>(reach);
   return sum / static_cast<double>(options.layers * options.context_heads());
+}
+
+std::vector<std::int32_t> bench_tokens(std::int64_t count, const AllAttentionOptions& model, std::uint32_t which) {
+  if (model.cutoffs.empty()) return random_tokens(count, model.vocabulary, which);
+  return ranked_tokens(count, model.vocabulary, which);
 }
 
 std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocabulary, std::uint32_t which) {

@@ -34,6 +34,10 @@ class BenchModel {
   ParameterStore store;
 };
 
+/// Tokens for the model: random_tokens(), or, for a vocabulary in clusters, words by their frequencies
+/// (apps/cost/cluster_shares.hpp).
+std::vector<std::int32_t> bench_tokens(std::int64_t count, const AllAttentionOptions& model, std::uint32_t which);
+
 /// So simple that other programs can be timed on the same tokens; `which` numbers the sequences.
 std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocabulary, std::uint32_t which);
 

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cmath>
 
+#include "apps/training/block_tensors.hpp"
 #include "autograd/tape.hpp"
 
 namespace engram {
 namespace {
 
-/// Seconds of one block of random tokens, once the past is full.
+/// Seconds of one block of random tokens, once the past is full: up to the logits, for a vocabulary in clusters up to
+/// the losses, or up to all words' probabilities for a single token.
 class BlockTimer {
  public:
   BlockTimer(BenchModel& bench, Runtime& runtime, ModelPast past, std::int64_t streams, std::int64_t block)
@@ -18,7 +20,7 @@ class BlockTimer {
         past_(std::move(past)),
         streams_(streams),
         block_(block),
-        tokens_(random_tokens(streams * block, bench.options.vocabulary, 0)) {
+        tokens_(bench_tokens(streams * block, bench.options, 0)) {
     for (std::int64_t seen = 0; seen <= bench.options.max_span; seen += block) run();
   }
 
@@ -28,9 +30,15 @@ class BlockTimer {
     step.begin({});
     {
       Tape tape(step, Tape::Mode::inference);
-      const Tensor input = step.empty({streams_, block_}, DType::i32);
-      runtime_.backend().copy(input.raw(), tokens_.data(), input.bytes(), CopyKind::host_to_device);
-      bench_.model.forward(tape, input, past_);
+      input_.write({.inputs = tokens_, .targets = tokens_, .length = block_}, 1, bench_.model.tokens().clusters(),
+                   runtime_.backend(), runtime_.memory());
+      const Variable hidden = bench_.model.hidden(tape, input_.piece(0), past_);
+      if (bench_.options.cutoffs.empty())
+        bench_.model.tokens().logits(hidden);
+      else if (block_ == 1)
+        bench_.model.tokens().log_probabilities(hidden);
+      else
+        bench_.model.tokens().losses(hidden, input_.piece(0), 1);
       runtime_.backend().synchronize();
     }
     runtime_.arena().end_step();
@@ -43,6 +51,7 @@ class BlockTimer {
   ModelPast past_;
   std::int64_t streams_, block_;
   std::vector<std::int32_t> tokens_;
+  BlockTensors input_;
 };
 
 double median(std::vector<double> seconds) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "apps/bench/resident_memory.hpp"
+#include "apps/training/block_tensors.hpp"
 #include "apps/training/trainer.hpp"
 #include "autograd/tape.hpp"
 #include "nn/models/all_attention.hpp"
@@ -27,20 +28,24 @@ class Rehearsal {
     block_.length = static_cast<int>(config_.training.block);
     block_.scored_count = config_.training.batch * config_.training.block;
     block_.scored.assign(static_cast<std::size_t>(block_.scored_count), 1);
-    block_.inputs = random_tokens(block_.scored_count, config_.model.vocabulary, 0);
-    block_.targets = random_tokens(block_.scored_count, config_.model.vocabulary, 1);
+    block_.inputs = bench_tokens(block_.scored_count, config_.model, 0);
+    block_.targets = bench_tokens(block_.scored_count, config_.model, 1);
   }
 
   void fill_caches() {
     Step& step = runtime_.step();
     const std::int64_t streams = config_.training.batch / config_.training.split;
+    const std::span<const std::int32_t> inputs(block_.inputs);
+    BlockTensors tokens;
     for (std::int64_t seen = 0; seen < config_.model.max_span; seen += config_.training.block) {
       for (ModelPast& past : trainer_->pasts()) {
         step.begin({});
         Tape tape(step, Tape::Mode::inference);
-        const Tensor tokens = step.empty({streams, config_.training.block}, DType::i32);
-        runtime_.backend().copy(tokens.raw(), block_.inputs.data(), tokens.bytes(), CopyKind::host_to_device);
-        rehearsed_.model.forward(tape, tokens, past);
+        tokens.write({.inputs = inputs.first(static_cast<std::size_t>(streams * config_.training.block)),
+                      .targets = {},
+                      .length = config_.training.block},
+                     1, rehearsed_.model.tokens().clusters(), runtime_.backend(), runtime_.memory());
+        rehearsed_.model.hidden(tape, tokens.piece(0), past);
       }
       runtime_.arena().end_step();
     }
@@ -101,8 +106,8 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
 
 double BenchResult::kernel_exponentials(std::string_view kernel) const {
   const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? attention_exponentials
-                           : kernel == "cross_entropy" ? static_cast<double>(vocabulary)
-                                                       : 0;
+                           : kernel == "cross_entropy"                                     ? output_exponentials
+                                                                                           : 0;
   return per_token * static_cast<double>(tokens);
 }
 
@@ -136,7 +141,7 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   result.tokens = config.training.batch * config.training.block;
   result.flops = training_flops(config.model, setting);
   result.attention_exponentials = training_exponentials(config.model, setting.window) / 2;
-  result.vocabulary = config.model.vocabulary;
+  result.output_exponentials = output_exponentials(config.model);
   result.parameters = rehearsal.parameters();
   result.parameter_bytes = rehearsal.parameter_bytes();
   result.arena_bytes = rehearsal.arena_bytes();

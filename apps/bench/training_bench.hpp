@@ -24,8 +24,8 @@ struct BenchResult {
   std::vector<double> seconds_one_by_one;
   TrainingFlops flops;                ///< per token
   double attention_exponentials = 0;  ///< per token, forward; as many again backward
-  std::int64_t vocabulary = 0;
-  double least_seconds = 0;  ///< of a step, by the machine's limits
+  double output_exponentials = 0;     ///< per token, of the softmax over the vocabulary or its clusters
+  double least_seconds = 0;           ///< of a step, by the machine's limits
   std::int64_t parameters = 0;
   std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
   std::size_t arena_bytes = 0;      ///< most that a step had in use at once

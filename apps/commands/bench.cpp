@@ -1,6 +1,8 @@
 #include "apps/commands/bench.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +13,7 @@
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/inference_bench.hpp"
 #include "apps/bench/machine_limits.hpp"
+#include "apps/bench/softmax_bench.hpp"
 #include "apps/bench/training_bench.hpp"
 #include "apps/commands/output.hpp"
 #include "core/error.hpp"
@@ -30,6 +33,8 @@ struct Arguments {
   std::int64_t product_size = 4000;
   bool compare_spans = false;
   bool inference = false;
+  bool softmax = false;
+  std::int64_t tokens = 0;
   bool json = false;
 };
 
@@ -69,7 +74,41 @@ BenchCase context_only(BenchCase bench) {
   return bench;
 }
 
+/// The released word model; the softmax over all of its vocabulary has fewer tokens, because every one of them has
+/// 267,735 logits.
+SoftmaxBench softmax_case(const Arguments& arguments) {
+  SoftmaxBench bench;
+  bench.model.vocabulary = arguments.vocabulary != 0 ? arguments.vocabulary : 267'735;
+  bench.model.width = 512;
+  constexpr std::array<std::int64_t, 3> kCutoffs{20'000, 40'000, 200'000};
+  bench.model.cutoffs = VocabularyClusters::fitting(kCutoffs, bench.model.vocabulary, bench.model.width);
+  if (bench.model.cutoffs.empty())
+    throw UsageError(text("bench: --softmax needs a vocabulary for several clusters, got ", bench.model.vocabulary));
+  bench.tokens = arguments.tokens != 0 ? arguments.tokens : 4096;
+  bench.full_tokens = std::min<std::int64_t>(bench.tokens, 512);
+  return bench;
+}
+
+void run_softmax(const Arguments& arguments) {
+  const SoftmaxBench bench = softmax_case(arguments);
+  const Device device = parse_device(arguments.device);
+  const ProductPrecision products = arguments.dtype == "bf16" ? ProductPrecision::bf16 : ProductPrecision::f32;
+  const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
+  if (!arguments.json) print(limits_text(machine));
+  Runtime runtime(device, arguments.threads);
+  runtime.step().set_products(products);
+  const SoftmaxResult result = bench_softmax(bench, runtime, arguments.steps);
+  const MachineLimits limits = machine.with(products);
+  if (arguments.json)
+    print_json({{"machine", limits_json(machine)},
+                {"device", text(device)},
+                {"softmax", softmax_json(bench, result, limits)}});
+  else
+    print(softmax_text(bench, result, limits));
+}
+
 void run(const Arguments& arguments) {
+  if (arguments.softmax) return run_softmax(arguments);
   const std::vector<BenchCase> cases = cases_of(arguments);
   const Device device = parse_device(arguments.device);
   const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
@@ -141,10 +180,22 @@ CLI::App* add_bench_command(CLI::App& program) {
       ->capture_default_str();
   CLI::Option* compare = command->add_flag("--compare-spans", arguments->compare_spans,
                                            "every head at the longest span against spans that differ [of bench-b]");
-  command
-      ->add_flag("--inference", arguments->inference,
-                 "frozen weights instead of training: evaluation through key and value rings, and generation")
-      ->excludes(compare);
+  CLI::Option* inference =
+      command
+          ->add_flag("--inference", arguments->inference,
+                     "frozen weights instead of training: evaluation through key and value rings, and generation")
+          ->excludes(compare);
+  CLI::Option* softmax =
+      command
+          ->add_flag("--softmax", arguments->softmax,
+                     "input and output of a word model alone: V=267735, d=512, cut-offs 20000, 40000 and 200000 "
+                     "(in proportion for another --vocab), "
+                     "against the floor of its products and beside a softmax over all words [no config]")
+          ->excludes(compare)
+          ->excludes(inference);
+  command->add_option("--tokens", arguments->tokens, "of a step with --softmax [4096; at most 512 with all words]")
+      ->check(CLI::PositiveNumber)
+      ->needs(softmax);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/config/run_config.hpp"
+#include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
+#include "apps/data/data_set.hpp"
 #include "core/error.hpp"
 #include "nn/models/all_attention.hpp"
 
@@ -20,11 +23,14 @@ namespace engram {
 namespace {
 
 struct Arguments {
-  std::string config;
+  std::string config, data;
   std::vector<std::string> overrides;
   std::int64_t vocabulary = 0;
   bool json = false;
 };
+
+/// Later roles are shown where a model has them.
+constexpr auto kPlainRoles = static_cast<std::size_t>(ParameterRole::output);
 
 struct CostAtSpan {
   std::int64_t window;
@@ -33,7 +39,7 @@ struct CostAtSpan {
 };
 
 /// The shortest span, two usual means of trained models, and the longest; a fixed span has only the last.
-std::vector<CostAtSpan> costs_of(const RunConfig& config) {
+std::vector<CostAtSpan> costs_of(const RunConfig& config, const std::vector<double>& cluster_shares) {
   std::vector<std::int64_t> windows;
   if (config.model.span != SpanKind::fixed)
     for (const std::int64_t window : {config.model.ramp, std::int64_t{256}, std::int64_t{1024}})
@@ -43,9 +49,10 @@ std::vector<CostAtSpan> costs_of(const RunConfig& config) {
   windows.erase(std::ranges::unique(windows).begin(), windows.end());
   std::vector<CostAtSpan> costs;
   for (const std::int64_t window : windows) {
-    const CostSetting setting{static_cast<double>(window), config.training.block, config.training.batch};
-    costs.push_back(
-        {window, evaluation_flops(config.model, setting.window), training_flops(config.model, setting).total()});
+    const CostSetting setting{static_cast<double>(window), config.training.block, config.training.batch,
+                              cluster_shares};
+    costs.push_back({window, evaluation_flops(config.model, setting.window, cluster_shares),
+                     training_flops(config.model, setting).total()});
   }
   return costs;
 }
@@ -53,12 +60,21 @@ std::vector<CostAtSpan> costs_of(const RunConfig& config) {
 void run(const Arguments& arguments) {
   RunConfig config = load_run_config(arguments.config, arguments.overrides);
   if (arguments.vocabulary != 0) config.model.vocabulary = arguments.vocabulary;
+  std::optional<data::DataSet> data;
+  if (!arguments.data.empty()) {
+    data.emplace(data::DataSet::open(arguments.data));
+    if (config.model.vocabulary == 0) config.model.vocabulary = data->vocabulary().size();
+  }
   if (config.model.vocabulary == 0)
     throw UsageError(text("count: '", arguments.config,
                           "' takes its vocabulary from the data\n  say how many symbols there are with --vocab N"));
   AllAttentionModel model(config.model);
+  const std::vector<std::int64_t>& cutoffs = config.model.cutoffs;
+  std::vector<double> shares;
+  if (!cutoffs.empty())
+    shares = data ? counted_shares(cutoffs, data->split("train")) : assumed_shares(cutoffs, config.model.vocabulary);
   const ParameterCount count = count_parameters(model);
-  const std::vector<CostAtSpan> costs = costs_of(config);
+  const std::vector<CostAtSpan> costs = costs_of(config, shares);
   const int values = values_per_parameter(config.optimizer.kind);
   const std::int64_t bytes = count.total * values * 4;
   const std::int64_t tokens_per_step = config.training.batch * config.training.block;
@@ -71,6 +87,10 @@ void run(const Arguments& arguments) {
                           {"training_state_bytes", bytes}};
     for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
       object["groups"][std::string(kParameterRoles[role])] = count.by_role[role];
+    if (!shares.empty()) {
+      object["cluster_shares"] = shares;
+      object["cluster_shares_from"] = data ? "data" : "assumed word frequencies";
+    }
     for (const CostAtSpan& cost : costs)
       object["flops_per_token"].push_back(
           {{"mean_span_positions", cost.window}, {"evaluation", cost.evaluation}, {"training", cost.training}});
@@ -81,11 +101,19 @@ void run(const Arguments& arguments) {
   std::string lines = fmt::format("{} (vocabulary of {})\n\n", arguments.config, config.model.vocabulary);
   lines += fmt::format("{:<14} {:>14}\n", "group", "parameters");
   for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
-    lines += fmt::format("{:<14} {:>14}\n", kParameterRoles[role], count.by_role[role]);
+    if (role <= kPlainRoles || count.by_role[role] > 0)
+      lines += fmt::format("{:<14} {:>14}\n", kParameterRoles[role], count.by_role[role]);
   lines += fmt::format("{:<14} {:>14}  in {} tensors\n\n", "total", count.total, count.tensors);
   lines +=
       fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter\n\n",
                   bytes, 4 * values);
+  if (!shares.empty()) {
+    lines += "words of the clusters";
+    for (const double share : shares) lines += fmt::format(" {:.2f}%", 100 * share);
+    lines +=
+        data ? fmt::format(" of the training split in '{}'\n\n", arguments.data)
+             : fmt::format(", assuming frequencies in proportion to rank^-{} (--data counts them)\n\n", kRankExponent);
+  }
   lines += fmt::format("{:<28} {:>14} {:>14} {:>14}\n", "arithmetic", "evaluation", "training", "training");
   lines += fmt::format("{:<28} {:>14} {:>14} {:>14}\n", "mean span, positions", "MFLOP a token", "MFLOP a token",
                        "TFLOP a step");
@@ -106,6 +134,8 @@ CLI::App* add_count_command(CLI::App& program) {
   command->add_option("--set", arguments->overrides, "override a key of the config: section.key=value");
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
       ->check(CLI::PositiveNumber);
+  command->add_option("--data", arguments->data,
+                      "data folder: its vocabulary, and how many of its words are in each cluster (model.cutoffs)");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

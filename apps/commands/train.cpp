@@ -51,13 +51,11 @@ CLI::App* add_train_command(CLI::App& program) {
   command->add_option("--steps", arguments->steps, "override schedule.steps");
   command->add_option("--seed", arguments->seed, "override training.seed");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
-  command->add_option(
-      "--dtype", arguments->dtype,
-      "f32, bf16 (rounds operands of products) or f64 [training.products; with --resume that of the run]");
+  command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");
   command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->check(CLI::PositiveNumber);
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
   command->add_flag("--resize-span", arguments->run.resize_span,
-                    "with --resume: go on with another model.max_span; heads keep their spans in positions");
+                    "with --resume: model.max_span may be another than the run's");
   command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");
   command->add_flag("--trace-nan", arguments->run.trace_nan, "stop at the first number that is not finite (slow)");
   command->footer([] { return config_help(); });

@@ -20,6 +20,7 @@ ConfigKey key(std::string_view section, Part RunConfig::*part, T Part::*member, 
       .meaning = meaning,
       .on_resume = on_resume,
       .rule = value_rule<T>(),
+      .is_list = kIsList<T>,
       .read = [=](RunConfig& config, std::string_view written) { return read_value(written, config.*part.*member); },
       .write = [=](const RunConfig& config) { return toml_value(config.*part.*member); }};
 }
@@ -40,27 +41,29 @@ std::vector<ConfigKey> make_keys() {
   model(&Model::inner, "inner", kKeep, "width of the feed-forward sublayer, slots of ff_attn's (those two only)");
   model(&Model::slots, "slots", kKeep, "persistent slots of each head (single_head: of all)");
   model(&Model::max_span, "max_span", kKeep, "positions that a head can look back at most");
-  model(&Model::span, "span", kKeep, "how far a head looks: learned, max_span for all, computed for every query");
+  model(&Model::span, "span", kKeep, "how far heads look: learned, max_span, or computed per query");
   model(&Model::ramp, "ramp", kKeep, "positions: width of the soft edge of a span");
   model(&Model::span_init, "span_init", kChange, "adaptive spans at the start, as a share of max_span, 0 to 1");
-  model(&Model::mask_offset, "mask_offset", kKeep, "1: the mask begins one position earlier, as the paper prints it");
+  model(&Model::mask_offset, "mask_offset", kKeep, "1: the mask begins one position earlier");
   model(&Model::ramp_gradient, "ramp_gradient", kChange, "which corners of the soft edge move a span");
-  model(&Model::pad, "pad", kKeep, "before the start of a text: zero vectors (attend_zero) or nothing (mask)");
-  model(&Model::position_values, "position_values", kKeep,
-        "relative positions on the side of the values: none, those of the keys, own ones");
-  model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations, 0 to below 1");
+  model(&Model::pad, "pad", kKeep, "before a text: zero vectors, or nothing");
+  model(&Model::position_values, "position_values", kKeep, "relative positions in the values too");
+  model(&Model::cutoffs, "cutoffs", kKeep,
+        "word ids that cut the vocabulary into clusters: adaptive input and softmax");
+  model(&Model::tie_tables, "tie_tables", kKeep, "clusters: input and output share vectors");
+  model(&Model::tie_projections, "tie_projections", kKeep, "clusters: and their projections");
+  model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
   model(&Model::attention_memory, "attention_memory", kChange,
-        "MiB, shared equally by the layers, for keeping attention weights; else they are computed again, 10% slower");
+        "MiB for attention weights that are kept, not computed again; each layer has a share");
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
     keys.push_back(key("optimizer", &RunConfig::optimizer, member, name, on_resume, meaning));
   };
   optimizer(&OptimizerOptions::kind, "kind", kKeep, "update rule");
   optimizer(&OptimizerOptions::clip, "clip", kChange, "largest norm of a gradient; 0: not clipped");
-  optimizer(
-      &OptimizerOptions::clip_kind, "clip_kind", kChange,
-      "shrink a tensor's step or its gradient (adagrad), or all gradients together (adam, sgd); default: by kind");
+  optimizer(&OptimizerOptions::clip_kind, "clip_kind", kChange,
+            "what is shrunk: a tensor's step or gradient (adagrad), all gradients (adam, sgd)");
   optimizer(&OptimizerOptions::beta1, "beta1", kChange, "adam: decay of the first moment per step");
   optimizer(&OptimizerOptions::beta2, "beta2", kChange, "adam: decay of the second moment per step");
   optimizer(&OptimizerOptions::epsilon, "epsilon", kChange, "adam: added to the root of the second moment");
@@ -77,7 +80,7 @@ std::vector<ConfigKey> make_keys() {
   schedule(&Schedule::decay, "decay", "how the rate falls after the warm-up");
   schedule(&Schedule::final_share, "final_share", "share of the rate that a decay ends at");
   schedule(&Schedule::steps, "steps", "steps of the run before fine-tuning");
-  schedule(&Schedule::finetune, "finetune", "begins after schedule.steps, or when validation stops improving");
+  schedule(&Schedule::finetune, "finetune", "begins after schedule.steps, or on a plateau of validation");
   schedule(&Schedule::finetune_share, "finetune_share", "share of the rate in fine-tuning");
   schedule(&Schedule::plateau_validations, "plateau_validations", "validations without improvement that are a plateau");
   schedule(&Schedule::plateau_margin, "plateau_margin", "bits per token: less is no improvement");
@@ -88,10 +91,9 @@ std::vector<ConfigKey> make_keys() {
   training(&TrainingOptions::batch, "batch", "streams of text read side by side");
   training(&TrainingOptions::block, "block", "tokens of each stream per step");
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
-  training(&TrainingOptions::products, "products",
-           "operands of matrix products: as they are, or rounded to bf16; all else stays f32");
+  training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",
-           "what is stored between parameters and losses: f32, or bf16 on devices with kernels for it");
+           "what is stored between parameters and losses (docs/numerics.md)");
   training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
   training(&TrainingOptions::finetune_steps, "finetune_steps", "steps of fine-tuning, after the others");
   training(&TrainingOptions::report_every, "report_every", "steps between reports");
@@ -99,7 +101,7 @@ std::vector<ConfigKey> make_keys() {
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");
   training(&TrainingOptions::checkpoint_every, "checkpoint_every", "steps between checkpoints");
   training(&TrainingOptions::gradient_report, "gradient_report",
-           "report norms and clipping of every tensor's gradient, for engram gradients");
+           "report every tensor's gradient, for engram gradients");
   training(&TrainingOptions::seed, "seed", "of weights, dropout and reading");
   return keys;
 }

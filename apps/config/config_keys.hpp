@@ -23,6 +23,7 @@ struct ConfigKey {
   std::string_view meaning;  ///< with the unit
   OnResume on_resume = OnResume::change;
   std::string rule;  ///< what a value must be: "an integer"
+  bool is_list = false;
   /// Sets the member; false when the text is no such value.
   std::function<bool(RunConfig&, std::string_view written)> read;
   /// The member as TOML.

@@ -15,6 +15,10 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
         "model.memory_mode none has neither persistent slots nor a feed-forward sublayer: the paper's ablation N = 0");
   if (config.training.span_loss > 0 && config.model.span == SpanKind::fixed)
     warnings.push_back("training.span_loss has no effect, because model.span is fixed");
+  if (config.model.cutoffs.empty() && !(config.model.tie_tables && config.model.tie_projections))
+    warnings.push_back(
+        "model.tie_tables and model.tie_projections have no effect without model.cutoffs: plain tables are never "
+        "tied");
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

@@ -1,5 +1,6 @@
 #pragma once
-/// How the values of a configuration are written: TOML integers, floats, booleans, and names in quotes for choices.
+/// How the values of a configuration are written: TOML integers, floats, booleans, arrays of integers, and names in
+/// quotes for choices.
 /// Reading is strict: all of the text must be one value of the type, in its range, and finite.
 
 #include <charconv>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "core/activation_precision.hpp"
 #include "core/error.hpp"
@@ -81,6 +83,9 @@ struct Choices<Schedule::Decay> {
   static constexpr Schedule::Decay values[] = {Schedule::Decay::none, Schedule::Decay::linear, Schedule::Decay::cosine};
 };
 
+template <class T>
+inline constexpr bool kIsList = std::is_same_v<T, std::vector<std::int64_t>>;
+
 /// What a value of type T must be, for messages: "an integer".
 template <class T>
 std::string value_rule() {
@@ -90,6 +95,8 @@ std::string value_rule() {
     return std::is_signed_v<T> ? "an integer" : "an integer from 0 on";
   } else if constexpr (std::is_floating_point_v<T>) {
     return "a number";
+  } else if constexpr (kIsList<T>) {
+    return "a list of integers";
   } else {
     std::string names;
     for (const T value : Choices<T>::values)
@@ -97,6 +104,9 @@ std::string value_rule() {
     return "one of " + names;
   }
 }
+
+/// Integers with commas between them; brackets around them and spaces are allowed. The empty text is the empty list.
+bool read_list(std::string_view written, std::vector<std::int64_t>& value);
 
 /// Sets `value` and returns true when the text is one value of type T, else leaves it.
 template <class T>
@@ -115,6 +125,8 @@ bool read_value(std::string_view written, T& value) {
       if (!std::isfinite(parsed)) return false;
     value = parsed;
     return true;
+  } else if constexpr (kIsList<T>) {
+    return read_list(written, value);
   } else {
     for (const T choice : Choices<T>::values) {
       if (name_of(choice) != written) continue;
@@ -128,6 +140,9 @@ bool read_value(std::string_view written, T& value) {
 /// The shortest decimal text that reads back to the same number, marked as a TOML float.
 std::string toml_number(double value);
 
+/// [1, 2, 3]
+std::string toml_list(const std::vector<std::int64_t>& values);
+
 /// The value as TOML writes it.
 template <class T>
 std::string toml_value(const T& value) {
@@ -135,6 +150,8 @@ std::string toml_value(const T& value) {
     return toml_number(value);
   else if constexpr (std::is_arithmetic_v<T>)
     return text(value);
+  else if constexpr (kIsList<T>)
+    return toml_list(value);
   else
     return '"' + std::string(name_of(value)) + '"';
 }

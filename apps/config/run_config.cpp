@@ -10,6 +10,7 @@
 #include "apps/config/config_keys.hpp"
 #include "apps/data/read_file.hpp"
 #include "core/error.hpp"
+#include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
 namespace {
@@ -27,10 +28,11 @@ std::string trimmed(std::string_view part) {
   return std::string(part.substr(first, part.find_last_not_of(kSpace) - first + 1));
 }
 
-/// CLI11 skips lines that are too short and takes a line without '=' for a switch: these are refused here.
+/// CLI11 skips lines that are too short, takes a line without '=' for a switch, and joins the lists of a key that two
+/// lines in a row give: these are refused here.
 void check_lines(const std::string& toml, const std::string& source) {
   std::istringstream lines(toml);
-  std::string line;
+  std::string line, inside, before;
   for (std::int64_t number = 1; std::getline(lines, line); ++number) {
     const std::string content = trimmed(line.substr(0, line.find('#')));
     if (content.empty()) continue;
@@ -39,6 +41,13 @@ void check_lines(const std::string& toml, const std::string& source) {
     if (!section && (equals == std::string::npos || equals == 0 || equals + 1 == content.size()))
       throw UsageError(text("config: every line must be [section] or key = value, got '", content, "'",
                             place(text(source, ", line ", number))));
+    std::string name = section ? "" : trimmed(std::string_view(content).substr(0, equals));
+    if (section)
+      inside = content.substr(1, content.size() - 2) + ".";
+    else if (name == before)
+      throw UsageError(text("config: '", inside, name, "' must be given once, got it again",
+                            place(text(source, ", line ", number))));
+    before = std::move(name);
   }
 }
 
@@ -69,10 +78,12 @@ std::vector<Assignment> read_assignments(const std::string& toml, const std::str
       check_section(section, source);
       continue;
     }
-    if (item.inputs.size() != 1 || !seen.emplace(section, item.name).second)
+    const ConfigKey* key = find_config_key(section, item.name);
+    const bool fits = item.inputs.size() == 1 || (key != nullptr && key->is_list);
+    if (!fits || !seen.emplace(section, item.name).second)
       throw UsageError(text("config: '", section, ".", item.name, "' must be given once, with one value, got '",
                             CLI::detail::join(item.inputs, ", "), "'", place(source)));
-    found.push_back({section, item.name, item.inputs.front()});
+    found.push_back({section, item.name, CLI::detail::join(item.inputs, ",")});
   }
   return found;
 }
@@ -109,7 +120,11 @@ void assign(RunConfig& config, const Assignment& written, const std::string& sou
 
 void RunConfig::check() const {
   AllAttentionOptions with_vocabulary = model;
-  if (model.vocabulary == 0) with_vocabulary.vocabulary = 1;
+  if (model.vocabulary == 0) {
+    with_vocabulary.vocabulary = 1;
+    with_vocabulary.cutoffs.clear();
+    VocabularyClusters::check(model.cutoffs, 0, model.width);
+  }
   with_vocabulary.check();
   optimizer.check();
   schedule.check();

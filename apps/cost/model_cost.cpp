@@ -1,19 +1,60 @@
 #include "apps/cost/model_cost.hpp"
 
+#include "apps/cost/cluster_shares.hpp"
+#include "nn/layers/vocabulary_clusters.hpp"
+
 namespace engram {
 namespace {
 
 constexpr double kFloat = 4;  // bytes
 
+/// Every cluster with its share of the tokens.
+template <class Found>
+void for_each_cluster(const AllAttentionOptions& model, const std::vector<double>& shares, const Found& found) {
+  const VocabularyClusters clusters(model.cutoffs, model.vocabulary, model.width);
+  const std::vector<double> used = shares.empty() ? assumed_shares(model.cutoffs, model.vocabulary) : shares;
+  for (std::size_t i = 0; i < clusters.count(); ++i)
+    found(i, static_cast<double>(clusters[i].size), static_cast<double>(clusters[i].width), used.at(i));
+}
+
 }  // namespace
+
+double output_flops(const AllAttentionOptions& model, const std::vector<double>& cluster_shares) {
+  const auto width = static_cast<double>(model.width);
+  if (model.cutoffs.empty()) return 2 * width * static_cast<double>(model.vocabulary);
+  double flops = 0;
+  for_each_cluster(model, cluster_shares, [&](std::size_t i, double words, double cluster_width, double share) {
+    const double slots = i == 0 ? static_cast<double>(model.cutoffs.size()) : 0;
+    flops += (i == 0 ? 1 : share) * (2 * width * cluster_width + 2 * cluster_width * (words + slots));
+  });
+  return flops;
+}
+
+double output_exponentials(const AllAttentionOptions& model, const std::vector<double>& cluster_shares) {
+  if (model.cutoffs.empty()) return static_cast<double>(model.vocabulary);
+  auto exponentials = static_cast<double>(model.cutoffs.size());  // the clusters' slots
+  for_each_cluster(model, cluster_shares, [&](std::size_t i, double words, double, double share) {
+    exponentials += (i == 0 ? 1 : share) * words;
+  });
+  return exponentials;
+}
+
+double input_flops(const AllAttentionOptions& model, const std::vector<double>& cluster_shares) {
+  double flops = 0;
+  if (!model.cutoffs.empty())
+    for_each_cluster(model, cluster_shares, [&](std::size_t, double, double cluster_width, double share) {
+      flops += share * 2 * static_cast<double>(model.width) * cluster_width;
+    });
+  return flops;
+}
 
 TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting& setting) {
   const auto layers = static_cast<double>(model.layers), width = static_cast<double>(model.width);
   const auto slots = static_cast<double>(model.slots), inner = static_cast<double>(model.inner);
   const double past = 4 * width * width * setting.window / static_cast<double>(setting.block);
   TrainingFlops flops;
-  flops.products =
-      layers * 3 * (8 * width * width + 4 * width * inner) + 6 * width * static_cast<double>(model.vocabulary);
+  flops.products = layers * 3 * (8 * width * width + 4 * width * inner) +
+                   3 * (input_flops(model, setting.cluster_shares) + output_flops(model, setting.cluster_shares));
   flops.attention_forward = layers * (6 * width * setting.window + 4 * width * slots);
   flops.attention_backward = 2 * flops.attention_forward;
   // Cached states are constants: the backward pass needs the weights' gradients only.
@@ -21,11 +62,11 @@ TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting
   return flops;
 }
 
-double evaluation_flops(const AllAttentionOptions& model, double window) {
+double evaluation_flops(const AllAttentionOptions& model, double window, const std::vector<double>& cluster_shares) {
   const auto layers = static_cast<double>(model.layers), width = static_cast<double>(model.width);
   return layers * width *
              (8 * width + 6 * window + 4 * static_cast<double>(model.slots) + 4 * static_cast<double>(model.inner)) +
-         2 * width * static_cast<double>(model.vocabulary);
+         input_flops(model, cluster_shares) + output_flops(model, cluster_shares);
 }
 
 double training_exponentials(const AllAttentionOptions& model, double window) {

@@ -3,6 +3,7 @@
 /// A multiply-add is 2 FLOPs; softmax, norms and the recomputation of scores in the backward pass are left out.
 
 #include <cstdint>
+#include <vector>
 
 #include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
@@ -14,11 +15,21 @@ struct CostSetting {
   double window = 0;       ///< mean over all layers and heads of the positions a head sees
   std::int64_t block = 1;  ///< M: the past is projected once per block
   std::int64_t batch = 1;  ///< B
+  /// Clusters of the vocabulary: the share of all tokens that is in each; empty: assumed_shares().
+  std::vector<double> cluster_shares = {};
 };
+
+/// FLOPs per token of the forward pass at both ends, with shares as in CostSetting. Output: the plain linear map, or
+/// the head and the shares of the tails; a backward pass takes twice as much.
+double output_flops(const AllAttentionOptions& model, const std::vector<double>& cluster_shares = {});
+/// Input: the projections of a vocabulary in clusters; else nothing.
+double input_flops(const AllAttentionOptions& model, const std::vector<double>& cluster_shares = {});
+/// Exponentials per token of the softmax at the output: the whole vocabulary, or the head and the shares of the tails.
+double output_exponentials(const AllAttentionOptions& model, const std::vector<double>& cluster_shares = {});
 
 /// FLOPs per token, forward plus backward unless said otherwise, by the part of the step that spends them.
 struct TrainingFlops {
-  double products = 0;            ///< all linear maps of the new tokens, output included
+  double products = 0;            ///< all linear maps of the new tokens, input and output included
   double attention_forward = 0;   ///< scores, positions, values, persistent slots
   double attention_backward = 0;  ///< the same without recomputed scores
   double past_forward = 0;        ///< projecting cached states to keys and values
@@ -30,7 +41,8 @@ struct TrainingFlops {
 
 TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting& setting);
 /// Per token of evaluation through key and value rings, which project no past.
-double evaluation_flops(const AllAttentionOptions& model, double window);
+double evaluation_flops(const AllAttentionOptions& model, double window,
+                        const std::vector<double>& cluster_shares = {});
 /// Exponentials per token of a training step, forward and backward.
 double training_exponentials(const AllAttentionOptions& model, double window);
 /// Bytes that a training step of B M tokens cannot avoid moving (f32): per layer queries, outputs, caches, keys,

@@ -13,13 +13,18 @@ struct Rule {
   ParameterRole role;
 };
 // The first rule that matches counts: the norms' names hold the names of what they normalise.
-constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},          {"persistent_", ParameterRole::persistent},
-                           {"attention.span", ParameterRole::spans},       {"attention.", ParameterRole::attention},
-                           {"feed_forward.", ParameterRole::feed_forward}, {"embedding.", ParameterRole::embeddings},
-                           {"position_keys", ParameterRole::positions},
-                           {"position_values", ParameterRole::positions},    {"output.", ParameterRole::output}};
+constexpr Rule kRules[] = {
+    {"_norm.", ParameterRole::layer_norm},          {"persistent_", ParameterRole::persistent},
+    {"attention.span", ParameterRole::spans},       {"attention.", ParameterRole::attention},
+    {"feed_forward.", ParameterRole::feed_forward}, {"output.cluster_head.", ParameterRole::cluster_head},
+    {"embedding.", ParameterRole::embeddings},      {"position_keys", ParameterRole::positions},
+    {"position_values", ParameterRole::positions},  {"output.", ParameterRole::output}};
 
 ParameterRole role_of(const std::string& name) {
+  if (name.starts_with("embedding.clusters.") || name.starts_with("output.clusters.")) {
+    if (name.ends_with(".projection")) return ParameterRole::projections;
+    if (name.ends_with(".bias")) return ParameterRole::output_biases;
+  }
   for (const Rule& rule : kRules)
     if (name.find(rule.part) != std::string::npos) return rule.role;
   throw Error(text("count: parameter ", name, " belongs to no role"));

@@ -11,17 +11,21 @@
 namespace engram {
 
 enum class ParameterRole : std::uint8_t {
-  embeddings,
+  embeddings,  ///< for a vocabulary in clusters, E_i
   positions,   ///< u, shared by all heads and layers
   attention,   ///< W_q, W_k, W_v, W_o
   persistent,  ///< K', V'
   feed_forward,
   layer_norm,
   spans,  ///< zeta
-  output
+  output,
+  projections,   ///< clusters: P_i, of input and output
+  cluster_head,  ///< clusters: W_cl, b_cl
+  output_biases  ///< clusters: b_i
 };
-inline constexpr std::array<std::string_view, 8> kParameterRoles{
-    "embeddings", "positions", "attention", "persistent", "feed_forward", "layer_norm", "spans", "output"};
+inline constexpr std::array<std::string_view, 11> kParameterRoles{
+    "embeddings", "positions", "attention",   "persistent",   "feed_forward", "layer_norm",
+    "spans",      "output",    "projections", "cluster_head", "output_biases"};
 
 struct ParameterCount {
   std::array<std::int64_t, kParameterRoles.size()> by_role{};  ///< indexed by ParameterRole

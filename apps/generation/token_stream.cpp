@@ -18,7 +18,7 @@ std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens
     append_block(tokens.first(length));
     tokens = tokens.subspan(length);
   }
-  return logits_;
+  return log_probabilities_;
 }
 
 void TokenStream::append_block(std::span<const std::int32_t> tokens) {
@@ -28,16 +28,12 @@ void TokenStream::append_block(std::span<const std::int32_t> tokens) {
   {
     Tape tape(step, Tape::Mode::inference);
     const auto length = static_cast<std::int64_t>(tokens.size());
-    const Tensor input = step.empty({1, length}, DType::i32);
-    backend.copy(input.raw(), tokens.data(), input.bytes(), CopyKind::host_to_device);
-    const Tensor logits = model_->forward(tape, input, past_).value();
-    const std::int64_t symbols = logits.shape()[-1];
-    const Tensor last = logits.view({length, symbols}).rows(length - 1, length);
-    dispatch_float(last.dtype(), "token stream", [&]<class T>() {
-      std::vector<T> host(static_cast<std::size_t>(symbols));
-      backend.copy(host.data(), last.raw(), last.bytes(), CopyKind::device_to_host);
-      logits_.assign(host.begin(), host.end());
-    });
+    block_.write({.inputs = tokens, .targets = {}, .length = length}, 1, model_->tokens().clusters(), backend,
+                 runtime_->memory());
+    const Variable hidden = model_->hidden(tape, block_.piece(0), past_);
+    const Shape& shape = hidden.shape();
+    const Tensor last = hidden.value().view({length, shape[-1]}).rows(length - 1, length);
+    log_probabilities_ = model_->tokens().log_probabilities(tape.constant(last));
   }
   runtime_->arena().end_step();
 }

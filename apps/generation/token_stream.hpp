@@ -1,12 +1,13 @@
 #pragma once
-/// One text running through a model with frozen weights: tokens go in, the logits of the next token come out. Keys and
-/// values of the past are kept in ring buffers, so every token is computed once; the result is that of evaluating the
-/// text in blocks.
+/// One text running through a model with frozen weights: tokens go in, the log-probabilities of the next token come
+/// out. Keys and values of the past are kept in ring buffers, so every token is computed once; the result is that of
+/// evaluating the text in blocks.
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "apps/training/block_tensors.hpp"
 #include "apps/training/runtime.hpp"
 #include "nn/models/all_attention.hpp"
 
@@ -18,7 +19,7 @@ class TokenStream {
   /// not change while the stream is in use; its spans must have been refreshed. Both must outlive the stream.
   TokenStream(AllAttentionModel& model, Runtime& runtime, DType dtype);
 
-  /// Appends tokens, in [0, V), at least one; long runs are cut into blocks. Returns the logits [V] of the token that
+  /// Appends tokens, in [0, V), at least one; long runs are cut into blocks. Returns ln p [V] of the token that
   /// follows, valid until the next call.
   std::span<const double> append(std::span<const std::int32_t> tokens);
 
@@ -30,7 +31,8 @@ class TokenStream {
   AllAttentionModel* model_;
   Runtime* runtime_;
   ModelPast past_;
-  std::vector<double> logits_;
+  BlockTensors block_;
+  std::vector<double> log_probabilities_;
 };
 
 }  // namespace engram

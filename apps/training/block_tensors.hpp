@@ -1,28 +1,43 @@
 #pragma once
-/// A block of the reader on the device, in memory that stays where it is from step to step.
+/// A block of tokens on the device, in memory that stays where it is from step to step, and, for a vocabulary in
+/// clusters, what each piece of it needs to know about them.
 
-#include "apps/data/batches.hpp"
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "core/backend.hpp"
 #include "core/tensor.hpp"
+#include "nn/layers/token_io.hpp"
 
 namespace engram {
 
+/// A block's tokens on the host, row by row.
+struct BlockTokens {
+  std::span<const std::int32_t> inputs;
+  std::span<const std::int32_t> targets;  ///< as many, or none where no losses are wanted
+  std::int64_t length = 0;                ///< M; rows are inputs.size() / M
+};
+
 class BlockTensors {
  public:
-  /// Copies the block's tokens, into memory from `allocator` where it is larger than every one before.
-  void write(const data::Block& block, Backend& backend, Allocator& allocator);
-
-  struct Rows {
-    Tensor inputs;   ///< [rows, M] i32
-    Tensor targets;  ///< [rows * M] i32
-  };
-  /// The rows [first, first + count) of the block. They share its memory.
-  Rows rows(std::int64_t first, std::int64_t count) const;
+  /// Copies the block's tokens, cut into so many pieces of equal numbers of rows, into memory from `allocator` where it
+  /// is larger than every block before. `clusters`: of TokenIo; nullptr: none.
+  void write(const BlockTokens& block, std::int64_t pieces, const VocabularyClusters* clusters, Backend& backend,
+             Allocator& allocator);
+  /// A piece of the block. It shares the block's memory.
+  TokenBatch piece(std::int64_t index) const;
+  /// Appends what the kernels of a step over this block depend on.
+  void append_state(std::vector<std::int64_t>& state) const;
 
   std::int64_t length = 0;  ///< M
 
  private:
-  Tensor inputs_, targets_;  // [elements]
+  std::int64_t rows_of_piece_ = 0;
+  bool has_targets_ = false;
+  Tensor inputs_, targets_;                 // [elements]
+  std::vector<TokenPartition> partitions_;  // of the pieces; empty: no clusters
+  std::vector<Tensor> lists_;               // their values
 };
 
 }  // namespace engram

@@ -6,30 +6,33 @@
 #include <vector>
 
 #include "apps/training/block_tensors.hpp"
-#include "autograd/functions/cross_entropy.hpp"
+#include "apps/training/span_means.hpp"
 #include "autograd/tape.hpp"
-#include "core/kernels/fill.hpp"
 
 namespace engram {
 namespace {
 
 /// Losses of all targets of a block, in nats.
 std::vector<double> block_losses(AllAttentionModel& model, const data::Block& block, BlockTensors& tokens,
-                                 ModelPast& past, DType dtype, Runtime& runtime) {
+                                 ModelPast& past, SpanMeans& spans, DType dtype, Runtime& runtime) {
   Step& step = runtime.step();
   step.begin({});
-  tokens.write(block, runtime.backend(), runtime.memory());
-  const auto [inputs, targets] = tokens.rows(0, block.rows);
+  tokens.write({.inputs = block.inputs, .targets = block.targets, .length = block.length}, 1, model.tokens().clusters(),
+               runtime.backend(), runtime.memory());
+  const TokenBatch batch = tokens.piece(0);
   Tape tape(step, Tape::Mode::inference);
-  Tensor row_weight = step.empty({inputs.count()}, dtype);
-  kernels::fill(step, row_weight, 1.0);
-  const Tensor row_loss = cross_entropy(model.forward(tape, inputs, past), targets, row_weight).row_loss;
-  std::vector<double> losses(static_cast<std::size_t>(row_loss.count()));
-  dispatch_float(dtype, "evaluate", [&]<class T>() {
-    std::vector<T> host(losses.size());
-    runtime.backend().copy(host.data(), row_loss.raw(), row_loss.bytes(), CopyKind::device_to_host);
-    std::copy(host.begin(), host.end(), losses.begin());
-  });
+  ModelTrace trace(step.objects());
+  const Variable hidden = model.hidden(tape, batch, past, &trace);
+  spans.add(model, trace, runtime.backend());
+  std::vector<double> losses(block.inputs.size());
+  for (const LossPart& part : model.tokens().losses(hidden, batch, 1))
+    dispatch_float(dtype, "evaluate", [&]<class T>() {
+      std::vector<T> host(static_cast<std::size_t>(part.row_loss.count()));
+      runtime.backend().copy(host.data(), part.row_loss.raw(), part.row_loss.bytes(), CopyKind::device_to_host);
+      const std::size_t rows = part.rows ? part.rows->size() : host.size();
+      for (std::size_t i = 0; i < rows; ++i)
+        losses[part.rows ? static_cast<std::size_t>((*part.rows)[i]) : i] += static_cast<double>(host[i]);
+    });
   return losses;
 }
 
@@ -43,11 +46,12 @@ Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelP
   Evaluation result;
   data::Block block;
   BlockTensors tokens;
+  SpanMeans spans;
   plan.begin();
   while (plan.next(block)) {
     if (block.zero_caches)
       for (const auto& layer : past) layer->reset();
-    const std::vector<double> losses = block_losses(model, block, tokens, past, dtype, runtime);
+    const std::vector<double> losses = block_losses(model, block, tokens, past, spans, dtype, runtime);
     runtime.arena().end_step();
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (block.scored[i] == 0) continue;
@@ -60,6 +64,7 @@ Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelP
     result.scored += block.scored_count;
     result.inputs += static_cast<std::int64_t>(losses.size());
   }
+  spans.give_to(model);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

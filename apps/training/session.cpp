@@ -24,6 +24,9 @@ RunConfig resolved_config(RunConfig config, const data::DataSet& data) {
     throw UsageError(text("training: model.vocabulary must be 0 or that of the data in '", data.folder().string(),
                           "', ", size, ", got ", config.model.vocabulary,
                           "\n  --set model.vocabulary=0 takes it from the data"));
+  if (!config.model.cutoffs.empty())
+    data.require_kind(data::TokenKind::word,
+                      "the configuration cuts its vocabulary into clusters of words (model.cutoffs)");
   config.check();
   return config;
 }

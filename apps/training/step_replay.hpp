@@ -34,7 +34,7 @@ class StepReplay {
     int times = 0;
     std::unique_ptr<Replay> replay;
   };
-  static constexpr std::size_t kMostKeys = 8;
+  static constexpr std::size_t kMostKeys = 32;
 
   Backend* backend_;
   std::list<Seen> seen_;  // the one used last in front

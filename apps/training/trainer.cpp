@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "autograd/functions/cross_entropy.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/memory/hidden_cache.hpp"
 
@@ -21,7 +20,8 @@ Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterSto
   const DType dtype = activation_dtype(config.training.activations, store.dtype());
   for (std::int64_t piece = 0; piece < pieces; ++piece)
     pasts_.push_back(model.hidden_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
-  losses_ = Tensor({pieces, 2}, store.dtype(), runtime.backend().device(), runtime.memory());
+  losses_ =
+      Tensor({pieces, model.tokens().most_losses() + 1}, store.dtype(), runtime.backend().device(), runtime.memory());
   scalars_.resize(static_cast<std::size_t>(pieces) + 1);
 }
 
@@ -71,7 +71,8 @@ void Trainer::begin(const data::Block& block) {
   for (std::size_t piece = 0; piece + 1 < scalars_.size(); ++piece)
     scalars_[piece].piece = static_cast<std::uint32_t>(piece);
   runtime_->step().write_scalars(scalars_);
-  tokens_.write(block, runtime_->backend(), runtime_->memory());
+  tokens_.write({.inputs = block.inputs, .targets = block.targets, .length = block.length}, config_->training.split,
+                model_->tokens().clusters(), runtime_->backend(), runtime_->memory());
 }
 
 void Trainer::accumulate_pieces() {
@@ -85,29 +86,31 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   Step& step = runtime_->step();
   step.begin_piece(static_cast<std::size_t>(piece));
   const TrainingOptions& options = config_->training;
-  const std::int64_t rows = options.batch / options.split;
-  const auto [inputs, targets] = tokens_.rows(piece * rows, rows);
+  const TokenBatch batch = tokens_.piece(piece);
 
   Tape tape(step);
   tape.keep_scopes(keep_scopes_ || view_);
   // One mean over the whole batch, whatever pieces it is computed in.
-  Tensor row_weight = step.empty({inputs.count()}, store_->dtype());
-  kernels::fill(step, row_weight, 1.0 / static_cast<double>(options.batch * tokens_.length));
+  const double row_weight = 1.0 / static_cast<double>(options.batch * tokens_.length);
   ModelTrace trace(step.objects());
-  Variable logits = model_->forward(tape, inputs, pasts_[static_cast<std::size_t>(piece)], &trace);
-  const Variable loss = cross_entropy(std::move(logits), targets, row_weight).loss;
+  const Variable hidden = model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace);
+  std::pmr::vector<Variable> losses(step.objects());
+  for (LossPart& part : model_->tokens().losses(hidden, batch, row_weight)) losses.push_back(std::move(part.loss));
   const Variable penalty = model_->span_penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
+  if (penalty) losses.push_back(penalty);
   if (view_) std::exchange(view_, nullptr)(tape);
-  if (penalty)
-    tape.backward({loss, penalty});
-  else
-    tape.backward({loss});
+  tape.backward(losses);
+  // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.
+  const std::int64_t row = piece * losses_.shape()[1];
   const auto keep = [&](const Variable& number, std::int64_t place) {
-    const Tensor to = losses_.view({losses_.count()}).rows(2 * piece + place, 2 * piece + place + 1);
+    const Tensor to = losses_.view({losses_.count()}).rows(row + place, row + place + 1);
     runtime_->backend().copy(to.raw(), number.value().raw(), to.bytes(), CopyKind::device_to_device);
   };
-  keep(loss, 0);
-  if (penalty) keep(penalty, 1);
+  if (penalty) {
+    keep(losses.back(), 0);
+    losses.pop_back();
+  }
+  for (std::size_t i = 0; i < losses.size(); ++i) keep(losses[i], static_cast<std::int64_t>(i) + 1);
 }
 
 void Trainer::update() {
@@ -120,10 +123,9 @@ StepLosses Trainer::read_losses() {
     std::pmr::vector<T> host(static_cast<std::size_t>(losses_.count()), runtime_->step().objects());
     runtime_->backend().copy(host.data(), losses_.raw(), losses_.bytes(), CopyKind::device_to_host);
     StepLosses total;
-    for (std::size_t i = 0; i < host.size(); i += 2) {
-      total.nll += static_cast<double>(host[i]);
-      total.span_loss += static_cast<double>(host[i + 1]);
-    }
+    const auto columns = static_cast<std::size_t>(losses_.shape()[1]);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      (i % columns == 0 ? total.span_loss : total.nll) += static_cast<double>(host[i]);
     return total;
   });
 }
@@ -134,7 +136,8 @@ void Trainer::check(const StepLosses& losses) const {
 }
 
 StepReplay::Key Trainer::replay_key() {
-  StepReplay::Key key{tokens_.length, runtime_->arena().generation()};
+  StepReplay::Key key{runtime_->arena().generation()};
+  tokens_.append_state(key);
   for_each_cache([&key](const HiddenCache& cache, const AttentionSpan& span) { cache.append_state(key, span); });
   return key;
 }

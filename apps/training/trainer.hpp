@@ -89,7 +89,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<ModelPast> pasts_;
   BlockTensors tokens_;
-  Tensor losses_;                     // of every piece: of the tokens, of the spans
+  Tensor losses_;                     // of every piece: of the spans, of the tokens
   std::vector<StepScalars> scalars_;  // of every piece, and of the update
   std::vector<std::int64_t> valid_before_;
   StepReplay replay_;

@@ -81,9 +81,12 @@ void AllAttentionLayer::visit(Visitor& visit) {
 
 AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
     : options_(checked(options)),
-      embedding_(options.vocabulary, options.width),
-      position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()),
-      output_(options.width, options.vocabulary) {
+      tokens_(make_token_io({.vocabulary = options.vocabulary,
+                             .width = options.width,
+                             .cutoffs = options.cutoffs,
+                             .tie_tables = options.tie_tables,
+                             .tie_projections = options.tie_projections})),
+      position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()) {
   if (options.position_values == PositionValues::own)
     position_values_.emplace(position_keys_.shape(), init::standard_normal());
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
@@ -108,7 +111,8 @@ ModelPast AllAttentionModel::key_value_past(Backend& backend, Allocator& allocat
   return past;
 }
 
-Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past, ModelTrace* trace) {
+Variable AllAttentionModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace) {
+  const Tensor& tokens = batch.inputs;
   if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
   check_dtype("model", "tokens", tokens, DType::i32);
   if (past.size() != layers_.size())
@@ -116,7 +120,7 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
   Variable hidden;
   {
     const Scope scope("embedding");
-    hidden = dropout(embedding_.forward(tape, tokens), options_.embedding_dropout);
+    hidden = dropout(tokens_->embed(tape, batch), options_.embedding_dropout);
   }
   PositionTables positions{.keys = tape.parameter(position_keys_), .values = {}};
   if (options_.position_values == PositionValues::shared) positions.values = positions.keys;
@@ -128,10 +132,15 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
-    hidden = layers_[layer]->forward(hidden, *past[layer], positions, trace == nullptr ? nullptr : &trace->layers[layer]);
+    hidden =
+        layers_[layer]->forward(hidden, *past[layer], positions, trace == nullptr ? nullptr : &trace->layers[layer]);
   }
   const Scope scope("output");
-  return output_.forward(dropout(hidden, options_.embedding_dropout), ProductResult::summed);
+  return dropout(hidden, options_.embedding_dropout);
+}
+
+Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past) {
+  return tokens_->logits(hidden(tape, {.inputs = tokens, .targets = {}, .partition = nullptr, .lists = {}}, past));
 }
 
 Variable AllAttentionModel::span_penalty(const ModelTrace& trace, double lambda, double share) const {
@@ -154,11 +163,11 @@ const AttentionSpan& AllAttentionModel::span(std::int64_t layer) const {
 }
 
 void AllAttentionModel::visit(Visitor& visit) {
-  visit("embedding", embedding_);
+  visit("embedding", tokens_->input());
   visit("position_keys", position_keys_);
   if (position_values_) visit("position_values", *position_values_);
   visit("layers", layers_);
-  visit("output", output_);
+  visit("output", tokens_->output());
 }
 
 }  // namespace engram

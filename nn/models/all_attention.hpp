@@ -7,11 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/embedding.hpp"
 #include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
-#include "nn/layers/linear.hpp"
 #include "nn/layers/self_attention.hpp"
+#include "nn/layers/token_io.hpp"
 #include "nn/models/all_attention_options.hpp"
 
 namespace engram {
@@ -62,9 +61,14 @@ class AllAttentionModel final : public Module {
   /// Key and value rings for frozen weights, with the present spans.
   ModelPast key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const;
 
-  /// tokens: [B, M] i32 in [0, vocabulary) -> logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16
-  /// activations. Updates `past`. `trace` gets what every layer did.
-  Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past, ModelTrace* trace = nullptr);
+  /// The last hidden states [B, M, width] of a block of tokens [B, M], i32 in [0, vocabulary): what tokens() makes
+  /// losses and probabilities of. Updates `past`. `trace` gets what every layer did.
+  Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr);
+  /// Logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16 activations. Throws Error where the
+  /// vocabulary is in clusters.
+  Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past);
+  TokenIo& tokens() { return *tokens_; }
+  const TokenIo& tokens() const { return *tokens_; }
   /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training, by the trace of
   /// the forward pass. Absent when lambda is 0 or spans are fixed.
   Variable span_penalty(const ModelTrace& trace, double lambda, double share = 1) const;
@@ -78,13 +82,12 @@ class AllAttentionModel final : public Module {
 
  private:
   AllAttentionOptions options_;
-  Embedding embedding_;
+  std::unique_ptr<TokenIo> tokens_;
   // [S, width / heads], shared by all heads and layers; row delta - 1. Values: only where they have their own.
   Parameter position_keys_;
   std::optional<Parameter> position_values_;
   std::vector<std::unique_ptr<AllAttentionLayer>> layers_;
   std::vector<AttentionSpan*> spans_;  // of the layers
-  Linear output_;
 };
 
 }  // namespace engram

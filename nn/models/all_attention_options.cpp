@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
 namespace {
@@ -35,6 +36,7 @@ void AllAttentionOptions::check() const {
   require(mask_offset == 0 || mask_offset == 1, "mask_offset", "0 or 1", mask_offset);
   require(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
   require(embedding_dropout >= 0 && embedding_dropout < 1, "embedding_dropout", "in [0, 1)", embedding_dropout);
+  VocabularyClusters::check(cutoffs, vocabulary, width);
   require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "at least 0",
           attention_memory);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/kernels/attention.hpp"
 #include "nn/layers/memory_mode.hpp"
@@ -20,13 +21,14 @@ enum class PositionValues : std::uint8_t {
 
 struct AllAttentionOptions {
   MemoryMode memory_mode = MemoryMode::all;
-  std::int64_t vocabulary = 0;   ///< V, symbols
-  std::int64_t layers = 0;       ///< L
-  std::int64_t width = 0;        ///< d, of the hidden states
-  std::int64_t heads = 0;        ///< H, must divide width
-  std::int64_t inner = 0;        ///< F, width of the feed-forward sublayer (transformer), or slots of the one in its place (ff_attn)
-  std::int64_t slots = 0;        ///< N, persistent slots per head, or of the one set of single_head
-  std::int64_t max_span = 0;     ///< S, positions
+  std::int64_t vocabulary = 0;  ///< V, symbols
+  std::int64_t layers = 0;      ///< L
+  std::int64_t width = 0;       ///< d, of the hidden states
+  std::int64_t heads = 0;       ///< H, must divide width
+  std::int64_t inner =
+      0;  ///< F, width of the feed-forward sublayer (transformer), or slots of the one in its place (ff_attn)
+  std::int64_t slots = 0;     ///< N, persistent slots per head, or of the one set of single_head
+  std::int64_t max_span = 0;  ///< S, positions
   SpanKind span = SpanKind::adaptive;
   std::int64_t ramp = 32;        ///< R, positions
   double span_init = 0;          ///< zeta at the start, in [0, 1] (span adaptive)
@@ -34,6 +36,11 @@ struct AllAttentionOptions {
   RampGradient ramp_gradient = RampGradient::inclusive;
   Pad pad = Pad::attend_zero;
   PositionValues position_values = PositionValues::none;
+  /// c_1 < ... < c_K < V: the vocabulary, most frequent words first, is in K + 1 clusters whose widths are d / 4^i, for
+  /// input and output. Empty: one table of width d, and a linear output of its own.
+  std::vector<std::int64_t> cutoffs = {};
+  bool tie_tables = true;        ///< clusters: one table E_i for input and output
+  bool tie_projections = true;   ///< clusters: one projection P_i for input and output
   double dropout = 0;            ///< on attention weights and feed-forward activations, in [0, 1)
   double embedding_dropout = 0;  ///< on embeddings and on the last hidden states, in [0, 1)
   /// MiB of attention weights that all layers together keep for the backward pass of one piece of a batch; layers whose

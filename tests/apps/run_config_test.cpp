@@ -78,6 +78,8 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
     const std::string now = key.write(RunConfig{});
     std::string other = now == "true" ? "false" : now == "false" ? "true" : "1";
     if (name == "model.inner") other = "0";
+    if (name == "model.vocabulary") other = "50";
+    if (name == "model.cutoffs") other = "[3, 9]";
     if (name == "model.width") other = "30";
     if (name == "model.heads") other = "3";
     if (name == "model.dropout" || name == "model.embedding_dropout") other = "0.1234567890123";
@@ -98,6 +100,27 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
   CHECK(to_toml(again) == to_toml(config));
   CHECK(again.schedule.rate == 3.0000000000000004e-05);
   CHECK(config_differences(parse(""), again).size() > 20);
+}
+
+TEST_CASE("lists are written as arrays, and read from arrays and numbers with commas") {
+  using Cutoffs = std::vector<std::int64_t>;
+  CHECK(parse("").model.cutoffs.empty());
+  CHECK(parse("[model]\ncutoffs = [20000, 40000]  # words\n").model.cutoffs == Cutoffs{20000, 40000});
+  CHECK(parse("[model]\ncutoffs = []\n").model.cutoffs.empty());
+  CHECK(parse("", {"model.cutoffs=5,7"}).model.cutoffs == Cutoffs{5, 7});
+  CHECK(parse("", {"model.cutoffs=[5, 7]"}).model.cutoffs == Cutoffs{5, 7});
+  CHECK(parse("", {"model.cutoffs=6"}).model.cutoffs == Cutoffs{6});
+  CHECK(parse("[model]\ncutoffs = [5, 7]\n", {"model.cutoffs="}).model.cutoffs.empty());
+  CHECK(to_toml(parse("", {"model.cutoffs=5,7"})).find("\ncutoffs = [5, 7]\n") != std::string::npos);
+  CHECK(to_toml(parse("")).find("\ncutoffs = []\n") != std::string::npos);
+  for (const char* wrong : {"model.cutoffs=5,x", "model.cutoffs=5,", "model.cutoffs=,5", "model.cutoffs=[5",
+                            "model.cutoffs=5 7", "model.cutoffs=1.5"})
+    CHECK_THAT(refusal("", {wrong}), Catch::Contains("model.cutoffs must be a list of integers"));
+  CHECK_THAT(refusal("[training]\nbatch = [3, 4]\n"), Catch::Contains("training.batch") && Catch::Contains("once"));
+  // What does not depend on the data is checked without them.
+  CHECK_THAT(refusal("", {"model.cutoffs=7,5"}), Catch::Contains("increase, got 5 after 7"));
+  CHECK_THAT(refusal("", {"model.cutoffs=1,2,3"}), Catch::Contains("16 / 4^3"));
+  CHECK_THAT(refusal("", {"model.cutoffs=5,7", "model.vocabulary=6"}), Catch::Contains("vocabulary of 6"));
 }
 
 TEST_CASE("a key that does not exist is named with the nearest one and where it is") {
@@ -134,6 +157,8 @@ TEST_CASE("lines that are no assignments, and keys given twice, are refused") {
   CHECK_THAT(refusal("[training]\nbatch =\n"), Catch::Contains("batch ="));
   CHECK_THAT(refusal("[training]\nbatch = 8\nbatch = 9\n"),
              Catch::Contains("training.batch") && Catch::Contains("once"));
+  CHECK_THAT(refusal("[model]\ncutoffs = [2, 3]\ncutoffs = [4]\n"),
+             Catch::Contains("model.cutoffs") && Catch::Contains("once"));
   CHECK_THAT(refusal("[training]\nbatch = 8 9\n"), Catch::Contains("training.batch"));
   CHECK_THAT(refusal("", {"batch=8"}), Catch::Contains("section.key=value"));
   CHECK_THAT(refusal("", {"training.batch"}), Catch::Contains("section.key=value"));
@@ -169,6 +194,8 @@ TEST_CASE("doubtful settings are said, usual ones are not") {
   CHECK(config_warnings(parse("", {"model.max_span=16"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.memory_mode=none", "model.slots=0"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.span=fixed", "training.span_loss=1"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.tie_tables=false"})).size() == 1);
+  CHECK(config_warnings(parse("", {"model.tie_tables=false", "model.cutoffs=5"})).empty());
 }
 
 TEST_CASE("differences are listed key by key, and what would be another model is marked") {

@@ -25,11 +25,21 @@ inline std::string small_text(std::int64_t length, std::uint64_t seed = 1) {
   return text;
 }
 
-/// A folder with a data set `data` of that many characters in all.
+/// The same text with every character as a word, a space being "_": as much to learn as there is in its characters.
+inline std::string spelled(const std::string& text) {
+  std::string words;
+  for (const char byte : text) words += byte == '\n' ? "\n" : byte == ' ' ? "_ " : std::string(1, byte) + " ";
+  return words;
+}
+
+/// A folder with a data set `data` of that many characters in all, or of words that spell them.
 struct RunFolder : TemporaryFolder {
-  explicit RunFolder(std::int64_t characters = 6000, std::uint64_t seed = 1) {
+  explicit RunFolder(std::int64_t characters = 6000, std::uint64_t seed = 1,
+                     data::TokenKind kind = data::TokenKind::character) {
+    const std::string text = small_text(characters, seed);
     data::PrepareOptions options;
-    options.text = put_file(*this / "text", small_text(characters, seed));
+    options.kind = kind;
+    options.text = put_file(*this / "text", kind == data::TokenKind::word ? spelled(text) : text);
     options.out = *this / "data";
     data::prepare(options);
   }

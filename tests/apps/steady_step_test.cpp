@@ -95,7 +95,8 @@ TEST_CASE("a steady training step calls no operator new") {
       {MemoryMode::all, OptimizerKind::adagrad, Pad::attend_zero},
       {MemoryMode::transformer, OptimizerKind::adam, Pad::mask},
   }));
-  const RunConfig config = config_of(mode, optimizer, pad);
+  RunConfig config = config_of(mode, optimizer, pad);
+  if (GENERATE(false, true)) config.model.cutoffs = {17, 34};
   Runtime runtime({}, 2, 5);
   ParameterStore store;
   AllAttentionModel model(config.model);

@@ -3,8 +3,10 @@
 
 #include <cmath>
 
+#include "autograd/functions/cross_entropy.hpp"
 #include "autograd/functions/dropout.hpp"
 #include "core/arena.hpp"
+#include "core/kernels/fill.hpp"
 #include "nn/layers/embedding.hpp"
 #include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"

@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/functions/cross_entropy.hpp"
 #include "autograd/tape.hpp"
 #include "core/backend.hpp"
 #include "core/error.hpp"
-#include "core/kernels/fill.hpp"
 #include "nn/memory/hidden_cache.hpp"
 #include "nn/models/all_attention.hpp"
 #include "nn/visitor.hpp"
@@ -62,6 +60,7 @@ struct PlacedModel : Bench {
   ParameterStore store;
   AllAttentionModel model;
   DType dtype;
+  TokenPartition partition;
 
   explicit PlacedModel(const AllAttentionOptions& options, DType type = DType::f64, std::uint64_t seed = 3)
       : model(options), dtype(type) {
@@ -116,7 +115,7 @@ struct PlacedModel : Bench {
   ModelTrace trace(Tape& tape) {
     ModelTrace made(step.objects());
     ModelPast past = hidden(1);
-    model.forward(tape, ids({0}, {1, 1}), past, &made);
+    model.hidden(tape, {.inputs = ids({0}, {1, 1}), .targets = {}, .partition = nullptr, .lists = {}}, past, &made);
     return made;
   }
 
@@ -124,20 +123,19 @@ struct PlacedModel : Bench {
   double train(const Tokens& tokens, const Tokens& targets, std::int64_t streams, ModelPast& past, double lambda) {
     step.begin({});
     Tape tape(step);
-    const auto count = static_cast<std::int64_t>(tokens.size());
-    Tensor weight = step.empty({count}, dtype);
-    kernels::fill(step, weight, 1.0);
-    const Tensor inputs = ids(tokens, {streams, count / streams});
+    const TokenBatch block = batch(tokens, targets, streams);
     ModelTrace trace(step.objects());
-    const Variable loss = cross_entropy(model.forward(tape, inputs, past, &trace), ids(targets, {count}), weight).loss;
-    const Variable penalty = model.span_penalty(trace, lambda);
-    double total = read(loss.value()).data[0];
-    if (penalty) {
-      total += read(penalty.value()).data[0];
-      tape.backward({loss, penalty});
-    } else {
-      tape.backward({loss});
+    std::vector<Variable> losses;
+    double total = 0;
+    for (LossPart& part : model.tokens().losses(model.hidden(tape, block, past, &trace), block, 1)) {
+      total += read(part.loss.value()).data[0];
+      losses.push_back(std::move(part.loss));
     }
+    if (const Variable penalty = model.span_penalty(trace, lambda)) {
+      total += read(penalty.value()).data[0];
+      losses.push_back(penalty);
+    }
+    tape.backward(losses);
     return total;
   }
 
@@ -151,6 +149,23 @@ struct PlacedModel : Bench {
         return {};
     }
   }
+  /// A block as the model reads it, valid until the next one. With `padded`, clusters have the padding that they have
+  /// on devices which repeat steps.
+  TokenBatch batch(const Tokens& tokens, const Tokens& targets, std::int64_t streams, bool padded = false) {
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    TokenBatch block{.inputs = ids(tokens, {streams, count / streams}),
+                     .targets = targets.empty() ? Tensor() : ids(targets, {count}),
+                     .partition = nullptr,
+                     .lists = {}};
+    if (model.tokens().clusters() == nullptr) return block;
+    const std::vector<std::int32_t> inputs(tokens.begin(), tokens.end()), wanted(targets.begin(), targets.end());
+    partition.assign(*model.tokens().clusters(), inputs, wanted, padded);
+    block.partition = &partition;
+    const Tokens values(partition.values().begin(), partition.values().end());
+    block.lists = ids(values, {static_cast<std::int64_t>(values.size())});
+    return block;
+  }
+
   /// The same model in the words of the executable definition.
   reference::CharacterModel definition() {
     const AllAttentionOptions& options = model.options();

@@ -34,6 +34,12 @@ const OpCases cases{
                       {.inputs = {normal({5, 3}), normal({2})}, .contains = {"the index", "i32", "f32"}},
                       {.inputs = {normal({5, 3}), index({1, 1, 1, 1, 2}, 5)},
                        .contains = {"at most 4 axes", "[1, 1, 1, 1, 2]"}}}},
+    // Rows of activations, whose gradients are bf16 beside bf16.
+    OpCase{.name = "embedding, of activations",
+           .inputs = {{normal({5, 3}), index({4, 7}, 5)}, {normal({35, 16}), index({35}, 35)}},
+           .function = [](std::span<const Variable> x) { return embedding(x[0], x[1].value(), kFactor); },
+           .reference = rows_of,
+           .tolerance = {.bf16 = 2 * kRounding}},
 };
 
 #if !defined(NDEBUG)

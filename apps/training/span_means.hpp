@@ -1,0 +1,24 @@
+#pragma once
+/// The mean of spans that are computed for every query, over the queries of some text: what reports show of them.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "nn/models/all_attention.hpp"
+
+namespace engram {
+
+class SpanMeans {
+ public:
+  /// Takes the spans of one block. Reads them from the device; does nothing unless the model's spans are dynamic.
+  void add(const AllAttentionModel& model, const ModelTrace& trace, Backend& backend);
+  /// Hands the means to the model's spans, if there was any block.
+  void give_to(AllAttentionModel& model) const;
+
+ private:
+  std::vector<std::vector<double>> sums_;  // of zeta, by layer and head
+  std::int64_t queries_ = 0;
+};
+
+}  // namespace engram

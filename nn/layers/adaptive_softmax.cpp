@@ -1,0 +1,109 @@
+#include "nn/layers/adaptive_softmax.hpp"
+
+#include <array>
+
+#include "autograd/functions/cross_entropy.hpp"
+#include "autograd/functions/embedding.hpp"
+#include "autograd/functions/joined_linear.hpp"
+#include "autograd/functions/linear.hpp"
+#include "autograd/functions/matmul.hpp"
+#include "autograd/functions/reshape.hpp"
+#include "autograd/tape.hpp"
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/gather_rows.hpp"
+#include "core/scope.hpp"
+#include "nn/init.hpp"
+
+namespace engram {
+
+AdaptiveSoftmax::Cluster::Cluster(const VocabularyClusters::Cluster& cluster, std::int64_t width, bool own_table,
+                                  bool own_projection)
+    : bias({cluster.size}, init::uniform_fan_in(cluster.width)) {
+  if (own_table) table.emplace(Shape{cluster.size, cluster.width}, init::uniform_fan_in(cluster.width));
+  if (own_projection) projection.emplace(Shape{width, cluster.width}, init::uniform_fan_in(width));
+}
+
+void AdaptiveSoftmax::Cluster::visit(Visitor& visit) {
+  if (table) visit("table", *table);
+  if (projection) visit("projection", *projection);
+  visit("bias", bias);
+}
+
+AdaptiveSoftmax::AdaptiveSoftmax(const VocabularyClusters& clusters, std::int64_t width, AdaptiveEmbedding& embedding,
+                                 bool tied_tables, bool tied_projections)
+    : clusters_(clusters),
+      embedding_(&embedding),
+      cluster_weight_({static_cast<std::int64_t>(clusters.tails()), width}, init::uniform_fan_in(width)),
+      cluster_bias_({static_cast<std::int64_t>(clusters.tails())}, init::uniform_fan_in(width)) {
+  for (std::size_t i = 0; i < clusters.count(); ++i)
+    parts_.push_back(std::make_unique<Cluster>(clusters[i], width, !tied_tables, !tied_projections));
+}
+
+void AdaptiveSoftmax::visit(Visitor& visit) {
+  visit("clusters", parts_);
+  visit("cluster_head.weight", cluster_weight_);
+  visit("cluster_head.bias", cluster_bias_);
+}
+
+Variable AdaptiveSoftmax::table(Tape& tape, std::size_t cluster) {
+  auto& own = parts_[cluster]->table;
+  return tape.parameter(own ? *own : embedding_->cluster(cluster).table);
+}
+Variable AdaptiveSoftmax::bias(Tape& tape, std::size_t cluster) { return tape.parameter(parts_[cluster]->bias); }
+
+Variable AdaptiveSoftmax::projected(std::size_t cluster, const Variable& hidden) {
+  auto& own = parts_[cluster]->projection;
+  Parameter& projection = own ? *own : embedding_->cluster(cluster).projection;
+  const Variable rows =
+      hidden.shape().rank() == 2 ? hidden : reshape(hidden, {hidden.shape().rows(), hidden.shape()[-1]});
+  return matmul(rows, rows.tape().parameter(projection));
+}
+
+Variable AdaptiveSoftmax::head_logits(const Variable& hidden) {
+  Tape& tape = hidden.tape();
+  return joined_linear(projected(0, hidden), std::array{table(tape, 0), tape.parameter(cluster_weight_)},
+                       std::array{bias(tape, 0), tape.parameter(cluster_bias_)});
+}
+
+Variable AdaptiveSoftmax::tail_logits(std::size_t tail, const Variable& hidden) {
+  Tape& tape = hidden.tape();
+  return linear(projected(tail, hidden), table(tape, tail), bias(tape, tail), ProductResult::summed);
+}
+
+std::pmr::vector<LossPart> AdaptiveSoftmax::losses(const Variable& hidden, const TokenPartition& partition,
+                                                   const Tensor& lists, double row_weight) {
+  Tape& tape = hidden.tape();
+  Step& step = tape.step();
+  const std::int64_t rows = hidden.shape().rows();
+  if (partition.count() != clusters_.count() || partition.head_targets().size != rows)
+    throw Error(text("adaptive softmax: the block must be sorted into ", clusters_.count(), " clusters, with ", rows,
+                     " targets, got ", partition.count(), " and ", partition.head_targets().size));
+  const DType dtype = compute_dtype(hidden.dtype());
+  const Variable states = reshape(hidden, {rows, hidden.shape()[-1]});
+  std::pmr::vector<LossPart> parts(step.objects());
+
+  // 0 and the weight: a row of padding counts nothing.
+  Tensor weights = step.empty({2, 1}, dtype), none = weights.rows(0, 1), whole = weights.rows(1, 2);
+  kernels::fill(step, none, 0);
+  kernels::fill(step, whole, row_weight);
+  for (std::size_t i = 1; i < clusters_.count(); ++i) {
+    const TokenPartition::Cluster& tail = partition[i];
+    if (tail.rows.size == 0) continue;
+    const std::string name = text("clusters.", i);
+    const Scope scope(name);
+    const Variable selected = embedding(states, list_on_device(lists, tail.rows));
+    Tensor weight = step.empty({tail.rows.size, 1}, dtype);
+    kernels::gather_rows(step, weights, list_on_device(lists, tail.counted), 1.0, weight);
+    CrossEntropy loss =
+        cross_entropy(tail_logits(i, selected), list_on_device(lists, tail.targets), weight.view({tail.rows.size}));
+    parts.push_back({std::move(loss.loss), std::move(loss.row_loss), partition.list({tail.rows.begin, tail.scored})});
+  }
+  Tensor weight = step.empty({rows}, dtype);
+  kernels::fill(step, weight, row_weight);
+  CrossEntropy loss = cross_entropy(head_logits(states), list_on_device(lists, partition.head_targets()), weight);
+  parts.push_back({std::move(loss.loss), std::move(loss.row_loss), std::nullopt});
+  return parts;
+}
+
+}  // namespace engram

@@ -1,0 +1,55 @@
+#pragma once
+/// Both ends of a language model: tokens in, losses and probabilities of the next tokens out. Either one table of
+/// vectors and one linear map over the whole vocabulary, or clusters of it with adaptive input and softmax.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "nn/layers/adaptive_softmax.hpp"
+#include "nn/layers/token_partition.hpp"
+
+namespace engram {
+
+/// A block of tokens on the device.
+struct TokenBatch {
+  Tensor inputs;   ///< [B, M] i32
+  Tensor targets;  ///< [B M] i32; absent where no losses are wanted
+  /// For a vocabulary in clusters: the block sorted into them, and the values of that on the device.
+  const TokenPartition* partition = nullptr;
+  Tensor lists;
+};
+
+struct TokenIoOptions {
+  std::int64_t vocabulary = 0;        ///< V
+  std::int64_t width = 0;             ///< d
+  std::vector<std::int64_t> cutoffs;  ///< of the clusters; empty: none
+  bool tie_tables = true;             ///< clusters: E_i is one tensor for input and output
+  bool tie_projections = true;        ///< clusters: P_i is
+};
+
+class TokenIo {
+ public:
+  virtual ~TokenIo() = default;
+  /// nullptr: not in clusters, and a batch needs no partition.
+  virtual const VocabularyClusters* clusters() const = 0;
+  /// The parameters of either end, for Module::visit.
+  virtual Module& input() = 0;
+  virtual Module& output() = 0;
+
+  /// The inputs' vectors [B, M, d].
+  virtual Variable embed(Tape& tape, const TokenBatch& batch) = 0;
+  /// The losses of all targets, each row with this weight, as one part or several; at most most_losses(). hidden:
+  /// [B, M, d]. `batch.partition` must stay as long as the result.
+  virtual std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) = 0;
+  std::int64_t most_losses() const { return clusters() ? static_cast<std::int64_t>(clusters()->count()) : 1; }
+  /// Logits [..., V] of hidden [..., d]. Throws Error where the vocabulary is in clusters: use log_probabilities().
+  virtual Variable logits(const Variable& hidden) = 0;
+  /// ln p of every word after every row of hidden [..., d], on the host: [R, V]. Waits for the device.
+  virtual std::vector<double> log_probabilities(const Variable& hidden) = 0;
+};
+
+/// Throws UsageError when cut-offs do not fit.
+std::unique_ptr<TokenIo> make_token_io(const TokenIoOptions& options);
+
+}  // namespace engram

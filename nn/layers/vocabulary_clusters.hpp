@@ -1,0 +1,51 @@
+#pragma once
+/// A vocabulary ordered by frequency, cut into clusters of decreasing width: frequent words have long vectors, rare
+/// ones short ones. Grave et al.: "Efficient softmax approximation for GPUs" (2017); Baevski and Auli: "Adaptive input
+/// representations for neural language modeling" (2019); spec of the all-attention family, section 4.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace engram {
+
+class VocabularyClusters {
+ public:
+  struct Cluster {
+    std::int64_t first;  ///< id of its most frequent word, c_i
+    std::int64_t size;   ///< n_i words, with the ids from first on
+    std::int64_t width;  ///< d_i = floor(d / 4^i), of its words' vectors
+  };
+
+  /// Cut-offs c_1 < ... < c_K give clusters 0 .. K: the ids [c_i, c_(i+1)), with c_0 = 0 and c_(K+1) = `vocabulary`.
+  /// `width`: d, of the model. Throws as check() does, and for no cut-off at all.
+  VocabularyClusters(std::span<const std::int64_t> cutoffs, std::int64_t vocabulary, std::int64_t width);
+
+  /// Throws UsageError when a cut-off is below 1 or not above the one before it, when the last is not below
+  /// `vocabulary`, or when a cluster would have width 0. It names the cut-off and the vocabulary, and cut-offs that do
+  /// fit. With a vocabulary of 0, not known yet, the last cut-off may be anything.
+  static void check(std::span<const std::int64_t> cutoffs, std::int64_t vocabulary, std::int64_t width);
+  /// Cut-offs in the proportions of these ones, as far as they fit the vocabulary and the width, in round numbers. They
+  /// may be fewer; empty: nothing fits.
+  static std::vector<std::int64_t> fitting(std::span<const std::int64_t> cutoffs, std::int64_t vocabulary,
+                                           std::int64_t width);
+
+  std::size_t count() const { return clusters_.size(); }      ///< K + 1
+  std::size_t tails() const { return clusters_.size() - 1; }  ///< K
+  const Cluster& operator[](std::size_t cluster) const { return clusters_[cluster]; }
+  const Cluster& head() const { return clusters_.front(); }  ///< cluster 0
+  std::int64_t vocabulary() const { return clusters_.back().first + clusters_.back().size; }
+
+  /// The cluster of a word, which is in [0, vocabulary).
+  std::size_t of(std::int64_t word) const;
+  /// Numbers in a row of the head's softmax: the words of cluster 0, then a slot for each tail cluster.
+  std::int64_t head_size() const { return head().size + static_cast<std::int64_t>(tails()); }
+  /// Where the head has the slot of tail cluster 1 .. K: the first tail has the last slot, as in the released models.
+  std::int64_t head_slot(std::size_t tail) const { return head().size + static_cast<std::int64_t>(tails() - tail); }
+
+ private:
+  std::vector<Cluster> clusters_;
+};
+
+}  // namespace engram

@@ -1,0 +1,29 @@
+#pragma once
+/// Executable definition of adaptive input and softmax, word by word: section 4 of the spec of the all-attention
+/// family.
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/reference/array64.hpp"
+
+namespace engram::reference {
+
+/// One entry per cluster i; shapes as in the spec.
+struct AdaptiveTokens {
+  std::vector<std::int64_t> cutoffs;  // c_1 .. c_K
+  std::vector<Array64> tables;        // E_i [n_i, d_i] of the input
+  std::vector<Array64> projections;   // P_i [d, d_i] of the input
+  std::vector<Array64> out_tables;    // of the output; the same when tied
+  std::vector<Array64> out_projections;
+  std::vector<Array64> biases;  // b_i [n_i]
+  Array64 cluster_weight;       // W_cl [K, d]
+  Array64 cluster_bias;         // b_cl [K]
+
+  /// sqrt(d) P_i E_i[w - c_i]
+  std::vector<double> embedding(std::int64_t word) const;
+  /// ln p of every word after the hidden state h (d numbers).
+  std::vector<double> log_probabilities(const std::vector<double>& h) const;
+};
+
+}  // namespace engram::reference
