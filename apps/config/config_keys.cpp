@@ -52,6 +52,7 @@ std::vector<ConfigKey> make_keys() {
         "word ids that cut the vocabulary into clusters: adaptive input and softmax");
   model(&Model::tie_tables, "tie_tables", kKeep, "clusters: input and output share vectors");
   model(&Model::tie_projections, "tie_projections", kKeep, "clusters: and their projections");
+  model(&Model::table_init, "table_init", kChange, "clusters: deviation of vectors at the start, 1 or d_i^-0.5");
   model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations");
   model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
   model(&Model::attention_memory, "attention_memory", kChange,
@@ -129,6 +130,20 @@ const ConfigKey& nearest_config_key(std::string_view section, std::string_view n
   return *std::ranges::min_element(keys, {}, cost);
 }
 
+namespace {
+
+constexpr std::string_view kOneOf = "one of ";
+
+/// a | b | c of: one of "a", "b", "c".
+std::string choices_of(std::string_view rule) {
+  std::string choices;
+  for (const char byte : rule.substr(kOneOf.size()))
+    choices += byte == ',' ? " |" : byte == '"' ? "" : std::string(1, byte);
+  return choices;
+}
+
+}  // namespace
+
 std::string config_help() {
   const RunConfig defaults;
   std::string help = "Keys of the configuration, with their defaults (TOML; --set section.key=value changes one):\n";
@@ -137,7 +152,7 @@ std::string config_help() {
     if (entry.section != section) help += fmt::format("  [{}]\n", entry.section);
     section = entry.section;
     help += fmt::format("    {:<36}{}", fmt::format("{} = {}", entry.name, entry.write(defaults)), entry.meaning);
-    if (entry.rule.starts_with("one of")) help += fmt::format("; {}", entry.rule);
+    if (entry.rule.starts_with(kOneOf)) help += ": " + choices_of(entry.rule);
     help += '\n';
   }
   return help;

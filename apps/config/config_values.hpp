@@ -47,6 +47,10 @@ struct Choices<SpanKind> {
   static constexpr SpanKind values[] = {SpanKind::adaptive, SpanKind::fixed, SpanKind::dynamic};
 };
 template <>
+struct Choices<TableInit> {
+  static constexpr TableInit values[] = {TableInit::unit, TableInit::scaled};
+};
+template <>
 struct Choices<PositionValues> {
   static constexpr PositionValues values[] = {PositionValues::none, PositionValues::shared, PositionValues::own};
 };

@@ -13,8 +13,8 @@ ContextCost context_cost(const AllAttentionOptions& model, const std::vector<Lay
   for (const LayerWindows& layer : layers) {
     const double scored = std::accumulate(layer.computed.begin(), layer.computed.end(), 0.0);
     const double projected = std::accumulate(layer.projected.begin(), layer.projected.end(), 0.0);
-    // Content, position and value: a multiply-add each per depth and position.
-    const double forward = 6 * depth * scored;
+    // Content, position and value, and the positions of values: a multiply-add each per depth and position.
+    const double forward = (model.position_values == PositionValues::none ? 6 : 8) * depth * scored;
     // Keys and values of every cached state, from all of its width to the head's depth.
     const double past = 4 * width * depth * projected / static_cast<double>(setting.block);
     // Backward twice the forward products; the cached states are constants, so their projections cost once more only.

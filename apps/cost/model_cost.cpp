@@ -17,6 +17,49 @@ void for_each_cluster(const AllAttentionOptions& model, const std::vector<double
     found(i, static_cast<double>(clusters[i].size), static_cast<double>(clusters[i].width), used.at(i));
 }
 
+/// FLOPs per token of the forward pass of one layer: the formulas of the spec, section 10, for every memory mode.
+struct LayerCost {
+  double maps = 0;               ///< linear maps
+  double context = 0;            ///< per position of the mean window: content, position, value, value positions
+  double past = 0;               ///< projecting cached states, per position of the mean window over the block's length
+  double slots = 0;              ///< scores and values of persistent slots: 4 for every number in their keys
+  double slot_exponentials = 0;  ///< not FLOPs
+
+  explicit LayerCost(const AllAttentionOptions& model) {
+    const auto width = static_cast<double>(model.width), heads = static_cast<double>(model.heads);
+    const auto slot_count = static_cast<double>(model.slots), inner = static_cast<double>(model.inner);
+    // Heads of slots alone have no keys and values of the context.
+    const double share = static_cast<double>(model.context_heads()) / heads;
+    maps = 4 * width * width * (1 + share);
+    context = (model.position_values == PositionValues::none ? 6 : 8) * width * share;
+    past = 4 * width * width * share;
+    switch (model.memory_mode) {
+      case MemoryMode::all:
+      case MemoryMode::attn_split:
+        slots = 4 * width * slot_count;
+        slot_exponentials = heads * slot_count;
+        break;
+      case MemoryMode::head_split:
+        slots = 4 * width * (1 - share) * slot_count;
+        slot_exponentials = heads * (1 - share) * slot_count;
+        break;
+      case MemoryMode::single_head:
+        slots = 4 * width * slot_count;
+        slot_exponentials = slot_count;
+        break;
+      case MemoryMode::ff_attn:
+        slots = 4 * width * inner;
+        slot_exponentials = inner;
+        break;
+      case MemoryMode::transformer:
+        maps += 4 * width * inner;
+        break;
+      case MemoryMode::none:
+        break;
+    }
+  }
+};
+
 }  // namespace
 
 double output_flops(const AllAttentionOptions& model, const std::vector<double>& cluster_shares) {
@@ -49,36 +92,35 @@ double input_flops(const AllAttentionOptions& model, const std::vector<double>& 
 }
 
 TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting& setting) {
-  const auto layers = static_cast<double>(model.layers), width = static_cast<double>(model.width);
-  const auto slots = static_cast<double>(model.slots), inner = static_cast<double>(model.inner);
-  const double past = 4 * width * width * setting.window / static_cast<double>(setting.block);
+  const auto layers = static_cast<double>(model.layers);
+  const LayerCost layer(model);
   TrainingFlops flops;
-  flops.products = layers * 3 * (8 * width * width + 4 * width * inner) +
+  flops.products = layers * 3 * layer.maps +
                    3 * (input_flops(model, setting.cluster_shares) + output_flops(model, setting.cluster_shares));
-  flops.attention_forward = layers * (6 * width * setting.window + 4 * width * slots);
+  flops.attention_forward = layers * (layer.context * setting.window + layer.slots);
   flops.attention_backward = 2 * flops.attention_forward;
   // Cached states are constants: the backward pass needs the weights' gradients only.
-  flops.past_forward = flops.past_backward = layers * past;
+  flops.past_forward = flops.past_backward = layers * layer.past * setting.window / static_cast<double>(setting.block);
   return flops;
 }
 
 double evaluation_flops(const AllAttentionOptions& model, double window, const std::vector<double>& cluster_shares) {
-  const auto layers = static_cast<double>(model.layers), width = static_cast<double>(model.width);
-  return layers * width *
-             (8 * width + 6 * window + 4 * static_cast<double>(model.slots) + 4 * static_cast<double>(model.inner)) +
+  const LayerCost layer(model);
+  return static_cast<double>(model.layers) * (layer.maps + layer.context * window + layer.slots) +
          input_flops(model, cluster_shares) + output_flops(model, cluster_shares);
 }
 
 double training_exponentials(const AllAttentionOptions& model, double window) {
-  return 2 * static_cast<double>(model.layers * model.heads) * (window + static_cast<double>(model.slots));
+  return 2 * static_cast<double>(model.layers) *
+         (static_cast<double>(model.context_heads()) * window + LayerCost(model).slot_exponentials);
 }
 
 double training_bytes(const AllAttentionOptions& model, const CostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters) {
   const auto width = static_cast<double>(model.width), batch = static_cast<double>(setting.batch);
-  const auto block = static_cast<double>(setting.block), slots = static_cast<double>(model.slots);
+  const auto block = static_cast<double>(setting.block);
   const double states = batch * (setting.window + block) * width;
-  const double layer = 2 * batch * block * width + states + 4 * states + 2 * slots * width +
+  const double layer = 2 * batch * block * width + states + 4 * states + LayerCost(model).slots / 2 +
                        static_cast<double>(model.max_span * (model.width / model.heads)) +
                        batch * static_cast<double>(model.heads) * block;
   // The update reads value, gradient and state, and writes value and state.
@@ -87,7 +129,9 @@ double training_bytes(const AllAttentionOptions& model, const CostSetting& setti
 }
 
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters) {
-  return kFloat * (static_cast<double>(parameters) + 2 * static_cast<double>(model.layers * model.width) * window);
+  return kFloat * (static_cast<double>(parameters) + 2 * static_cast<double>(model.layers * model.width) * window *
+                                                         static_cast<double>(model.context_heads()) /
+                                                         static_cast<double>(model.heads));
 }
 
 int values_per_parameter(OptimizerKind optimizer) { return optimizer == OptimizerKind::adam ? 4 : 3; }

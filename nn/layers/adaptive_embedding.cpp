@@ -11,8 +11,9 @@
 
 namespace engram {
 
-ClusterTables::ClusterTables(const VocabularyClusters::Cluster& cluster, std::int64_t width)
-    : table({cluster.size, cluster.width}, init::standard_normal()),
+ClusterTables::ClusterTables(const VocabularyClusters::Cluster& cluster, std::int64_t width, TableInit init)
+    : table({cluster.size, cluster.width},
+            init::normal_variance(init == TableInit::scaled ? 1.0 / static_cast<double>(cluster.width) : 1.0)),
       projection({width, cluster.width}, init::uniform_fan_in(cluster.width)) {}
 
 void ClusterTables::visit(Visitor& visit) {
@@ -20,10 +21,10 @@ void ClusterTables::visit(Visitor& visit) {
   visit("projection", projection);
 }
 
-AdaptiveEmbedding::AdaptiveEmbedding(const VocabularyClusters& clusters, std::int64_t width)
+AdaptiveEmbedding::AdaptiveEmbedding(const VocabularyClusters& clusters, std::int64_t width, TableInit init)
     : factor_(std::sqrt(static_cast<double>(width))) {
   for (std::size_t i = 0; i < clusters.count(); ++i)
-    clusters_.push_back(std::make_unique<ClusterTables>(clusters[i], width));
+    clusters_.push_back(std::make_unique<ClusterTables>(clusters[i], width, init));
 }
 
 Variable AdaptiveEmbedding::forward(Tape& tape, const TokenPartition& partition, const Tensor& lists) {

@@ -75,7 +75,8 @@ class PlainTokens final : public TokenIo {
 class AdaptiveTokens final : public TokenIo {
  public:
   explicit AdaptiveTokens(const TokenIoOptions& options)
-      : embedding_(VocabularyClusters(options.cutoffs, options.vocabulary, options.width), options.width),
+      : embedding_(VocabularyClusters(options.cutoffs, options.vocabulary, options.width), options.width,
+                   options.table_init),
         softmax_(VocabularyClusters(options.cutoffs, options.vocabulary, options.width), options.width, embedding_,
                  options.tie_tables, options.tie_projections) {}
 

@@ -26,6 +26,7 @@ struct TokenIoOptions {
   std::vector<std::int64_t> cutoffs;  ///< of the clusters; empty: none
   bool tie_tables = true;             ///< clusters: E_i is one tensor for input and output
   bool tie_projections = true;        ///< clusters: P_i is
+  TableInit table_init = TableInit::unit;
 };
 
 class TokenIo {

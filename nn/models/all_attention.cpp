@@ -85,7 +85,8 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
                              .width = options.width,
                              .cutoffs = options.cutoffs,
                              .tie_tables = options.tie_tables,
-                             .tie_projections = options.tie_projections})),
+                             .tie_projections = options.tie_projections,
+                             .table_init = options.table_init})),
       position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()) {
   if (options.position_values == PositionValues::own)
     position_values_.emplace(position_keys_.shape(), init::standard_normal());

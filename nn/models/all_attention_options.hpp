@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/kernels/attention.hpp"
+#include "nn/layers/adaptive_embedding.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/memory/past.hpp"
 
@@ -39,8 +40,9 @@ struct AllAttentionOptions {
   /// c_1 < ... < c_K < V: the vocabulary, most frequent words first, is in K + 1 clusters whose widths are d / 4^i, for
   /// input and output. Empty: one table of width d, and a linear output of its own.
   std::vector<std::int64_t> cutoffs = {};
-  bool tie_tables = true;        ///< clusters: one table E_i for input and output
-  bool tie_projections = true;   ///< clusters: one projection P_i for input and output
+  bool tie_tables = true;       ///< clusters: one table E_i for input and output
+  bool tie_projections = true;  ///< clusters: one projection P_i for input and output
+  TableInit table_init = TableInit::unit;
   double dropout = 0;            ///< on attention weights and feed-forward activations, in [0, 1)
   double embedding_dropout = 0;  ///< on embeddings and on the last hidden states, in [0, 1)
   /// MiB of attention weights that all layers together keep for the backward pass of one piece of a batch; layers whose
@@ -55,6 +57,7 @@ struct AllAttentionOptions {
 
 std::string_view name_of(SpanKind kind);
 std::string_view name_of(PositionValues kind);
+std::string_view name_of(TableInit init);
 std::string_view name_of(Pad pad);
 std::string_view name_of(RampGradient mode);
 

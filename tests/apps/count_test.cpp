@@ -46,12 +46,39 @@ TEST_CASE("the papers' configs have the published numbers of parameters") {
   }
 }
 
+TEST_CASE("the configs for words have the numbers of parameters of the spec") {
+  constexpr Published kWords[] = {{"wikitext-103-all-attention", 132'493'746},
+                                  {"wikitext-103-all-attention-3-clusters", 136'034'777},
+                                  {"wikitext-103-transformer-22-layers", 134'700'354},
+                                  {"wikitext-103-transformer-36-layers", 132'622'770}};
+  for (const auto& [name, parameters] : kWords) {
+    INFO(name);
+    const RunConfig config = config_named(name);
+    CHECK(count_of(config.model).total == parameters);
+    CHECK(config.model.table_init == TableInit::unit);
+    CHECK(config.optimizer.kind == OptimizerKind::adam);
+    CHECK(config.optimizer.clip == 1);
+    CHECK(config.optimizer.clip_kind == ClipKind::global);
+    CHECK(config.schedule.rate == 2.5e-4);
+    CHECK(config.schedule.warmup == 8000);
+    CHECK(config.schedule.steps == 800'000);
+    CHECK(config.training.finetune_steps == 50'000);
+    CHECK(config.training.block == 256);
+    CHECK(config.training.batch == 64);
+    CHECK(config.training.split == 2);
+    CHECK(config.training.span_loss == 5e-7);
+    CHECK(config.model.max_span == 2048);
+    CHECK(config.model.dropout == 0.3);
+    CHECK(config.model.embedding_dropout == 0.1);
+  }
+}
+
 TEST_CASE("the configs of figure 2 have the numbers of parameters of the spec") {
-  constexpr Published kFigure2[] = {
-      {"text8-slots-0", 38'338'876},        {"text8-slots-256", 47'776'060},      {"text8-slots-512", 57'213'244},
-      {"text8-slots-1024", 76'087'612},     {"text8-slots-4096", 189'333'820},    {"text8-attn-split", 113'836'348},
-      {"text8-head-split", 76'087'612},     {"text8-single-head", 113'836'348},   {"text8-ff-attn-3072", 101'265'628},
-      {"text8-ff-attn-3584", 113'848'540}};
+  constexpr Published kFigure2[] = {{"text8-slots-0", 38'338'876},       {"text8-slots-256", 47'776'060},
+                                    {"text8-slots-512", 57'213'244},     {"text8-slots-1024", 76'087'612},
+                                    {"text8-slots-4096", 189'333'820},   {"text8-attn-split", 113'836'348},
+                                    {"text8-head-split", 76'087'612},    {"text8-single-head", 113'836'348},
+                                    {"text8-ff-attn-3072", 101'265'628}, {"text8-ff-attn-3584", 113'848'540}};
   const RunConfig large = config_named("text8-all-attention-large");
   for (const auto& [name, parameters] : kFigure2) {
     INFO(name);
@@ -137,11 +164,11 @@ TEST_CASE("every config loads, counts and defines another run") {
     ++files;
     RunConfig config = load_run_config(entry.path());
     CHECK(contents.insert(to_toml(config)).second);
-    if (config.model.vocabulary == 0) config.model.vocabulary = 100;
+    if (config.model.vocabulary == 0) config.model.vocabulary = 10000;
     CHECK(count_of(config.model).total > 0);
     CHECK(config.training.batch % config.training.split == 0);
   }
-  CHECK(files >= 26);
+  CHECK(files >= 32);
 }
 
 TEST_CASE("the papers' configs hold the settings of their runs") {
@@ -209,6 +236,37 @@ TEST_CASE("costs of a step by hand") {
   CHECK(flops.past_backward == flops.past_forward);
   CHECK(flops.total() - flops.attention() == flops.products);
   CHECK(training_exponentials(model, 6) == 2 * 2 * (6 + 3));
+  // The same layer, its slots elsewhere. Head split: one of two heads has keys, values and a window, the other slots.
+  const auto forward_of = [&](MemoryMode mode, std::int64_t slots, std::int64_t inner) {
+    AllAttentionOptions other = model;
+    other.memory_mode = mode;
+    other.slots = slots;
+    other.inner = inner;
+    return training_flops(other, {6, 2, 1});
+  };
+  const TrainingFlops split = forward_of(MemoryMode::head_split, 3, 0);
+  CHECK(split.products == 3 * (4 * 16 + 2 * 16) + 6 * 4 * 5);
+  CHECK(split.attention_forward == 6 * 2 * 6 + 4 * 2 * 3);
+  CHECK(split.past_forward == 4 * 16 * 6 / 2 / 2);
+  for (const MemoryMode mode : {MemoryMode::attn_split, MemoryMode::single_head})
+    CHECK(forward_of(mode, 3, 0).total() == flops.total());
+  const TrainingFlops second = forward_of(MemoryMode::ff_attn, 0, 7);
+  CHECK(second.products == flops.products);
+  CHECK(second.attention_forward == 6 * 4 * 6 + 4 * 4 * 7);
+  CHECK(forward_of(MemoryMode::transformer, 0, 7).products == 3 * (8 * 16 + 4 * 4 * 7) + 6 * 4 * 5);
+  model.position_values = PositionValues::shared;
+  CHECK(training_flops(model, {6, 2, 1}).attention_forward == 8 * 4 * 6 + 4 * 4 * 3);
+  model.position_values = PositionValues::none;
+  const auto exponentials_of = [&](MemoryMode mode, std::int64_t slots, std::int64_t inner) {
+    AllAttentionOptions other = model;
+    other.memory_mode = mode;
+    other.slots = slots;
+    other.inner = inner;
+    return training_exponentials(other, 6);
+  };
+  CHECK(exponentials_of(MemoryMode::single_head, 3, 0) == 2 * (2 * 6 + 3));
+  CHECK(exponentials_of(MemoryMode::head_split, 3, 0) == 2 * (6 + 3));
+  CHECK(exponentials_of(MemoryMode::ff_attn, 0, 7) == 2 * (2 * 6 + 7));
   CHECK(values_per_parameter(OptimizerKind::adagrad) == 3);
   CHECK(values_per_parameter(OptimizerKind::adam) == 4);
   // Queries and outputs, caches, keys and values, slots, positions, log-sum-exps; then five numbers per parameter.

@@ -86,6 +86,7 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
     if (name == "model.pad") other = "mask";
     if (name == "model.span") other = "dynamic";
     if (name == "model.position_values") other = "own";
+    if (name == "model.table_init") other = "scaled";
     if (name == "model.ramp_gradient") other = "right";
     if (name == "schedule.decay") continue;  // none goes with a plateau
     if (name == "schedule.finetune") other = "plateau";

@@ -341,6 +341,14 @@ TEST_CASE("a vocabulary in clusters starts as the spec says") {
     CHECK(bound(name) <= 1 / std::sqrt(inputs));
     CHECK(bound(name) > 0.95 / std::sqrt(inputs));
   }
+  AllAttentionOptions scaled = options;
+  scaled.table_init = TableInit::scaled;
+  PlacedModel calm(scaled);
+  for (const auto& [table, width] : std::map<std::string, double>{{"0", 256}, {"1", 64}, {"2", 16}}) {
+    const Array64 values = calm.value("embedding.clusters." + table + ".table");
+    CHECK(reference::norm(values) / std::sqrt(static_cast<double>(values.count())) ==
+          Approx(1 / std::sqrt(width)).epsilon(0.03));
+  }
   // Embeddings have the deviation sqrt(d / 3).
   placed.step.begin({});
   Tape tape(placed.step, Tape::Mode::inference);
