@@ -27,6 +27,8 @@ class Backward {
   bool output_is_root(int output = 0) const;
 
   bool wants_grad(int input) const;
+  /// Of the input's gradient: f32 for bf16 matrices of parameters, else the input's own.
+  DType grad_dtype(int input) const;
   /// Memory of the input's shape. The first target of a value says set, every further one says add; a parameter's
   /// target is its own gradient and always says add. Ask once per input and write it completely.
   GradTarget input_grad(int input);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "apps/svg/heat_map.hpp"
+#include "core/error.hpp"
 
 namespace engram {
 namespace {
@@ -77,6 +78,8 @@ std::string attention_csv(const std::vector<AttentionRow>& rows, const ReadToken
 std::string attention_svg(const std::vector<AttentionRow>& rows, const ReadTokens& tokens, std::string_view head) {
   const std::int64_t distances = farthest_distance(rows);
   const std::int64_t slots = rows.empty() ? 0 : std::ssize(rows.front().slots);
+  if (distances + slots == 0)
+    throw UsageError("attention: --svg draws what the queries look at, but the shown ones see nothing");
   const Bins context(distances), persistent(slots);
   HeatMap map;
   map.title = fmt::format("Attention of {}", head);
@@ -90,7 +93,8 @@ std::string attention_svg(const std::vector<AttentionRow>& rows, const ReadToken
   map.right_title = fmt::format("{} persistent slots", slots);
   if (distances > 0 && slots > 0) map.divider = static_cast<std::size_t>(context.count);
   for (std::int64_t bin = context.count; bin-- > 0;) map.columns.push_back(std::to_string(bin * context.size + 1));
-  for (std::int64_t bin = 0; bin < persistent.count; ++bin) map.columns.push_back(std::to_string(bin * persistent.size));
+  for (std::int64_t bin = 0; bin < persistent.count; ++bin)
+    map.columns.push_back(std::to_string(bin * persistent.size));
   double largest = kLeastWeight * 10;
   for (const AttentionRow& row : rows) {
     map.rows.push_back(fmt::format("{} {}", row.position, tokens.token(row.position)));

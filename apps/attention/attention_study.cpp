@@ -159,7 +159,10 @@ void AttentionStudy::take_row(HeadAttention& head, bool is_studied, AttentionRow
     if (static_cast<std::int64_t>(i) >= row.position) head.padding_share += weight;
   }
   head.slot_share += on_slots;
-  head.distance += on_context > 0 ? distance / on_context : 0;
+  if (on_context > 0) {
+    head.distance += distance / on_context;
+    ++head.with_context;
+  }
   if (!is_studied) return;
   slots_.resize(row.slots.size());
   for (std::size_t n = 0; n < row.slots.size(); ++n) {
@@ -179,8 +182,10 @@ void AttentionStudy::take_row(HeadAttention& head, bool is_studied, AttentionRow
 std::vector<HeadAttention> AttentionStudy::heads() const {
   std::vector<HeadAttention> means = heads_;
   const auto queries = static_cast<double>(std::max<std::int64_t>(1, queries_));
-  for (HeadAttention& head : means)
-    for (double* sum : {&head.slot_share, &head.padding_share, &head.entropy, &head.distance}) *sum /= queries;
+  for (HeadAttention& head : means) {
+    for (double* sum : {&head.slot_share, &head.padding_share, &head.entropy}) *sum /= queries;
+    head.distance /= static_cast<double>(std::max<std::int64_t>(1, head.with_context));
+  }
   return means;
 }
 

@@ -18,10 +18,11 @@ struct HeadAttention {
   std::int64_t head = 0;  ///< within its kind
   bool sees_context = false, sees_slots = false;
   /// Means over all queries.
-  double slot_share = 0;     ///< of the weight on persistent slots, in [0, 1]
-  double padding_share = 0;  ///< of the weight on zero vectors before the start of the text
-  double entropy = 0;        ///< bits
-  double distance = 0;       ///< positions, of the weight on the context; 0 where there is none
+  double slot_share = 0;          ///< of the weight on persistent slots, in [0, 1]
+  double padding_share = 0;       ///< of the weight on zero vectors before the start of the text
+  double entropy = 0;             ///< bits
+  double distance = 0;            ///< positions, of the weight on the context, over the queries that have any; else 0
+  std::int64_t with_context = 0;  ///< queries that have any
 };
 
 /// The weights of one query; they sum to 1.

@@ -52,6 +52,8 @@ BenchModel::BenchModel(const BenchCase& bench, Backend& backend) : options(with_
 }
 
 double BenchModel::mean_window() const {
+  // Of queries that have spans of their own all positions are computed.
+  if (options.span == SpanKind::dynamic) return static_cast<double>(options.max_span);
   double sum = 0;
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     for (const std::int64_t reach : model.span(layer).reach()) sum += static_cast<double>(reach);

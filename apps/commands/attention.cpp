@@ -12,6 +12,7 @@
 #include "apps/attention/attention_study.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/read_file.hpp"
+#include "apps/data/text_tokens.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -25,6 +26,7 @@ struct Arguments {
   std::string run, text, file, csv, svg;
   StudiedHead studied{.rows = 64};
   std::int64_t slots = 10;
+  std::string oov = "error";
   bool best = false, json = false;
 };
 
@@ -41,21 +43,22 @@ std::string name_of(const HeadAttention& head) {
 }
 
 std::string heads_table(const Report& report) {
-  std::string lines = fmt::format("{} tokens read from the start of a text\n\n{:>5} {:>5} {:<8} {:>10} {:>10} {:>9} {:>10}\n",
-                                  report.tokens.size(), "layer", "head", "sees", "on slots", "on padding", "entropy",
-                                  "distance");
+  std::string lines =
+      fmt::format("{} tokens read from the start of a text\n\n{:>5} {:>5} {:<8} {:>10} {:>10} {:>9} {:>10}\n",
+                  report.tokens.size(), "layer", "head", "sees", "on slots", "on padding", "entropy", "distance");
   for (const HeadAttention& head : report.heads)
     lines += fmt::format("{:>5} {:>5} {:<8} {:>9.1f}% {:>9.1f}% {:>4.2f} bits {:>10.1f}\n", head.layer, head.head,
                          name_of(head), 100 * head.slot_share, 100 * head.padding_share, head.entropy, head.distance);
-  return lines + "\n(means over all queries; distance: positions back, of the weight on the context; padding: zero "
-                 "vectors before the text)\n";
+  return lines +
+         "\n(means over all queries; distance: positions back, of the weight on the context; padding: zero "
+         "vectors before the text)\n";
 }
 
 std::string slots_table(const Report& report) {
   if (report.slots.empty()) return "";
   const StudiedHead& head = report.studied;
-  std::string lines = fmt::format("\nslots that layer {}, head {} uses most, and the tokens that excite them\n",
-                                  head.layer, head.head);
+  std::string lines =
+      fmt::format("\nslots that layer {}, head {} uses most, and the tokens that excite them\n", head.layer, head.head);
   for (const SlotUse& use : report.slots) {
     lines += fmt::format("\nslot {:>5}  {:.2f}% of the weight\n", use.slot, 100 * use.share);
     for (const SlotHit& hit : use.hits)
@@ -65,7 +68,11 @@ std::string slots_table(const Report& report) {
 }
 
 json as_json(const Report& report) {
-  json object{{"tokens", report.tokens.size()}, {"heads", json::array()}, {"slots", json::array()}};
+  json object{{"tokens", report.tokens.size()},
+              {"layer", report.studied.layer},
+              {"head", report.studied.head},
+              {"heads", json::array()},
+              {"slots", json::array()}};
   for (const HeadAttention& head : report.heads)
     object["heads"].push_back({{"layer", head.layer},
                                {"head", head.head},
@@ -88,7 +95,8 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
   if (arguments.text.empty() == arguments.file.empty())
     throw UsageError("attention: either --text or --file must be given");
   const std::string written = arguments.file.empty() ? arguments.text : data::read_bytes(arguments.file);
-  std::vector<std::int32_t> tokens = vocabulary.encode(written);
+  std::vector<std::int32_t> tokens =
+      data::text_tokens(written, vocabulary, data::parse_unseen(arguments.oov), "attention", "the text");
   if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
   return tokens;
 }
@@ -108,10 +116,10 @@ void run(const Arguments& arguments) {
                       .tokens = ReadTokens(tokens, trained.vocabulary())};
   if (!arguments.csv.empty()) write_durably(arguments.csv, attention_csv(report.rows, report.tokens));
   if (!arguments.svg.empty())
-    write_durably(arguments.svg, attention_svg(report.rows, report.tokens,
-                                               fmt::format("layer {}, head {}{}", report.studied.layer,
-                                                           report.studied.head,
-                                                           report.studied.of_slots ? " of the slots" : "")));
+    write_durably(arguments.svg,
+                  attention_svg(report.rows, report.tokens,
+                                fmt::format("layer {}, head {}{}", report.studied.layer, report.studied.head,
+                                            report.studied.of_slots ? " of the slots" : "")));
   if (arguments.json) return print_json(as_json(report));
   print(heads_table(report) + slots_table(report));
 }
@@ -125,6 +133,8 @@ CLI::App* add_attention_command(CLI::App& program) {
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--text", arguments->text, "text to read");
   command->add_option("--file", arguments->file, "file with the text to read");
+  command->add_option("--oov", arguments->oov, "words that the model does not know: error, or unk for <unk>")
+      ->capture_default_str();
   command->add_option("--layer", arguments->studied.layer, "layer of the head that is looked at closely")
       ->capture_default_str();
   command->add_option("--head", arguments->studied.head, "that head")->capture_default_str();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/commands/output.hpp"
+#include "apps/data/text_tokens.hpp"
 #include "apps/generation/token_sampler.hpp"
 #include "apps/generation/token_stream.hpp"
 #include "apps/training/trained_model.hpp"
@@ -27,22 +28,6 @@ struct Arguments {
   int threads = 0;
 };
 
-/// Of words none, if the prompt is white space.
-std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const data::Vocabulary& vocabulary,
-                                        data::UnseenWords unseen) {
-  const data::WordVocabulary* const words = vocabulary.words();
-  if (unseen == data::UnseenWords::unk && (words == nullptr || words->unknown_token() < 0))
-    throw UsageError(text("generate: --oov unk needs a model that knows the word <unk>, got one of ", vocabulary.size(),
-                          " ", data::plural_of(vocabulary.kind()), " without"));
-  if (unseen == data::UnseenWords::unk) return words->encode(prompt, unseen);
-  if (const std::optional<data::Vocabulary::Unknown> unknown = vocabulary.find_unknown(prompt))
-    throw UsageError(
-        text("generate: the prompt must have only ", data::plural_of(vocabulary.kind()), " that the model knows, got ",
-             unknown->what, " at position ", unknown->at, "\n  the model was trained on a text without it",
-             words != nullptr && words->unknown_token() >= 0 ? "; --oov unk puts <unk> in its place" : ""));
-  return vocabulary.encode(prompt);
-}
-
 /// What a text begins after.
 std::int32_t start_token(const data::Vocabulary& vocabulary) {
   if (vocabulary.end_token() < 0)
@@ -57,7 +42,8 @@ void run(const Arguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime);
   const data::Vocabulary& vocabulary = trained.vocabulary();
-  std::vector<std::int32_t> prompt = prompt_tokens(arguments.prompt, vocabulary, data::parse_unseen(arguments.oov));
+  std::vector<std::int32_t> prompt =
+      data::text_tokens(arguments.prompt, vocabulary, data::parse_unseen(arguments.oov), "generate", "the prompt");
   // Words are shown as the model reads them; in a text of characters that is the prompt itself.
   const std::string beginning = vocabulary.decode(prompt);
   if (prompt.empty()) prompt.push_back(start_token(vocabulary));

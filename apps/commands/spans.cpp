@@ -45,6 +45,8 @@ struct Report {
 std::string table(const Report& report) {
   const AllAttentionOptions& model = report.facts.config.model;
   std::string lines = fmt::format("{} at step {}\n", report.path.string(), report.facts.step);
+  if (model.span == SpanKind::dynamic)
+    lines += "spans are computed for every query: these are their means over the last short validation\n";
   lines += model.span != SpanKind::fixed
                ? fmt::format(
                      "zeta is the share of the longest span, {} positions; a head sees zeta * {} + {} positions, "

@@ -66,6 +66,14 @@ void check_section(const std::string& section, const std::string& source) {
       text("config: [", section, "] is no section, the nearest one is [", nearest->section, "]", place(source)));
 }
 
+/// Keys that older versions wrote, in the words of today.
+Assignment in_todays_words(Assignment assignment) {
+  if (assignment.section == "model" && assignment.name == "adaptive_span" &&
+      (assignment.value == "true" || assignment.value == "false"))
+    return {"model", "span", assignment.value == "true" ? "adaptive" : "fixed"};
+  return assignment;
+}
+
 std::vector<Assignment> read_assignments(const std::string& toml, const std::string& source) {
   check_lines(toml, source);
   std::istringstream input(toml);
@@ -80,10 +88,11 @@ std::vector<Assignment> read_assignments(const std::string& toml, const std::str
     }
     const ConfigKey* key = find_config_key(section, item.name);
     const bool fits = item.inputs.size() == 1 || (key != nullptr && key->is_list);
-    if (!fits || !seen.emplace(section, item.name).second)
+    Assignment assignment = in_todays_words({section, item.name, CLI::detail::join(item.inputs, ",")});
+    if (!fits || !seen.emplace(assignment.section, assignment.name).second)
       throw UsageError(text("config: '", section, ".", item.name, "' must be given once, with one value, got '",
                             CLI::detail::join(item.inputs, ", "), "'", place(source)));
-    found.push_back({section, item.name, CLI::detail::join(item.inputs, ",")});
+    found.push_back(std::move(assignment));
   }
   return found;
 }
@@ -97,14 +106,6 @@ Assignment read_override(const std::string& written) {
   CLI::detail::remove_quotes(value);
   return {trimmed(std::string_view(written).substr(0, dot)),
           trimmed(std::string_view(written).substr(dot + 1, equals - dot - 1)), std::move(value)};
-}
-
-/// Keys that older versions wrote, in the words of today.
-Assignment in_todays_words(Assignment assignment) {
-  if (assignment.section == "model" && assignment.name == "adaptive_span" &&
-      (assignment.value == "true" || assignment.value == "false"))
-    return {"model", "span", assignment.value == "true" ? "adaptive" : "fixed"};
-  return assignment;
 }
 
 void assign(RunConfig& config, const Assignment& written, const std::string& source) {

@@ -34,6 +34,7 @@ LayerTrim trim_of(const AllAttentionOptions& model, const LayerSpans& heads) {
 
 /// As AttentionSpan chooses them on the CPU.
 double computed_window(const AllAttentionOptions& model, const HeadSpan& head) {
+  if (model.span != SpanKind::adaptive) return static_cast<double>(model.max_span);
   constexpr std::int64_t kUnit = 16;
   return static_cast<double>(std::min(model.max_span, (head.positions + 1 + kUnit - 1) / kUnit * kUnit));
 }

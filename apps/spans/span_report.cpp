@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "apps/cost/model_cost.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/trained_model.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/span_mask.hpp"
@@ -29,6 +31,19 @@ std::vector<double> read_layer(const CheckpointFile& file, const std::string& na
   return zeta;
 }
 
+/// Of spans that are computed for every query, what the run's last validation found.
+std::vector<std::vector<double>> read_means(const CheckpointFile& file) {
+  const auto found = file.metadata().find(metadata_keys::kRun);
+  try {
+    if (found != file.metadata().end()) return nlohmann::json::parse(found->second).at("span_means");
+  } catch (const nlohmann::json::exception&) {
+    // As if they were not there.
+  }
+  throw UsageError(text("spans: '", file.path().string(),
+                        "' must hold the means of its spans, which are computed for every query, got none",
+                        "\n  the newest checkpoint of a run has those of its last validation"));
+}
+
 }  // namespace
 
 std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::vector<std::vector<double>>& zeta) {
@@ -49,10 +64,7 @@ std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::ve
 }
 
 std::vector<LayerSpans> read_spans(const CheckpointFile& file, const AllAttentionOptions& model) {
-  if (model.span == SpanKind::dynamic)
-    throw UsageError(text("spans: '", file.path().string(),
-                          "' must have spans of its own, got one whose spans are computed for every query",
-                          "\n  --history shows their means over the validation text"));
+  if (model.span == SpanKind::dynamic) return spans_of(model, read_means(file));
   std::vector<std::vector<double>> zeta;
   Runtime runtime;
   for (std::int64_t layer = 0; layer < model.layers && model.span == SpanKind::adaptive; ++layer)
@@ -79,14 +91,15 @@ SpanStatistics span_statistics(const AllAttentionOptions& model, const std::vect
     summary.mean_positions += range.mean / static_cast<double>(layers.size());
     summary.most_positions = std::max(summary.most_positions, range.most);
     longest_of_layers += static_cast<double>(range.most) / static_cast<double>(layers.size());
-    const auto released = static_cast<double>(
-        model.span == SpanKind::adaptive ? span_trim(zeta, static_cast<int>(model.max_span), static_cast<int>(model.ramp)).size
-                            : model.max_span);
+    const auto released =
+        static_cast<double>(model.span == SpanKind::adaptive
+                                ? span_trim(zeta, static_cast<int>(model.max_span), static_cast<int>(model.ramp)).size
+                                : model.max_span);
     summary.released_mean += released / static_cast<double>(layers.size());
     summary.released_most = std::max(summary.released_most, released);
   }
   AllAttentionOptions context = model;
-  context.slots = 0;
+  context.slots = context.inner = 0;
   const auto flops = [&](double window) { return training_flops(context, {window, block, 1}).attention(); };
   summary.flops_ragged = flops(summary.mean_positions);
   summary.flops_layer = flops(longest_of_layers);

@@ -18,8 +18,9 @@ using LayerSpans = std::vector<HeadSpan>;
 
 /// From zeta of every layer and head; ignored when the model's spans are fixed.
 std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::vector<std::vector<double>>& zeta);
-/// From the span tensors of a checkpoint; nothing else of it is read. Throws FileError when one is missing, has another
-/// shape or holds a number outside [0, 1].
+/// From the span tensors of a checkpoint, or, where spans are computed for every query, their means that a run's
+/// checkpoint keeps; nothing else of it is read. Throws UsageError when those are not there, and FileError when one is
+/// missing, has another shape or holds a number outside [0, 1].
 std::vector<LayerSpans> read_spans(const CheckpointFile& file, const AllAttentionOptions& model);
 
 /// Of one layer, positions that its heads see.

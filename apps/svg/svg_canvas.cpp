@@ -53,7 +53,8 @@ std::string escaped_xml(std::string_view text) {
     const std::size_t length = sequence_length(text);
     const char first = text.front();
     const bool forbidden = static_cast<std::uint8_t>(first) < 0x20 && first != '\n' && first != '\t';
-    if (length == 0 || forbidden)
+    const bool no_character = text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
+    if (length == 0 || forbidden || no_character)
       out += "\uFFFD";
     else if (first == '&')
       out += "&amp;";

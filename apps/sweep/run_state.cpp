@@ -7,6 +7,7 @@
 #include "apps/data/read_file.hpp"
 #include "apps/sweep/sweep_runs.hpp"
 #include "apps/training/metrics_reader.hpp"
+#include "apps/training/run_checkpoint.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
@@ -27,6 +28,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+/// A run that was killed before it began.
+bool has_lock_alone(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().filename() != "lock") return false;
+  return true;
+}
+
 void compare(const SweepRun& run, const RunConfig& before) {
   std::string changes;
   for (const ConfigDifference& difference : config_differences(before, run.config))
@@ -40,7 +49,7 @@ RunState inspect_run(const SweepRun& run, DType dtype, const data::DataSet& data
   const fs::path written = run.folder / "config.toml", metrics = run.folder / "metrics.jsonl";
   const fs::path newest = checkpoint_path(run.folder, CheckpointKind::newest);
   std::error_code ignored;
-  if (!is_there(run.folder) || (fs::is_directory(run.folder, ignored) && fs::is_empty(run.folder, ignored))) return {};
+  if (!is_there(run.folder) || (fs::is_directory(run.folder, ignored) && has_lock_alone(run.folder))) return {};
   if (!is_there(written)) refuse(run, "one without a config.toml");
   compare(run, parse_run_config(data::read_bytes(written), text("'", written.string(), "'")));
 
@@ -55,7 +64,7 @@ RunState inspect_run(const SweepRun& run, DType dtype, const data::DataSet& data
         (hash != file.metadata().end() && hash->second != data::hash_text(data.hash())))
       refuse(run, text("one that was trained on other data than '", data.folder().string(), "'"));
     state.step = facts.step;
-    state.kind = facts.step >= run.config.total_steps() ? RunState::Kind::finished : RunState::Kind::unfinished;
+    state.kind = facts.step >= last_step_of(file, run.config) ? RunState::Kind::finished : RunState::Kind::unfinished;
   }
   if (!is_there(metrics)) return state;
   const RunEnd end = read_run_end(metrics);

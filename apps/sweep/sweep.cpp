@@ -108,13 +108,14 @@ double Worker::score(TrainedModel& trained, std::string_view split, Runtime& run
 
 void Worker::measure_newest(Runtime& runtime) {
   TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::newest), CheckpointKind::newest, runtime);
-  const SpanSummary spans = summarize_spans(trained.model());
   result_.step = std::max(result_.step, trained.step());
+  // Of a run that failed, the weights of its last checkpoint are not those of its last step.
+  if (result_.outcome == RunOutcome::done) result_.valid = score(trained, "valid", runtime);
+  // After the validation, from which the means of dynamic spans are.
+  const SpanSummary spans = summarize_spans(trained.model());
   result_.mean_span = spans.mean;
   result_.released_span = spans.layer_mean;
-  // Of a run that failed, the weights of its last checkpoint are not those of its last step.
   if (result_.outcome != RunOutcome::done) return;
-  result_.valid = score(trained, "valid", runtime);
   if (options_.test) result_.test = score(trained, "test", runtime);
 }
 
@@ -158,8 +159,11 @@ RunResult Worker::work() {
   return result_;
 }
 
+/// Tables of a sweep that was trained before stay until all that was in them has been measured again.
 void write_tables(const SweepOptions& options, const std::vector<SweepRun>& runs,
                   const std::vector<RunResult>& results) {
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (runs[i].state.kind == RunState::Kind::finished && results[i].outcome == RunOutcome::waiting) return;
   std::error_code error;
   fs::create_directories(options.out, error);
   if (error) throw FileError(text("sweep: cannot make the folder '", options.out.string(), "': ", error.message()));

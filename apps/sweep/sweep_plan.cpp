@@ -96,6 +96,10 @@ void check_names(const std::vector<SweepVariant>& variants) {
     if (variant.name.empty() || variant.name.front() == '.' || !std::ranges::all_of(variant.name, fits_folder))
       throw UsageError(
           text("sweep: a variant's name must be of letters, digits, '.', '_', '-' and '+', got '", variant.name, "'"));
+    for (const std::string_view own : {"sweep.csv", "runs.csv"})
+      if (variant.name.starts_with(own))
+        throw UsageError(text("sweep: a variant's name must not begin with ", own, ", which the sweep writes, got '",
+                              variant.name, "'"));
     if (!names.insert(variant.name).second)
       throw UsageError(text("sweep: each variant must have a name of its own, got '", variant.name, "' twice",
                             "\n  --name gives names to the variants of --vary"));

@@ -67,6 +67,9 @@ json run_state(TrainingSession& session) {
   if (session.config.schedule.finetune == Schedule::Finetune::plateau) state["plateau"] = session.plateau.state();
   if (session.trainer.finetune_after() != session.config.schedule.steps)
     state["finetune_after"] = session.trainer.finetune_after();
+  if (session.config.model.span == SpanKind::dynamic)
+    for (std::int64_t layer = 0; layer < session.config.model.layers; ++layer)
+      state["span_means"].push_back(session.model.span(layer).zeta());
   if (session.best) state["best"] = {{"nll", session.best->nll}, {"step", session.best->step}};
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
   for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
@@ -133,6 +136,14 @@ void save_model(const std::filesystem::path& path, TrainingSession& session) {
   save(path, session, parameter_tensors(session.store), model_metadata(session));
 }
 
+std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config) {
+  const json state = json::parse(required(file, metadata_keys::kRun), nullptr, /*allow_exceptions=*/false);
+  const auto found = state.is_object() ? state.find("finetune_after") : state.end();
+  const bool began =
+      config.schedule.finetune == Schedule::Finetune::plateau && found != state.end() && found->is_number_integer();
+  return began ? found->get<std::int64_t>() + config.training.finetune_steps : config.total_steps();
+}
+
 std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session) {
   std::vector<std::string> notes;
   const std::string& data_hash = required(file, metadata_keys::kData);
@@ -177,7 +188,11 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     session.divergence.restore(state.at("divergence"));
     state.at("interval").at("nll_sum").get_to(session.interval.nll_sum);
     state.at("interval").at("steps").get_to(session.interval.steps);
-    if (state.contains("plateau")) session.plateau.restore(state.at("plateau"));
+    if (state.contains("span_means"))
+      for (std::int64_t layer = 0; layer < session.config.model.layers; ++layer)
+        session.model.span(layer).take_means(
+            state.at("span_means").at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
+    if (same_data && state.contains("plateau")) session.plateau.restore(state.at("plateau"));
     if (session.config.schedule.finetune == Schedule::Finetune::plateau && state.contains("finetune_after"))
       session.trainer.finetune_after(state.at("finetune_after").get<std::int64_t>());
     if (same_data && state.contains("best"))

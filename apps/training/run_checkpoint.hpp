@@ -23,9 +23,12 @@ void save_session(const std::filesystem::path& path, TrainingSession& session);
 /// The same without what only a continuation needs: parameters, configuration, vocabulary.
 void save_model(const std::filesystem::path& path, TrainingSession& session);
 
+/// The step that a checkpoint's run ends with, as far as it was known then: fine-tuning may have begun on a plateau.
+std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config);
+
 /// Sets a fresh session to what the file holds. Returns what is different from an exact continuation (other data,
-/// batch, number of threads), one sentence each. A session with another max_span is set as SpanResize does it. Throws FileError when the file does not fit the session's model and
-/// optimiser.
+/// batch, number of threads), one sentence each. A session with another max_span is set as SpanResize does it. Throws
+/// FileError when the file does not fit the session's model and optimiser.
 std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session);
 
 }  // namespace engram

@@ -11,6 +11,8 @@ namespace {
 /// With several rows, each starts so many tokens before the ones it scores that its caches are as in one long run.
 std::int64_t reach_of(const AllAttentionModel& model) {
   std::int64_t reach = 0;
+  // The spans of queries are not known before they are computed.
+  if (model.options().span == SpanKind::dynamic) return model.options().layers * model.options().max_span;
   for (std::int64_t layer = 0; layer < model.options().layers; ++layer)
     reach += std::ranges::max(model.span(layer).reach());
   return reach;

@@ -133,6 +133,9 @@ StepLosses Trainer::read_losses() {
 void Trainer::check(const StepLosses& losses) const {
   if (!std::isfinite(losses.nll))
     throw Diverged(text("training: the loss of step ", steps_ + 1, " is not finite (", losses.nll, ")"));
+  // A mask of no number is 1, so that the loss alone would not show spans that are none.
+  if (!std::isfinite(losses.span_loss))
+    throw Diverged(text("training: the span loss of step ", steps_ + 1, " is not finite (", losses.span_loss, ")"));
 }
 
 StepReplay::Key Trainer::replay_key() {

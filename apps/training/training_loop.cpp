@@ -144,8 +144,11 @@ void Loop::validate() {
                              loss_text(kind(), loss), result.scored, is_best ? ", the best so far" : ""));
   if (last() != planned) {
     metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
-    progress_.note(fmt::format("step {}: no improvement over {} validations, fine-tuning for {} steps", step(),
-                               session_.config.schedule.plateau_validations, last() - step()));
+    const std::string what =
+        last() > step() ? fmt::format("fine-tuning for {} steps", last() - step()) : "the run ends";
+    progress_.note(fmt::format("step {}: {} validations without an improvement by {} bits, {}", step(),
+                               session_.config.schedule.plateau_validations, session_.config.schedule.plateau_margin,
+                               what));
   }
   if (!is_best) return;
   session_.best = TrainingSession::Best{result.nll(), step()};
@@ -201,7 +204,10 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
       if (session_.divergence.diverged())
         throw Diverged(fmt::format("training: the loss must stay near its best, got {:.4f} after {:.4f}, {} steps long",
                                    session_.divergence.mean(), session_.divergence.best(), DivergenceWatch::kPatience));
+      const double rate = session_.trainer.next_rate();
       if (due(options.validate_every)) validate();
+      // A plateau may have ended the run at a step that had no report.
+      if (step() == last() && session_.interval.steps > 0) report(rate);
     } catch (const Diverged& error) {
       fail(error);
     } catch (const OutOfMemory& error) {

@@ -10,6 +10,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/training/nan_trace.hpp"
 #include "apps/training/run_checkpoint.hpp"
+#include "apps/training/run_lock.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/trained_model.hpp"
 #include "apps/training/training_loop.hpp"
@@ -72,12 +73,15 @@ void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype
 }
 
 /// The file of the shorter or longer span stays beside the one that replaces it.
-void keep_before_resize(const CheckpointFile& checkpoint, std::int64_t max_span) {
-  const fs::path kept = checkpoint.path().parent_path() / text("before-resize-", max_span, ".safetensors");
+void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts& facts) {
+  const std::int64_t max_span = facts.config.model.max_span;
+  const fs::path kept =
+      checkpoint.path().parent_path() / text("before-resize-", max_span, "-step-", facts.step, ".safetensors");
   std::error_code error;
   fs::copy_file(checkpoint.path(), kept, fs::copy_options::overwrite_existing, error);
   if (error) throw FileError(text("training: cannot write '", kept.string(), "': ", error.message()));
-  log(LogLevel::info, text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
+  log(LogLevel::info,
+      text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
 }
 
 void make_folder(const fs::path& folder) {
@@ -89,6 +93,9 @@ void make_folder(const fs::path& folder) {
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
+  // Not before it is known that the run may begin: a refused one leaves no folder.
+  std::optional<RunLock> lock;
+  if (fs::is_directory(options.out)) lock.emplace(options.out);
   const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
   const data::DataSet data = data::DataSet::open(options.data);
   std::optional<CheckpointFacts> before;
@@ -129,8 +136,12 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (checkpoint)
     for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
 
-  if (resized) keep_before_resize(*checkpoint, before->config.model.max_span);
+  if (resized && session.trainer.steps() >= session.last_step())
+    throw UsageError(text("training: --resize-span goes on training, but the run is complete at step ",
+                          session.trainer.steps(), "\n  more schedule.steps or training.finetune_steps let it"));
+  if (resized) keep_before_resize(*checkpoint, *before);
   make_folder(options.out);
+  if (!lock) lock.emplace(options.out);
   write_durably(options.out / "config.toml", to_toml(config));
   NanTrace trace(runtime.backend());
   if (options.trace_nan) {

@@ -54,7 +54,7 @@ struct Attention final : Node {
       const Tensor& value = *values[input];
       if (std::any_of(values, values + input,
                       [&](const Tensor* other) { return *other && other->raw() == value.raw(); })) {
-        repeated[std::size_t(input)] = step.empty(value.shape(), value.dtype());
+        repeated[std::size_t(input)] = step.empty(value.shape(), pass.grad_dtype(input));
         *targets[input] = {repeated[std::size_t(input)], Write::set};
       } else {
         const GradTarget target = pass.input_grad(input);

@@ -22,7 +22,7 @@ AttentionSpan::AttentionSpan(int heads, std::int64_t width, const SpanOptions& o
     start = options.init;
   } else if (options.kind == SpanKind::dynamic) {
     span_weight_.emplace(Shape{heads, width}, init::uniform_fan_in(width));
-    span_bias_.emplace(Shape{heads}, init::constant(kDynamicBias));
+    span_bias_.emplace(Shape{heads}, init::constant(kDynamicBias), "undecayed");
     start = 1 / (1 + std::exp(-kDynamicBias));
   }
   zeta_.assign(static_cast<std::size_t>(heads), start);
@@ -108,9 +108,8 @@ void AttentionSpan::follow_zeta() {
   // Equal windows need not be built again: the common case, and it saves the allocations.
   if (!(windows_.window == wanted_windows_)) windows_ = HeadWindows(wanted_windows_);
   cache_length_ =
-      adaptive
-          ? span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache
-          : options_.max_span;
+      adaptive ? span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache
+               : options_.max_span;
 }
 
 void AttentionSpan::visit(Visitor& visit) {

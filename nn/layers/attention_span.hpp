@@ -77,8 +77,9 @@ class AttentionSpan final : public Module {
 
   int heads_;
   SpanOptions options_;
-  std::optional<Parameter> span_;                     // zeta [allocated], group "spans"
-  std::optional<Parameter> span_weight_, span_bias_;  // v [H, width], b [H] of dynamic spans
+  std::optional<Parameter> span_;  // zeta [allocated], group "spans"
+  std::optional<Parameter> span_weight_,
+      span_bias_;  // v [H, width]; b [H], group "undecayed": decay would lengthen spans
   std::vector<double> zeta_;
   std::int64_t window_unit_ = 16;     // until the first refresh()
   std::vector<std::byte> read_zeta_;  // as the device has it; kept, like the next, to save an allocation in every step

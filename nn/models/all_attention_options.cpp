@@ -29,9 +29,9 @@ void AllAttentionOptions::check() const {
   require(second ? inner >= 1 : inner == 0, "inner", mode_rule(second, ""), inner);
   require(persistent ? slots >= 1 : slots == 0, "slots",
           mode_rule(persistent, memory_mode == MemoryMode::all ? " (use memory_mode none for 0)" : ""), slots);
-  require(max_span >= 1 && max_span <= std::numeric_limits<std::int32_t>::max() / 4, "max_span", "at least 1",
-          max_span);
-  require(ramp >= 1 && ramp <= 1 << 20, "ramp", "at least 1", ramp);
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max() / 4, kWidest = 1 << 20;
+  require(max_span >= 1 && max_span <= kLongest, "max_span", text("from 1 to ", kLongest), max_span);
+  require(ramp >= 1 && ramp <= kWidest, "ramp", text("from 1 to ", kWidest), ramp);
   require(span_init >= 0 && span_init <= 1, "span_init", "in [0, 1]", span_init);
   require(mask_offset == 0 || mask_offset == 1, "mask_offset", "0 or 1", mask_offset);
   require(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);

@@ -17,6 +17,7 @@ void Adam::update_group(Step& step, std::size_t group) {
   ParameterGroup& parameters = store_->groups()[group];
   kernels::AdamOptions options = options_;
   options.rate_share = rate_share(parameters);
+  if (parameters.name == kUndecayed) options.weight_decay = 0;
   kernels::adam(step, parameters.gradients, scale_, options, parameters.values, first_->blocks[group],
                 second_->blocks[group]);
 }

@@ -28,7 +28,7 @@ struct OptimizerOptions {
   double beta2 = 0.999;     ///< Adam
   double epsilon = 1e-8;    ///< Adam; Adagrad always uses 1e-10
   double momentum = 0;      ///< SGD
-  double weight_decay = 0;  ///< Adam, decoupled
+  double weight_decay = 0;  ///< Adam, decoupled; not of the group "undecayed"
   /// Learning rate of the group "spans" as a share of that of the others. Adam moves every parameter by about the full
   /// rate however small its gradient, which is a position or more per step of a long span.
   double span_rate_share = 1;
@@ -65,6 +65,7 @@ class Optimizer {
   double rate_share(const ParameterGroup& group) const { return group.name == kSpans ? span_rate_share_ : 1; }
 
   static constexpr std::string_view kSpans = "spans";
+  static constexpr std::string_view kUndecayed = "undecayed";
   ParameterStore* store_;
   std::vector<std::unique_ptr<State>> states_;
   Tensor squared_norms_;             // [all segments] f64

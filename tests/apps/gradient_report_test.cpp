@@ -30,8 +30,7 @@ TEST_CASE("a gradient report has mean and largest norms, shares of clipped steps
   for (int step = 0; step < 7; ++step) {
     session.step();
     report.add(session.trainer.optimizer(), runtime.backend());
-    const double norm =
-        reference::norm(to_host(runtime.backend(), session.store.find(watched)->gradient()));
+    const double norm = reference::norm(to_host(runtime.backend(), session.store.find(watched)->gradient()));
     sum += norm;
     largest = std::max(largest, norm);
     clipped += norm > 0.05;
@@ -56,6 +55,26 @@ TEST_CASE("a gradient report has mean and largest norms, shares of clipped steps
   CHECK(report.take(runtime.backend())["steps"] == 0);
 }
 
+TEST_CASE("the task's part of a span's gradient is that of a run without span loss") {
+  const RunFolder folder;
+  const data::DataSet data = data::DataSet::open(folder.data());
+  std::vector<std::vector<double>> tasks;
+  for (const char* span_loss : {"training.span_loss=0", "training.span_loss=0.01"}) {
+    const RunConfig config =
+        resolved_config(parse_run_config(small_config(), "the test", {span_loss, "model.span_init=0.4"}), data);
+    Runtime runtime({}, 1, 11);
+    TrainingSession session(config, data, runtime, DType::f64);
+    GradientReport report(session.config, session.store);
+    session.step();
+    report.add(session.trainer.optimizer(), runtime.backend());
+    tasks.push_back(report.take(runtime.backend())["spans"][1]["task"].get<std::vector<double>>());
+  }
+  for (const std::size_t head : {0, 1}) {
+    CHECK(std::abs(tasks[0][head]) > 1e-6);
+    CHECK(tasks[1][head] == Approx(tasks[0][head]).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("command line: engram gradients shows the reports of a run, and says how to get them") {
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "run");
@@ -70,7 +89,8 @@ TEST_CASE("command line: engram gradients shows the reports of a run, and says h
   CHECK(shown.exit_code == 0);
   CHECK_THAT(shown.out, Catch::Contains("layers.0.attention.persistent_keys") && Catch::Contains("penalty") &&
                             Catch::Contains("up to step 34"));
-  CHECK_THAT(get_file(folder / "g.csv"), Catch::Contains("30,position_keys,") && Catch::Contains("34,embedding.weight,"));
+  CHECK_THAT(get_file(folder / "g.csv"),
+             Catch::Contains("30,position_keys,") && Catch::Contains("34,embedding.weight,"));
   const auto reports = nlohmann::json::parse(run_engram({"gradients", options.out.string(), "--json"}).out);
   REQUIRE(reports["reports"].size() == 3);
   CHECK(reports["reports"][0]["steps"] == 1);

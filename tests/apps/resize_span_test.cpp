@@ -25,7 +25,7 @@ std::map<std::string, reference::Array64> tensors_of(const std::filesystem::path
   return found;
 }
 
-/// A run of one step in the folder, resumed at `max_span` with a rate of 0, so that only the new length changes it.
+/// A run of six steps in the folder, resumed at `max_span` with a rate of 0, so that only the new length changes it.
 struct Resized {
   std::map<std::string, reference::Array64> before, after;
 
@@ -48,7 +48,7 @@ struct Resized {
     options.overrides.push_back("training.finetune_steps=1");
     run_training(options, never());
     after = tensors_of(path);
-    const auto kept = tensors_of(path.parent_path() / "before-resize-48.safetensors");
+    const auto kept = tensors_of(path.parent_path() / "before-resize-48-step-6.safetensors");
     REQUIRE(kept.size() == before.size());
     for (const auto& [name, values] : before) CHECK(kept.at(name).data == values.data);
   }
@@ -77,8 +77,9 @@ TEST_CASE("another longest span keeps the nearest positions and every head's spa
 TEST_CASE("a span's optimiser state follows its unit") {
   const RunFolder folder;
   // Adam with decay rates of almost 1: the step after the resize changes its moments by almost nothing.
-  const Resized run(folder, 96, {"optimizer.kind=adam", "optimizer.clip=1", "schedule.rate=0.001",
-                                 "optimizer.beta1=0.999999", "optimizer.beta2=0.999999", "training.span_loss=0.01"});
+  const Resized run(folder, 96,
+                    {"optimizer.kind=adam", "optimizer.clip=1", "schedule.rate=0.001", "optimizer.beta1=0.999999",
+                     "optimizer.beta2=0.999999", "training.span_loss=0.01"});
   const std::string name = "optimizer/layers.0.attention.span.";
   for (const std::int64_t head : {0, 1}) {
     CHECK(run.after.at(name + "first_moment").at(head) ==

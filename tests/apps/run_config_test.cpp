@@ -152,6 +152,10 @@ TEST_CASE("values of another type or range are refused with key, rule and value"
 }
 
 TEST_CASE("lines that are no assignments, and keys given twice, are refused") {
+  // Runs of older versions have the key by another name.
+  CHECK(parse("[model]\nadaptive_span = true\n").model.span == SpanKind::adaptive);
+  CHECK(parse("[model]\nadaptive_span = false\n").model.span == SpanKind::fixed);
+  CHECK_THAT(refusal("[model]\nadaptive_span = true\nspan = \"fixed\"\n"), Catch::Contains("given once"));
   CHECK_THAT(refusal("[training]\nbatch 8\n"), Catch::Contains("batch 8") && Catch::Contains("line "));
   CHECK_THAT(refusal("[training]\nx\n"), Catch::Contains("'x'"));
   CHECK_THAT(refusal("[training\nbatch = 8\n"), Catch::Contains("[training"));

@@ -61,6 +61,7 @@ TEST_CASE("texts are escaped, and bytes that XML cannot hold are replaced") {
   CHECK(escaped_xml("\u00e9\u4e2d\n\t") == "\u00e9\u4e2d\n\t");
   CHECK(escaped_xml(std::string_view("\x01\x00", 2)) == "\uFFFD\uFFFD");
   CHECK(escaped_xml("a\xff\x62\xc3") == "a\uFFFDb\uFFFD");
+  CHECK(escaped_xml("a\uFFFEb\uFFFF") == "a\uFFFDb\uFFFD");    // no characters of XML
   CHECK(escaped_xml("\xed\xa0\x80") == "\uFFFD\uFFFD\uFFFD");  // a surrogate
   CHECK(escaped_xml("\xc0\x80") == "\uFFFD\uFFFD");            // too long a form
   SvgCanvas canvas({10, 20}, "<name>");

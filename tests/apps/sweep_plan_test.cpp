@@ -77,6 +77,11 @@ TEST_CASE("options that make no sense are refused") {
     CHECK_THAT(error_of({}, {std::string(name) + ":model.slots=3"}), Contains("letters, digits"));
 }
 
+TEST_CASE("no variant takes the place of the sweep's tables") {
+  for (const char* name : {"sweep.csv", "runs.csv", "sweep.csv.partial"})
+    CHECK_THAT(error_of({}, {std::string(name) + ":model.slots=3"}), Contains("which the sweep writes"));
+}
+
 TEST_CASE("seeds are whole numbers, each once") {
   CHECK(parse_seeds("1,2, 30") == std::vector<std::uint64_t>{1, 2, 30});
   CHECK(parse_seeds("").empty());

@@ -68,6 +68,24 @@ TEST_CASE("spans have a learning rate of their own") {
   }
 }
 
+TEST_CASE("weight decay leaves the group undecayed alone") {
+  Bench bench;
+  ParameterStore store;
+  Parameter decayed{{2}, Initializer{Initializer::Kind::constant, 1}};
+  Parameter kept{{2}, Initializer{Initializer::Kind::constant, -4}, "undecayed"};
+  store.add("decayed", decayed);
+  store.add("kept", kept);
+  store.place(*bench.backend, DType::f64, 5);
+  OptimizerOptions options = options_of(OptimizerKind::adam, 0);
+  options.weight_decay = 0.5;
+  const auto optimizer = make_optimizer(options, store, bench.step);
+  store.zero_gradients(bench.step);
+  bench.step.begin({.step = 0, .learning_rate = 0.125f});
+  optimizer->update(bench.step);
+  CHECK(bench.read(decayed.value()).data[0] == Approx(1 - 0.125 * 0.5));
+  CHECK(bench.read(kept.value()).data[0] == -4);
+}
+
 TEST_CASE("T9: Adagrad shrinks the step of a long gradient, its accumulator sees the raw one") {
   OptimizerBench bench(options_of(OptimizerKind::adagrad, 0.03));
   bench.write(bench.first.gradient(), reference::array({2}, {3, 4}));

@@ -1,0 +1,23 @@
+#pragma once
+/// One process at a time trains in a run's folder.
+
+#include <filesystem>
+
+namespace engram {
+
+/// Holds RUN_DIR/lock for its life. The system lets go of it when the process ends, however that happens; the empty
+/// file stays.
+class RunLock {
+ public:
+  /// The folder must exist. Throws UsageError when another process holds it, FileError when the file cannot be opened.
+  /// File systems without locks are taken as they are.
+  explicit RunLock(const std::filesystem::path& folder);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace engram
