@@ -55,12 +55,12 @@ void run(const Arguments& arguments) {
     losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
   }
   LossWithoutEnds without_ends(tokens, trained.vocabulary());
-  const auto [result, rows] = evaluate_split(
-      trained, tokens, {.exact = arguments.exact, .batch = arguments.batch, .block = arguments.block}, runtime,
-      [&](std::int64_t token, double nll) {
-        without_ends.add(token, nll);
-        if (!losses.empty()) losses[static_cast<std::size_t>(token)] = float(nll);
-      });
+  const auto [result, rows] =
+      evaluate_split(trained, tokens, {.exact = arguments.exact, .batch = arguments.batch, .block = arguments.block},
+                     runtime, [&](std::int64_t token, double nll) {
+                       without_ends.add(token, nll);
+                       if (!losses.empty()) losses[static_cast<std::size_t>(token)] = float(nll);
+                     });
   if (!losses.empty()) write_npy(arguments.per_token, losses);
 
   const data::TokenKind kind = trained.vocabulary().kind();

@@ -103,7 +103,7 @@ void DataSet::require_vocabulary(std::uint64_t hash, std::string_view of) const 
 void DataSet::require_kind(TokenKind needed, std::string_view because) const {
   if (kind() != needed)
     throw UsageError(text("data: '", folder_.string(), "' must hold ", plural_of(needed), ", got ", plural_of(kind()),
-                         "\n  ", because, "; prepare the text with engram prepare --kind ", name_of(needed)));
+                          "\n  ", because, "; prepare the text with engram prepare --kind ", name_of(needed)));
 }
 
 }  // namespace engram::data

@@ -48,8 +48,7 @@ nlohmann::json GradientReport::spans(Backend& backend) const {
   const AllAttentionOptions& model = config_->model;
   if (model.span != SpanKind::adaptive) return layers;
   const auto heads = static_cast<std::size_t>(model.context_heads());
-  const double penalty =
-      config_->training.span_loss * static_cast<double>(model.max_span) / static_cast<double>(heads);
+  const double penalty = config_->training.span_loss * static_cast<double>(model.max_span) / static_cast<double>(heads);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const Parameter* span = store_->find(text("layers.", layer, ".attention.span"));
     std::vector<double> task(heads);

@@ -29,8 +29,8 @@ struct TrainingRunOptions {
   int threads = 0;             ///< 0: as many as there are
   bool resume = false;
   bool resize_span = false;  ///< with `resume`: model.max_span may be another than the run's
-  bool list_tape = false;  ///< print the tape of the first step to stdout
-  bool trace_nan = false;  ///< stop at the first number that is not finite
+  bool list_tape = false;    ///< print the tape of the first step to stdout
+  bool trace_nan = false;    ///< stop at the first number that is not finite
 };
 
 struct TrainingRunResult {

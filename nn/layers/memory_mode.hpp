@@ -21,8 +21,8 @@ enum class MemoryMode : std::uint8_t {
 
 /// As a configuration writes it.
 constexpr std::string_view name_of(MemoryMode mode) {
-  constexpr std::string_view kNames[] = {"all", "attn_split", "head_split", "single_head", "ff_attn", "none",
-                                         "transformer"};
+  constexpr std::string_view kNames[] = {"all",     "attn_split", "head_split", "single_head",
+                                         "ff_attn", "none",       "transformer"};
   return kNames[static_cast<std::size_t>(mode)];
 }
 

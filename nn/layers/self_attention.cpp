@@ -20,7 +20,7 @@ SelfAttention::SelfAttention(const SelfAttentionOptions& options)
       value_({options.width, options.width}, init::uniform_fan_in(options.width)),
       output_({options.width, options.width}, init::uniform_fan_in(options.width)),
       span_(context_heads_, options.width, options.span, options.heads) {
-  const std::int64_t heads = options.mode == MemoryMode::single_head ? 1
+  const std::int64_t heads = options.mode == MemoryMode::single_head  ? 1
                              : options.mode == MemoryMode::head_split ? options.heads - context_heads_
                                                                       : options.heads;
   const std::int64_t depth = options.width / (options.mode == MemoryMode::single_head ? 1 : options.heads);

@@ -16,7 +16,7 @@ namespace engram {
 
 struct SelfAttentionOptions {
   std::int64_t width = 0;
-  int heads = 1;         ///< must divide width; even for head_split
+  int heads = 1;  ///< must divide width; even for head_split
   MemoryMode mode = MemoryMode::none;
   std::int64_t slots = 0;       ///< persistent slots per head, or of the one set of single_head
   double dropout = 0;           ///< on the attention weights

@@ -65,8 +65,7 @@ TEST_CASE("the weights of a study are those of the definition, in blocks of any 
           if (got > 0) entropy -= got * std::log2(got);
         }
         for (std::size_t n = 0; n < row.slots.size(); ++n) {
-          CHECK(row.slots[n] ==
-                Approx(layers[1].weights.at(0, 1, row.position, 20 + std::int64_t(n))).margin(1e-12));
+          CHECK(row.slots[n] == Approx(layers[1].weights.at(0, 1, row.position, 20 + std::int64_t(n))).margin(1e-12));
           slot_share += row.slots[n];
           sum += row.slots[n];
           entropy -= row.slots[n] * std::log2(row.slots[n]);
@@ -90,9 +89,9 @@ TEST_CASE("slots with a softmax of their own are heads of their own, whose weigh
     std::int64_t context, slots;
   };
   const std::vector<std::int32_t> tokens{1, 4, 2, 0, 6, 3, 3, 5};
-  for (const auto& [mode, context, slots] : {Row{MemoryMode::all, 2, 0}, Row{MemoryMode::attn_split, 2, 2},
-                                             Row{MemoryMode::head_split, 1, 1}, Row{MemoryMode::single_head, 2, 1},
-                                             Row{MemoryMode::ff_attn, 2, 1}, Row{MemoryMode::transformer, 2, 0}}) {
+  for (const auto& [mode, context, slots] :
+       {Row{MemoryMode::all, 2, 0}, Row{MemoryMode::attn_split, 2, 2}, Row{MemoryMode::head_split, 1, 1},
+        Row{MemoryMode::single_head, 2, 1}, Row{MemoryMode::ff_attn, 2, 1}, Row{MemoryMode::transformer, 2, 0}}) {
     CAPTURE(name_of(mode));
     StudyModel made(study_options(mode));
     AttentionStudy study(made.model, made.runtime, DType::f64,
@@ -145,7 +144,8 @@ TEST_CASE("command line: engram attention prints shares, names tokens, and write
   while (std::getline(lines, line)) sums[line.substr(0, line.find(','))] += std::stod(line.substr(line.rfind(',') + 1));
   REQUIRE(sums.size() == 4);
   for (const auto& [position, sum] : sums) CHECK(sum == Approx(1).epsilon(1e-4));
-  CHECK_THAT(get_file(svg), Catch::StartsWith("<") && Catch::Contains("5 persistent slots") && Catch::EndsWith("</svg>\n"));
+  CHECK_THAT(get_file(svg),
+             Catch::StartsWith("<") && Catch::Contains("5 persistent slots") && Catch::EndsWith("</svg>\n"));
 
   const auto object = nlohmann::json::parse(run_engram({"attention", run, "--text", "go", "--json"}).out);
   CHECK(object["heads"].size() == 4);
