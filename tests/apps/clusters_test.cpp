@@ -19,6 +19,7 @@
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/run_fixture.hpp"
+#include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
@@ -38,16 +39,6 @@ TrainingRunOptions clusters_run(const RunFolder& folder, const std::string& out,
   options.overrides = {kClusters, "schedule.rate=0.02"};
   options.overrides.insert(options.overrides.end(), more.begin(), more.end());
   return options;
-}
-
-std::vector<double> metrics(const std::filesystem::path& run, const char* name) {
-  std::istringstream lines(get_file(run / "metrics.jsonl"));
-  std::vector<double> found;
-  for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line);
-    if (object.contains(name)) found.push_back(object[name].get<double>());
-  }
-  return found;
 }
 
 AllAttentionOptions word_model(std::vector<std::int64_t> cutoffs) {

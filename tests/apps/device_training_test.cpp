@@ -14,6 +14,7 @@
 #include "cuda/simulated/backend.hpp"
 #endif
 #include "tests/apps/run_fixture.hpp"
+#include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
@@ -25,17 +26,6 @@ std::vector<Device> devices() {
   std::vector<Device> found;
   for (const auto& backend : available_backends())
     if (backend->device().kind != DeviceKind::cpu) found.push_back(backend->device());
-  return found;
-}
-
-/// Every number of a run's metrics that is called `name`.
-std::vector<double> metrics(const std::filesystem::path& run, const char* name) {
-  std::istringstream lines(get_file(run / "metrics.jsonl"));
-  std::vector<double> found;
-  for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line);
-    if (object.contains(name)) found.push_back(object[name].get<double>());
-  }
   return found;
 }
 
