@@ -72,7 +72,7 @@ bool AttentionStudy::is_studied(const HeadAttention& head) const {
 }
 
 void AttentionStudy::read(const std::vector<std::int32_t>& tokens, std::int64_t block) {
-  ModelPast past = model_->hidden_past(runtime_->backend(), runtime_->memory(), 1, dtype_);
+  ModelPast past = model_->training_past(runtime_->backend(), runtime_->memory(), 1, dtype_);
   BlockTensors input;
   const auto count = static_cast<std::int64_t>(tokens.size());
   for (std::int64_t first = 0; first < count; first += block) {

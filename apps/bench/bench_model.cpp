@@ -34,7 +34,7 @@ void set_spans(const std::vector<std::int64_t>& spans, const AllAttentionOptions
     const Parameter* span = store.find(text("layers.", layer, ".attention.span"));
     backend.copy(span->value().raw(), zeta.data(), span->value().bytes(), CopyKind::host_to_device);
   }
-  model.refresh_spans(backend);
+  model.refresh(backend);
 }
 
 const AllAttentionOptions& with_vocabulary(const BenchCase& bench) {

@@ -73,11 +73,10 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
     one.block = std::max<std::int64_t>(1, std::llround(result.mean_window / share));
     one.cached_blocks = result.mean_window / static_cast<double>(one.block);
     BlockTimer forward(model, runtime,
-                       model.model.hidden_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
+                       model.model.training_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
                        one.block);
-    BlockTimer frozen(model, runtime,
-                      model.model.key_value_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
-                      one.block);
+    BlockTimer frozen(model, runtime, model.model.frozen_past(runtime.backend(), runtime.memory(), streams, DType::f32),
+                      streams, one.block);
     std::vector<double> forward_seconds, frozen_seconds;
     for (std::int64_t run = 0; run < runs; ++run) {  // alternating, so that both see the same machine
       forward_seconds.push_back(forward.run());
@@ -90,8 +89,7 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
         one.frozen_flops + training_flops(options, {result.mean_window, one.block, streams}).past_forward;
     result.blocks.push_back(one);
   }
-  BlockTimer token(model, runtime, model.model.key_value_past(runtime.backend(), runtime.memory(), 1, DType::f32), 1,
-                   1);
+  BlockTimer token(model, runtime, model.model.frozen_past(runtime.backend(), runtime.memory(), 1, DType::f32), 1, 1);
   std::vector<double> seconds;
   for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
   result.token_seconds = median(std::move(seconds));

@@ -9,7 +9,7 @@
 namespace engram {
 
 TokenStream::TokenStream(AllAttentionModel& model, Runtime& runtime, DType dtype)
-    : model_(&model), runtime_(&runtime), past_(model.key_value_past(runtime.backend(), runtime.memory(), 1, dtype)) {}
+    : model_(&model), runtime_(&runtime), past_(model.frozen_past(runtime.backend(), runtime.memory(), 1, dtype)) {}
 
 std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens) {
   if (tokens.empty()) throw Error("token stream: needs at least one token");

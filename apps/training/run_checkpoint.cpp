@@ -8,7 +8,6 @@
 #include "apps/training/resize_span.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
-#include "nn/memory/hidden_cache.hpp"
 
 namespace engram {
 namespace {
@@ -18,12 +17,12 @@ using nlohmann::json;
 /// The caches of one set of streams, named state/<owner>.<layer>.hidden.
 struct NamedCache {
   std::string name;
-  HiddenCache* cache;
+  StatePast* cache;
 };
 
 void add_caches(std::vector<NamedCache>& caches, const std::string& owner, ModelPast& past) {
   for (std::size_t layer = 0; layer < past.size(); ++layer)
-    caches.push_back({text("state/", owner, ".", layer, ".hidden"), &hidden_cache(*past[layer])});
+    caches.push_back({text("state/", owner, ".", layer, ".hidden"), &state_past(*past[layer])});
 }
 
 std::vector<NamedCache> caches_of(TrainingSession& session) {
@@ -34,7 +33,7 @@ std::vector<NamedCache> caches_of(TrainingSession& session) {
   return caches;
 }
 
-bool empty(const HiddenCache& cache) { return cache.states().count() == 0; }
+bool empty(const StatePast& cache) { return cache.states().count() == 0; }
 
 std::vector<NamedTensor> optimizer_tensors(const TrainingSession& session) {
   std::vector<NamedTensor> tensors;
@@ -205,7 +204,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   if (resize) resize->finish();
   session.store.refresh_rounded(session.runtime.step());
   session.trainer.set_steps(read_facts(file).step);
-  session.model.refresh_spans(session.runtime.backend());
+  session.model.refresh(session.runtime.backend());
   return notes;
 }
 

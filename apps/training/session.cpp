@@ -40,7 +40,7 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       reader(data.split("train"), static_cast<int>(config.training.batch), static_cast<int>(config.training.block),
              config.training.seed),
       validation(make_validation()),
-      validation_past(model.hidden_past(with.backend(), with.memory(), validation.state().rows, dtype)),
+      validation_past(model.training_past(with.backend(), with.memory(), validation.state().rows, dtype)),
       plateau(config.schedule.plateau_validations, config.schedule.plateau_margin) {
   if (reader.dropped() > 0)
     notes_.push_back(text("the last ", reader.dropped(), " tokens of the training split are left out, because ",

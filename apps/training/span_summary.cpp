@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nn/memory/hidden_cache.hpp"
-
 namespace engram {
 
 SpanSummary summarize_spans(const AllAttentionModel& model) {
@@ -29,7 +27,7 @@ SpanSummary summarize_spans(const AllAttentionModel& model) {
 
 std::int64_t cache_shortfalls(const ModelPast& past) {
   std::int64_t count = 0;
-  for (const auto& layer : past) count += hidden_cache(*layer).shortfalls();
+  for (const auto& layer : past) count += state_past(*layer).shortfalls();
   return count;
 }
 

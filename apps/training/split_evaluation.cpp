@@ -44,7 +44,7 @@ SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, co
                                Runtime& runtime, const TokenLoss& found) {
   int rows = 0;
   const auto plan = make_plan(options, trained, tokens, rows);
-  ModelPast past = trained.model().key_value_past(runtime.backend(), runtime.memory(), rows, trained.dtype());
+  ModelPast past = trained.model().frozen_past(runtime.backend(), runtime.memory(), rows, trained.dtype());
   return {evaluate(trained.model(), *plan, past, trained.dtype(), runtime, found), rows};
 }
 

@@ -69,7 +69,7 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
   store_.place(runtime.backend(), dtype, facts_.config.training.seed);
   file.load(runtime.backend(), parameter_tensors(store_),
             {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/"}, .convert_floats = true});
-  model_.refresh_spans(runtime.backend());
+  model_.refresh(runtime.backend());
 }
 
 }  // namespace engram

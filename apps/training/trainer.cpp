@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/kernels/fill.hpp"
-#include "nn/memory/hidden_cache.hpp"
 
 namespace engram {
 
@@ -19,7 +18,7 @@ Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterSto
   const std::int64_t pieces = config.training.split;
   const DType dtype = activation_dtype(config.training.activations, store.dtype());
   for (std::int64_t piece = 0; piece < pieces; ++piece)
-    pasts_.push_back(model.hidden_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
+    pasts_.push_back(model.training_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
   losses_ =
       Tensor({pieces, model.tokens().most_losses() + 1}, store.dtype(), runtime.backend().device(), runtime.memory());
   scalars_.resize(static_cast<std::size_t>(pieces) + 1);
@@ -36,7 +35,7 @@ StepLosses Trainer::step(const data::Block& block) {
     if (!may_replay_ || view_ || keep_scopes_ || runtime_->step().observer() != nullptr)
       work();
     else if (replay_.run(replay_key(), work))
-      for_each_cache([this](HiddenCache& cache, const AttentionSpan& span) { cache.replayed(tokens_.length, span); });
+      for_each_past([this](StatePast& past) { past.replayed(tokens_.length); });
     losses = read_losses();
     check(losses);
   } else {
@@ -45,7 +44,7 @@ StepLosses Trainer::step(const data::Block& block) {
     check(losses);
     update();
   }
-  model_->refresh_spans(runtime_->backend());
+  model_->refresh(runtime_->backend());
   runtime_->arena().end_step();
   ++steps_;
   return losses;
@@ -64,7 +63,7 @@ void Trainer::begin(const data::Block& block) {
   if (block.zero_caches)
     for (ModelPast& past : pasts_)
       for (const auto& layer : past) layer->reset();
-  for_each_cache([this](const HiddenCache& cache, const AttentionSpan&) { valid_before_.push_back(cache.valid()); });
+  for_each_past([this](const StatePast& past) { valid_before_.push_back(past.valid()); });
   const StepScalars of_step{
       .step = static_cast<std::uint64_t>(steps_), .piece = 0, .learning_rate = static_cast<float>(next_rate())};
   std::ranges::fill(scalars_, of_step);
@@ -96,7 +95,7 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   const Variable hidden = model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace);
   std::pmr::vector<Variable> losses(step.objects());
   for (LossPart& part : model_->tokens().losses(hidden, batch, row_weight)) losses.push_back(std::move(part.loss));
-  const Variable penalty = model_->span_penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
+  const Variable penalty = model_->penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
   if (penalty) losses.push_back(penalty);
   if (view_) std::exchange(view_, nullptr)(tape);
   tape.backward(losses);
@@ -141,22 +140,21 @@ void Trainer::check(const StepLosses& losses) const {
 StepReplay::Key Trainer::replay_key() {
   StepReplay::Key key{runtime_->arena().generation()};
   tokens_.append_state(key);
-  for_each_cache([&key](const HiddenCache& cache, const AttentionSpan& span) { cache.append_state(key, span); });
+  for_each_past([&key](const StatePast& past) { past.append_state(key); });
   return key;
 }
 
 void Trainer::undo() {
   if (valid_before_.empty()) return;  // it did not come so far
   auto before = valid_before_.begin();
-  for_each_cache([&](HiddenCache& cache, const AttentionSpan&) {
-    if (cache.valid() != *before++) cache.undo(tokens_.length);
+  for_each_past([&](StatePast& past) {
+    if (past.valid() != *before++) past.undo(tokens_.length);
   });
 }
 
-void Trainer::for_each_cache(const std::function<void(HiddenCache&, const AttentionSpan&)>& found) {
+void Trainer::for_each_past(const std::function<void(StatePast&)>& found) {
   for (ModelPast& past : pasts_)
-    for (std::size_t layer = 0; layer < past.size(); ++layer)
-      found(hidden_cache(*past[layer]), model_->span(static_cast<std::int64_t>(layer)));
+    for (const auto& layer : past) found(state_past(*layer));
 }
 
 }  // namespace engram

@@ -15,7 +15,6 @@
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
-#include "nn/memory/hidden_cache.hpp"
 #include "nn/models/all_attention.hpp"
 
 namespace engram {
@@ -63,7 +62,7 @@ class Trainer {
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
-  /// One for every piece of a batch, made by AllAttentionModel::hidden_past.
+  /// One for every piece of a batch, made by LanguageModel::training_past.
   std::vector<ModelPast>& pasts() { return pasts_; }
   const std::vector<ModelPast>& pasts() const { return pasts_; }
 
@@ -80,7 +79,7 @@ class Trainer {
   StepLosses read_losses();
   void check(const StepLosses& losses) const;
   StepReplay::Key replay_key();
-  void for_each_cache(const std::function<void(HiddenCache&, const AttentionSpan&)>& found);
+  void for_each_past(const std::function<void(StatePast&)>& found);
 
   const RunConfig* config_;
   AllAttentionModel* model_;

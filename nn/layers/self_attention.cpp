@@ -68,7 +68,7 @@ AttentionResult SelfAttention::attend_context(const Variable& x, const Variable&
   if (options_.mode == MemoryMode::all) persistent_->join(tape, in, options);
   past.read(tape, key_weight, value_weight, in, options);
   const AttentionResult result = attention(in, options, options_.keep_bytes);
-  past.update(tape.step(), x.value(), in.keys.value(), in.values.value(), span_);
+  past.update(tape.step(), x.value(), in.keys.value(), in.values.value());
   if (trace != nullptr) trace->span = in.span;
   if (trace != nullptr && trace->keep_results) {
     trace->context = options;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nn/layers/adaptive_softmax.hpp"
@@ -20,13 +21,27 @@ struct TokenBatch {
   Tensor lists;
 };
 
+/// Standard deviations of the normal distributions that both ends start from, with biases of 0: the Transformer-XL
+/// family's way.
+struct TokenDeviations {
+  double table = 0.02;  ///< vectors, weights of the output and of the clusters' slots
+  double projection = 0.01;
+};
+
 struct TokenIoOptions {
   std::int64_t vocabulary = 0;        ///< V
   std::int64_t width = 0;             ///< d
+  std::int64_t embedding_width = 0;   ///< E, of the vectors of the most frequent words; 0: d
   std::vector<std::int64_t> cutoffs;  ///< of the clusters; empty: none
-  bool tie_tables = true;             ///< clusters: E_i is one tensor for input and output
-  bool tie_projections = true;        ///< clusters: P_i is
+  std::int64_t divisor = 4;           ///< clusters: vectors of cluster i are E / divisor^i long; 1: one table for all
+  ClusterOrder cluster_order = ClusterOrder::reversed;  ///< of the clusters' slots in the head
+  bool tie_tables = true;                               ///< clusters: E_i is one tensor for input and output
+  bool tie_projections = true;                          ///< clusters: P_i is
+  std::vector<std::int64_t> untied_projections;         ///< clusters whose P_i is not all the same
+  bool project_same_width = true;                       ///< clusters: even vectors that are d long have projections
+  bool tie_plain = false;  ///< without clusters: one table for both ends, sqrt(d) times its vectors as input
   TableInit table_init = TableInit::unit;
+  std::optional<TokenDeviations> deviations;  ///< instead of table_init and uniform weights
 };
 
 class TokenIo {

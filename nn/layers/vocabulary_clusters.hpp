@@ -10,6 +10,12 @@
 
 namespace engram {
 
+/// In which order the head's softmax has the slots of the tail clusters.
+enum class ClusterOrder : std::uint8_t {
+  natural,  ///< the first tail has the first slot
+  reversed  ///< the first tail has the last slot, as in the released all-attention models
+};
+
 class VocabularyClusters {
  public:
   struct Cluster {

@@ -12,8 +12,14 @@
 namespace engram {
 
 HiddenCache::HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype,
-                         Pad pad)
-    : backend_(&backend), allocator_(&allocator), streams_(streams), width_(width), dtype_(dtype), pad_(pad) {
+                         Pad pad, const AttentionSpan& span)
+    : backend_(&backend),
+      allocator_(&allocator),
+      streams_(streams),
+      width_(width),
+      dtype_(dtype),
+      pad_(pad),
+      span_(&span) {
   reset();
 }
 
@@ -48,8 +54,8 @@ void HiddenCache::count_shortfall(const HeadWindows& windows) {
   if (valid_ > states_.shape()[1] && windows.longest > states_.shape()[1] + window_unit(*backend_)) ++shortfalls_;
 }
 
-void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&, const AttentionSpan& span) {
-  const Shape wanted{streams_, span.cache_length(), width_};
+void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&) {
+  const Shape wanted{streams_, span_->cache_length(), width_};
   // A tape that still holds the spare (two blocks before one backward pass) must not see it change.
   if (!spare_ || spare_.shape() != wanted || spare_.use_count() > 1)
     spare_ = Tensor(wanted, dtype_, backend_->device(), *allocator_);
@@ -58,19 +64,20 @@ void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const 
   valid_ += hidden.shape()[1];
 }
 
-void HiddenCache::append_state(std::vector<std::int64_t>& state, const AttentionSpan& span) const {
+void HiddenCache::append_state(std::vector<std::int64_t>& state) const {
   const auto address = [](const Tensor& tensor) {
     return tensor ? static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(tensor.raw())) : 0;
   };
   for (const std::int64_t number :
        {address(states_), states_.shape()[1], address(spare_), spare_ ? spare_.shape()[1] : 0,
-        pad_ == Pad::mask ? valid_states() : 0, span.cache_length()})
+        pad_ == Pad::mask ? valid_states() : 0, span_->cache_length()})
     state.push_back(number);
-  state.insert(state.end(), span.windows().window.begin(), span.windows().window.end());
+  const auto& windows = span_->windows().window;
+  state.insert(state.end(), windows.begin(), windows.end());
 }
 
-void HiddenCache::replayed(std::int64_t positions, const AttentionSpan& span) {
-  count_shortfall(span.windows());
+void HiddenCache::replayed(std::int64_t positions) {
+  count_shortfall(span_->windows());
   std::swap(states_, spare_);
   valid_ += positions;
 }
@@ -80,10 +87,10 @@ void HiddenCache::undo(std::int64_t positions) {
   valid_ -= positions;
 }
 
-HiddenCache& hidden_cache(LayerPast& past) {
-  auto* const cache = dynamic_cast<HiddenCache*>(&past);
-  if (cache == nullptr) throw Error("past: training must have hidden caches, got another past");
-  return *cache;
+StatePast& state_past(LayerPast& past) {
+  auto* const states = dynamic_cast<StatePast*>(&past);
+  if (states == nullptr) throw Error("past: training must have hidden states, got another past");
+  return *states;
 }
 
 }  // namespace engram

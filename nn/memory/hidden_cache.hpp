@@ -4,39 +4,34 @@
 
 #include <vector>
 
+#include "nn/layers/attention_span.hpp"
 #include "nn/memory/past.hpp"
 
 namespace engram {
 
-class HiddenCache final : public LayerPast {
+class HiddenCache final : public StatePast {
  public:
-  /// B streams of `width`. Memory comes from `allocator`, which must outlive the cache.
-  HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype, Pad pad);
+  /// B streams of `width`, for a layer with this span, which says how many states to keep. Memory comes from
+  /// `allocator`; both must outlive the cache.
+  HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype, Pad pad,
+              const AttentionSpan& span);
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
             AttentionOptions& options) override;
   /// Keeps the last span.cache_length() states of (cache, block). Call once per block, after read().
-  void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values,
-              const AttentionSpan& span) override;
+  void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values) override;
   void reset() override;
 
-  /// Appends all that the kernels of a block depend on, memory and arguments: a captured block may be replayed where
-  /// it is the same.
-  void append_state(std::vector<std::int64_t>& state, const AttentionSpan& span) const;
-  /// What read() and update() do on the host, for a replayed block of so many positions.
-  void replayed(std::int64_t positions, const AttentionSpan& span);
-  /// Takes back the last update(), a block of so many positions, once.
-  void undo(std::int64_t positions);
+  void append_state(std::vector<std::int64_t>& state) const override;
+  void replayed(std::int64_t positions) override;
+  void undo(std::int64_t positions) override;
 
-  /// [B, C, width]; C = 0 after reset().
-  const Tensor& states() const { return states_; }
-  /// How many of the states are of the stream itself; the ones before are zeros.
-  std::int64_t valid() const { return valid_; }
-  /// Memory for a cache of another length, zeroed, to load a checkpoint into.
-  void restore(std::int64_t length, std::int64_t valid);
+  const Tensor& states() const override { return states_; }
+  std::int64_t valid() const override { return valid_; }
+  void restore(std::int64_t length, std::int64_t valid) override;
   /// Blocks in which a window reached farther back than the cache did (after its first filling): the missing states
   /// counted as zero vectors.
-  std::int64_t shortfalls() const { return shortfalls_; }
+  std::int64_t shortfalls() const override { return shortfalls_; }
 
  private:
   Tensor zeros(std::int64_t length);
@@ -49,12 +44,10 @@ class HiddenCache final : public LayerPast {
   std::int64_t streams_, width_;
   DType dtype_;
   Pad pad_;
+  const AttentionSpan* span_;
   Tensor states_, spare_;  // a step reads one and writes the other
   std::int64_t valid_ = 0;
   std::int64_t shortfalls_ = 0;
 };
-
-/// The cache that a past is; throws Error when it is another kind of past.
-HiddenCache& hidden_cache(LayerPast& past);
 
 }  // namespace engram

@@ -38,7 +38,7 @@ void KeyValueRing::read(Tape& tape, const Variable&, const Variable&, AttentionV
   kernels::fill(tape.step(), in.past_valid, static_cast<double>(std::min<std::int64_t>(count_, windows_.longest)));
 }
 
-void KeyValueRing::update(Step& step, const Tensor&, const Tensor& keys, const Tensor& values, const AttentionSpan&) {
+void KeyValueRing::update(Step& step, const Tensor&, const Tensor& keys, const Tensor& values) {
   kernels::append_past(step, keys, count_, windows_, keys_);
   kernels::append_past(step, values, count_, windows_, values_);
   count_ += keys.shape()[1];

@@ -14,8 +14,7 @@ class KeyValueRing final : public LayerPast {
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
             AttentionOptions& options) override;
-  void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values,
-              const AttentionSpan& span) override;
+  void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values) override;
   void reset() override;
 
  private:

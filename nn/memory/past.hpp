@@ -3,10 +3,11 @@
 /// training keeps hidden states, evaluation with frozen weights keeps keys and values.
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "autograd/functions/attention.hpp"
 #include "autograd/tape.hpp"
-#include "nn/layers/attention_span.hpp"
 
 namespace engram {
 
@@ -23,11 +24,38 @@ class LayerPast {
   /// projections, [width, width].
   virtual void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
                     AttentionOptions& options) = 0;
-  /// Takes the block in: hidden, keys, values: [B, M, width]. No gradient flows through it.
-  virtual void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values,
-                      const AttentionSpan& span) = 0;
+  /// Takes the block in: hidden: [B, M, width]; keys, values: [B, M, heads depth]. No gradient flows through it.
+  virtual void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values) = 0;
   /// Forgets everything: the start of a stream.
   virtual void reset() = 0;
 };
+
+/// The pasts of all layers for one set of streams. Training, validation and every piece of a split batch have their
+/// own.
+using ModelPast = std::vector<std::unique_ptr<LayerPast>>;
+
+/// A past of hidden states, as training keeps it: it can be written into checkpoints, taken back by a block, and told
+/// about blocks that the device repeated by itself.
+class StatePast : public LayerPast {
+ public:
+  /// [B, C, width]; C = 0 while there are none.
+  virtual const Tensor& states() const = 0;
+  /// Positions of the stream that it has seen since its start. States beyond them are padding, and come first.
+  virtual std::int64_t valid() const = 0;
+  /// Memory for a past of another length, zeroed, to load a checkpoint into.
+  virtual void restore(std::int64_t length, std::int64_t valid) = 0;
+  /// Appends all that the kernels of a block depend on, memory and arguments: a captured block may be replayed where
+  /// it is the same.
+  virtual void append_state(std::vector<std::int64_t>& state) const = 0;
+  /// What read() and update() do on the host, for a replayed block of so many positions.
+  virtual void replayed(std::int64_t positions) = 0;
+  /// Takes back the last update(), a block of so many positions, once.
+  virtual void undo(std::int64_t positions) = 0;
+  /// Blocks that would have needed states which were no longer there, and took zero vectors instead.
+  virtual std::int64_t shortfalls() const { return 0; }
+};
+
+/// Throws Error when it is another kind of past.
+StatePast& state_past(LayerPast& past);
 
 }  // namespace engram

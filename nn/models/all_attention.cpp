@@ -1,5 +1,7 @@
 #include "nn/models/all_attention.hpp"
 
+#include <algorithm>
+
 #include "autograd/functions/add.hpp"
 #include "autograd/functions/dropout.hpp"
 #include "autograd/tape.hpp"
@@ -95,16 +97,17 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
   for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());
 }
 
-ModelPast AllAttentionModel::hidden_past(Backend& backend, Allocator& allocator, std::int64_t streams,
-                                         DType dtype) const {
+ModelPast AllAttentionModel::training_past(Backend& backend, Allocator& allocator, std::int64_t streams,
+                                           DType dtype) const {
   ModelPast past;
   for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(std::make_unique<HiddenCache>(backend, allocator, streams, options_.width, dtype, options_.pad));
+    past.push_back(
+        std::make_unique<HiddenCache>(backend, allocator, streams, options_.width, dtype, options_.pad, span(layer)));
   return past;
 }
 
-ModelPast AllAttentionModel::key_value_past(Backend& backend, Allocator& allocator, std::int64_t streams,
-                                            DType dtype) const {
+ModelPast AllAttentionModel::frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
+                                         std::int64_t) const {
   ModelPast past;
   for (std::int64_t layer = 0; layer < options_.layers; ++layer)
     past.push_back(std::make_unique<KeyValueRing>(backend, allocator, streams, options_.width / options_.heads, dtype,
@@ -144,7 +147,7 @@ Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast&
   return tokens_->logits(hidden(tape, {.inputs = tokens, .targets = {}, .partition = nullptr, .lists = {}}, past));
 }
 
-Variable AllAttentionModel::span_penalty(const ModelTrace& trace, double lambda, double share) const {
+Variable AllAttentionModel::penalty(const ModelTrace& trace, double lambda, double share) const {
   Variable total;
   if (lambda == 0) return total;
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
@@ -154,7 +157,15 @@ Variable AllAttentionModel::span_penalty(const ModelTrace& trace, double lambda,
   return total;
 }
 
-void AllAttentionModel::refresh_spans(Backend& backend) { AttentionSpan::refresh(backend, spans_); }
+void AllAttentionModel::refresh(Backend& backend) { AttentionSpan::refresh(backend, spans_); }
+
+std::int64_t AllAttentionModel::reach() const {
+  // The spans of queries are not known before they are computed.
+  if (options_.span == SpanKind::dynamic) return options_.layers * options_.max_span;
+  std::int64_t sum = 0;
+  for (const AttentionSpan* const span : spans_) sum += std::ranges::max(span->reach());
+  return sum;
+}
 
 AttentionSpan& AllAttentionModel::span(std::int64_t layer) {
   return layers_.at(static_cast<std::size_t>(layer))->attention().span();

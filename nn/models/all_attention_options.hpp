@@ -8,6 +8,7 @@
 
 #include "core/kernels/attention.hpp"
 #include "nn/layers/adaptive_embedding.hpp"
+#include "nn/layers/attention_span.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/memory/past.hpp"
 

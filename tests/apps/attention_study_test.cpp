@@ -35,7 +35,7 @@ struct StudyModel {
   explicit StudyModel(const AllAttentionOptions& options) : model(AttentionStudy::studied(options)) {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 3);
-    model.refresh_spans(runtime.backend());
+    model.refresh(runtime.backend());
   }
 };
 

@@ -168,7 +168,7 @@ struct TrainerBench {
       : config(with), runtime(device, 1, 5), model(config.model) {
     collect(model, store);
     store.place(runtime.backend(), dtype, 3);
-    model.refresh_spans(runtime.backend());
+    model.refresh(runtime.backend());
     trainer = std::make_unique<Trainer>(config, model, store, runtime);
   }
   std::map<std::string, reference::Array64> gradients() {
@@ -296,8 +296,8 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
   std::map<std::int64_t, double> losses;
   const auto measure = [&](int block, bool ring, const TokenLoss& found) {
     data::ExactEvaluation plan(test, block);
-    ModelPast past = ring ? trained.model().key_value_past(runtime.backend(), runtime.memory(), 1, DType::f64)
-                          : trained.model().hidden_past(runtime.backend(), runtime.memory(), 1, DType::f64);
+    ModelPast past = ring ? trained.model().frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64)
+                          : trained.model().training_past(runtime.backend(), runtime.memory(), 1, DType::f64);
     return evaluate(trained.model(), plan, past, DType::f64, runtime, found);
   };
   const Evaluation expected = measure(40, true, [&](std::int64_t token, double nll) { losses[token] = nll; });

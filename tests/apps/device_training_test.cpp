@@ -129,7 +129,7 @@ struct SimulatedRun {
   std::size_t& memory_limit() { return simulated::memory_limit_of(runtime.backend()); }
   /// Less than the next step needs, but enough for its first layer's new cache.
   void end_memory() {
-    const Tensor& states = hidden_cache(*session.trainer.pasts()[0][0]).states();
+    const Tensor& states = state_past(*session.trainer.pasts()[0][0]).states();
     memory_limit() = runtime.backend().reserved_bytes() + states.bytes();
   }
 };

@@ -32,7 +32,7 @@ struct PlacedModel {
   PlacedModel(const AllAttentionOptions& options, DType dtype) : model(options), dtype_(dtype) {
     collect(model, store);
     store.place(runtime.backend(), dtype, 7);
-    model.refresh_spans(runtime.backend());
+    model.refresh(runtime.backend());
   }
   Runtime runtime;
   AllAttentionModel model;
@@ -55,7 +55,7 @@ std::vector<std::vector<double>> block_evaluation(PlacedModel& placed, const std
   const auto length = static_cast<std::int64_t>(tokens.size());
   std::vector<std::vector<double>> rows;
   {
-    ModelPast past = placed.model.hidden_past(runtime.backend(), runtime.memory(), 1, placed.dtype_);
+    ModelPast past = placed.model.training_past(runtime.backend(), runtime.memory(), 1, placed.dtype_);
     step.begin({});
     Tape tape(step, Tape::Mode::inference);
     const Tensor input = step.empty({1, length}, DType::i32);

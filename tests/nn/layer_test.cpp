@@ -48,7 +48,7 @@ TEST_CASE("T4: the golden layer") {
     const double tolerance = dtype == DType::f64 ? 1e-7 : 1e-5;
     CAPTURE(name_of(dtype));
     GoldenLayer golden(dtype);
-    HiddenCache cache(*golden.backend, golden.heap, 1, 4, dtype, Pad::attend_zero);
+    HiddenCache cache(*golden.backend, golden.heap, 1, 4, dtype, Pad::attend_zero, golden.layer.attention().span());
     cache.restore(6, 6);
     golden.write(cache.states(), fill(8, {1, 6, 4}));
 

@@ -108,12 +108,12 @@ TEST_CASE("the span penalty is lambda S times the mean of zeta, in loss and grad
   placed.step.begin({});
   Tape tape(placed.step);
   const ModelTrace trace = placed.trace(tape);
-  const Variable penalty = placed.model.span_penalty(trace, 1e-7, 0.5);
+  const Variable penalty = placed.model.penalty(trace, 1e-7, 0.5);
   CHECK(placed.read(penalty.value()).data[0] == Approx(0.0294912 / 2).epsilon(1e-12));
   tape.backward({penalty});
   for (const double gradient : placed.gradient("layers.17.attention.span").data)
     CHECK(gradient == Approx(1.024e-4 / 2).epsilon(1e-12));
-  CHECK_FALSE(placed.model.span_penalty(trace, 0));
+  CHECK_FALSE(placed.model.penalty(trace, 0));
 }
 
 TEST_CASE("fixed spans have neither parameter nor penalty") {
@@ -122,7 +122,7 @@ TEST_CASE("fixed spans have neither parameter nor penalty") {
   PlacedModel placed(options);
   CHECK(placed.store.find("layers.0.attention.span") == nullptr);
   Tape tape(placed.step);
-  CHECK_FALSE(placed.model.span_penalty(placed.trace(tape), 1));
+  CHECK_FALSE(placed.model.penalty(placed.trace(tape), 1));
   CHECK(placed.model.span(0).reach() == std::vector<std::int64_t>{12, 12});
 }
 

@@ -66,7 +66,7 @@ struct PlacedModel : Bench {
       : model(options), dtype(type) {
     collect(model, store);
     store.place(*backend, dtype, seed);
-    model.refresh_spans(*backend);
+    model.refresh(*backend);
   }
 
   const Parameter& parameter(const std::string& name) const {
@@ -78,7 +78,7 @@ struct PlacedModel : Bench {
   reference::Array64 gradient(const std::string& name) { return read(parameter(name).gradient()); }
   void set(const std::string& name, const reference::Array64& values) {
     write(parameter(name).value(), values);
-    model.refresh_spans(*backend);
+    model.refresh(*backend);
   }
   /// Of adaptive spans, some share of the longest; of dynamic ones, weights and biases that spread them widely.
   void set_spans(std::uint64_t seed) {
@@ -100,8 +100,8 @@ struct PlacedModel : Bench {
     for (int axis = 0; axis < parameter.shape().rank(); ++axis) shape.push_back(parameter.shape()[axis]);
     return shape;
   }
-  ModelPast hidden(std::int64_t streams) { return model.hidden_past(*backend, heap, streams, dtype); }
-  ModelPast ring(std::int64_t streams) { return model.key_value_past(*backend, heap, streams, dtype); }
+  ModelPast hidden(std::int64_t streams) { return model.training_past(*backend, heap, streams, dtype); }
+  ModelPast ring(std::int64_t streams) { return model.frozen_past(*backend, heap, streams, dtype); }
 
   /// Logits [B, M, V] of one block of B streams, in inference mode.
   reference::Array64 logits(const Tokens& tokens, std::int64_t streams, ModelPast& past) {
@@ -131,7 +131,7 @@ struct PlacedModel : Bench {
       total += read(part.loss.value()).data[0];
       losses.push_back(std::move(part.loss));
     }
-    if (const Variable penalty = model.span_penalty(trace, lambda)) {
+    if (const Variable penalty = model.penalty(trace, lambda)) {
       total += read(penalty.value()).data[0];
       losses.push_back(penalty);
     }

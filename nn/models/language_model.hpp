@@ -1,0 +1,57 @@
+#pragma once
+/// What all families of models have in common: tokens and a past go in, the last hidden states come out, of which
+/// TokenIo makes losses and probabilities. Training, evaluation and generation know nothing else of a model.
+
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "autograd/tape.hpp"
+#include "nn/layers/self_attention.hpp"
+#include "nn/layers/token_io.hpp"
+#include "nn/memory/past.hpp"
+#include "nn/module.hpp"
+
+namespace engram {
+
+/// What all layers did in one forward pass. Its tensors are the step's: it must go before the step ends.
+struct ModelTrace {
+  std::pmr::vector<AttentionTrace> layers;
+  bool keep_results = false;  ///< see AttentionTrace
+
+  /// `memory`: of the step, see Step::objects().
+  explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory) {}
+};
+
+class LanguageModel : public Module {
+ public:
+  virtual TokenIo& tokens() = 0;
+  virtual const TokenIo& tokens() const = 0;
+
+  /// Pasts of hidden states (StatePast), for training and for evaluation that projects the past anew, in the dtype of
+  /// the step's activations. `allocator` and the model must outlive them.
+  virtual ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const = 0;
+  /// Pasts for frozen weights, which project nothing twice, with blocks of at most `longest_block` positions.
+  virtual ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
+                                std::int64_t longest_block) const = 0;
+
+  /// The last hidden states [B, M, width] of a block of tokens [B, M], i32 in [0, vocabulary): what tokens() makes
+  /// losses and probabilities of. Updates `past`. `trace` gets what every layer did.
+  virtual Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) = 0;
+  /// A second loss of training, by the trace of the forward pass: `weight` times what a family penalises, times
+  /// `share`, 1 / number of pieces of a split batch. Absent where there is none.
+  virtual Variable penalty(const ModelTrace& trace, double weight, double share) const {
+    static_cast<void>(trace);
+    static_cast<void>(weight);
+    static_cast<void>(share);
+    return {};
+  }
+
+  /// After loading, and after every update: brings up to date what the host knows of parameters.
+  virtual void refresh(Backend& backend) { static_cast<void>(backend); }
+  /// How many tokens back a result may depend on: what a stream must read before the tokens that it scores for them to
+  /// be as in one long run. Bounded by the options, and by what refresh() and evaluation found.
+  virtual std::int64_t reach() const = 0;
+};
+
+}  // namespace engram

@@ -1,0 +1,88 @@
+#pragma once
+/// Everything that defines a Transformer-XL or one of the vanilla Transformers it is compared with, and what is
+/// refused. Dai et al.: "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context" (2019); all details
+/// in the family's spec.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "nn/layers/vocabulary_clusters.hpp"
+
+namespace engram {
+
+/// How attention knows positions (spec, sections 1.3 and 1.8).
+enum class PositionKind : std::uint8_t {
+  relative,             ///< sinusoids of distances, projected by every layer, with biases u and v of the queries
+  shaw,                 ///< a learned vector for every distance and head: Shaw et al. (2018)
+  absolute_sinusoidal,  ///< sinusoids added to the embeddings: Vaswani et al. (2017)
+  absolute_learned  ///< a learned vector for every position, added to the input of every layer: Al-Rfou et al. (2018)
+};
+/// What positions `shaw` has in its scores.
+enum class ShawTerms : std::uint8_t {
+  ab,   ///< q k + q e: the paper's baseline
+  abcd  ///< with a bias of the queries and a scalar for every distance, as in the released program
+};
+/// Which keys a query sees (spec, section 1.5); M is `memory`.
+enum class Visibility : std::uint8_t {
+  all,                ///< all of the memory and of the segment up to itself
+  last_memory,        ///< the last M positions, itself among them (same_length of the released PyTorch program)
+  last_memory_plus_1  ///< one more (same_length of the released TensorFlow program)
+};
+/// What a memory is at the start of a stream.
+enum class MemoryStart : std::uint8_t {
+  empty,  ///< nothing; it grows to its length
+  zeros   ///< zero vectors that take part in the softmax
+};
+
+struct TransformerXlOptions {
+  std::int64_t vocabulary = 0;  ///< V, symbols
+  std::int64_t layers = 0;      ///< N
+  std::int64_t width = 0;       ///< D, of the hidden states; even where sinusoids are used
+  std::int64_t heads = 0;       ///< H
+  std::int64_t depth = 0;       ///< d_h, of each head; 0: width / heads, which must then divide it
+  std::int64_t inner = 0;       ///< F, of the feed-forward sublayer
+  PositionKind positions = PositionKind::relative;
+  ShawTerms shaw_terms = ShawTerms::ab;
+  /// Rows of the tables of learned positions (shaw, absolute_learned): extension, memory and segment together.
+  std::int64_t position_rows = 0;
+  bool tie_position_biases = true;  ///< one u and one v for all layers
+  bool pre_norm = false;            ///< layer norms before the sublayers instead of after the residuals
+
+  std::int64_t memory = 0;  ///< M, positions that every layer remembers of what came before; 0: none
+  Visibility visibility = Visibility::all;
+  MemoryStart memory_start = MemoryStart::empty;
+  std::int64_t clamp = 0;  ///< distances above it count as it; 0: no clamp
+
+  std::int64_t embedding_width = 0;        ///< E; 0: width
+  std::vector<std::int64_t> cutoffs = {};  ///< of the vocabulary's clusters; empty: none
+  std::int64_t divisor = 1;                ///< vectors of cluster i are E / divisor^i long; 1: one table for all
+  ClusterOrder cluster_order = ClusterOrder::natural;
+  bool tie_tables = true;                             ///< one table for input and output
+  bool tie_projections = true;                        ///< clusters: one projection for input and output
+  std::vector<std::int64_t> untied_projections = {};  ///< clusters that have two all the same
+  bool project_same_width = true;                     ///< clusters: even vectors of the model's width have projections
+
+  double dropout = 0;  ///< on embeddings, positions, sublayers' outputs, feed-forward activations, last states
+  double attention_dropout = 0;    ///< on attention weights
+  bool dropout_over_time = false;  ///< `dropout` drops a feature of a stream in all positions of a segment, or in none
+  double norm_epsilon = 1e-5;
+  double init_deviation = 0.02;             ///< of weights, tables and biases of queries
+  double projection_init_deviation = 0.01;  ///< of the clusters' projections
+  double norm_init_deviation = 0.02;        ///< of the gains of layer norms, around 1
+  /// MiB of attention weights that all layers together keep for the backward pass, as AllAttentionOptions has it.
+  std::int64_t attention_memory = 1024;
+
+  std::int64_t head_depth() const { return depth > 0 ? depth : width / heads; }
+  std::int64_t token_width() const { return embedding_width > 0 ? embedding_width : width; }
+  /// Throws UsageError naming the option and its value (spec, section 11).
+  void check() const;
+};
+
+std::string_view name_of(PositionKind kind);
+std::string_view name_of(ShawTerms terms);
+std::string_view name_of(Visibility visibility);
+std::string_view name_of(MemoryStart start);
+std::string_view name_of(ClusterOrder order);
+
+}  // namespace engram
