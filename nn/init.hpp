@@ -20,5 +20,7 @@ inline Initializer uniform_fan_in(std::int64_t fan_in) {
 inline Initializer standard_normal() { return {Initializer::Kind::normal, 1.0}; }
 /// N(0, variance).
 inline Initializer normal_variance(double variance) { return {Initializer::Kind::normal, std::sqrt(variance)}; }
+/// N(mean, deviation^2).
+inline Initializer normal(double deviation, double mean = 0) { return {Initializer::Kind::normal, deviation, mean}; }
 
 }  // namespace engram::init

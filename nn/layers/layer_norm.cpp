@@ -5,17 +5,20 @@
 #include "nn/init.hpp"
 
 namespace engram {
-namespace {
 
-constexpr double kEpsilon = 1e-5;
+LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
+    : epsilon_(options.epsilon),
+      gain_({width}, options.gain_deviation > 0 ? init::normal(options.gain_deviation, 1) : init::ones()),
+      bias_({width}, init::zeros()) {}
 
-}  // namespace
-
-LayerNorm::LayerNorm(std::int64_t width) : gain_({width}, init::ones()), bias_({width}, init::zeros()) {}
+Variable LayerNorm::forward(const Variable& x) {
+  Tape& tape = x.tape();
+  return layer_norm(x, tape.parameter(gain_), tape.parameter(bias_), epsilon_);
+}
 
 Variable LayerNorm::forward(const Variable& x, const Variable& residual) {
   Tape& tape = x.tape();
-  return layer_norm_residual(x, residual, tape.parameter(gain_), tape.parameter(bias_), kEpsilon).normalised;
+  return layer_norm_residual(x, residual, tape.parameter(gain_), tape.parameter(bias_), epsilon_).normalised;
 }
 
 void LayerNorm::visit(Visitor& visit) {

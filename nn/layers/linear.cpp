@@ -9,6 +9,9 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) : weight_({out
   if (with_bias) bias_.emplace(Shape{out}, init::uniform_fan_in(in));
 }
 
+Linear::Linear(std::int64_t in, std::int64_t out, const Initializer& weights)
+    : weight_({out, in}, weights), bias_(std::in_place, Shape{out}, init::zeros()) {}
+
 Variable Linear::forward(const Variable& x, ProductResult result) {
   Tape& tape = x.tape();
   return linear(x, tape.parameter(weight_), bias_ ? tape.parameter(*bias_) : Variable(), result);

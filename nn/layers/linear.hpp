@@ -13,6 +13,8 @@ namespace engram {
 class Linear final : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool with_bias = true);
+  /// Weights start as `weights` says, the bias at 0.
+  Linear(std::int64_t in, std::int64_t out, const Initializer& weights);
   /// x: [..., in] -> [..., out].
   Variable forward(const Variable& x, ProductResult result = ProductResult::stored);
   void visit(Visitor& visit) override;
