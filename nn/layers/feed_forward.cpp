@@ -8,6 +8,9 @@ namespace engram {
 FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout)
     : inner_(width, inner), outer_(inner, width), dropout_(dropout) {}
 
+FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout, const LinearStart& start)
+    : inner_(width, inner, start), outer_(inner, width, start), dropout_(dropout) {}
+
 Variable FeedForward::forward(const Variable& x) { return outer_.forward(dropout(relu(inner_.forward(x)), dropout_)); }
 
 void FeedForward::visit(Visitor& visit) {

@@ -9,6 +9,8 @@ namespace engram {
 class FeedForward final : public Module {
  public:
   FeedForward(std::int64_t width, std::int64_t inner, double dropout);
+  /// The same with both maps starting as `start`.
+  FeedForward(std::int64_t width, std::int64_t inner, double dropout, const LinearStart& start);
   /// x: [..., width] -> [..., width].
   Variable forward(const Variable& x);
   void visit(Visitor& visit) override;
