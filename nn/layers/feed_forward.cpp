@@ -7,9 +7,8 @@ namespace engram {
 FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout)
     : inner_(width, inner), outer_(inner, width), dropout_{.rate = dropout} {}
 
-FeedForward::FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout,
-                         const Initializer& weights)
-    : inner_(width, inner, weights), outer_(inner, width, weights), dropout_(dropout) {}
+FeedForward::FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const LinearStart& start)
+    : inner_(width, inner, start), outer_(inner, width, start), dropout_(dropout) {}
 
 Variable FeedForward::forward(const Variable& x) { return outer_.forward(dropout_(relu(inner_.forward(x)))); }
 

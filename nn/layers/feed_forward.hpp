@@ -10,8 +10,8 @@ namespace engram {
 class FeedForward final : public Module {
  public:
   FeedForward(std::int64_t width, std::int64_t inner, double dropout);
-  /// Weights start as `weights` says, biases at 0.
-  FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const Initializer& weights);
+  /// The same with both maps starting as `start`.
+  FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const LinearStart& start);
   /// x: [..., width] -> [..., width].
   Variable forward(const Variable& x);
   void visit(Visitor& visit) override;

@@ -2,14 +2,14 @@
 
 #include "autograd/functions/layer_norm.hpp"
 #include "autograd/tape.hpp"
-#include "nn/init.hpp"
+#include "core/error.hpp"
 
 namespace engram {
 
-LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
-    : epsilon_(options.epsilon),
-      gain_({width}, options.gain_deviation > 0 ? init::normal(options.gain_deviation, 1) : init::ones()),
-      bias_({width}, init::zeros()) {}
+LayerNorm::LayerNorm(std::int64_t width, const Initializer& gain, double epsilon)
+    : gain_({width}, gain), bias_({width}, init::zeros()), epsilon_(epsilon) {
+  if (!(epsilon > 0)) throw UsageError(text("layer norm: epsilon must be above 0, got ", epsilon));
+}
 
 Variable LayerNorm::forward(const Variable& x) {
   Tape& tape = x.tape();

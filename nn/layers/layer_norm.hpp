@@ -1,21 +1,18 @@
 #pragma once
 
 #include "autograd/variable.hpp"
+#include "nn/init.hpp"
 #include "nn/module.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 
-struct LayerNormOptions {
-  double epsilon = 1e-5;
-  double gain_deviation = 0;  ///< gains start N(1, its square)
-};
-
-/// Layer normalisation over the last axis: biased variance, gain 1 and bias 0 at the start. Its output has squared norm
-/// n (the all-attention paper prints sqrt(n), a misprint).
+/// Layer normalisation over the last axis: biased variance; at the start gain 1, unless said otherwise, and bias 0. At
+/// that start its output has squared norm n (the all-attention paper prints sqrt(n), a misprint).
 class LayerNorm final : public Module {
  public:
-  explicit LayerNorm(std::int64_t width, const LayerNormOptions& options = {});
+  /// epsilon: above 0, added to the variance; throws UsageError otherwise.
+  explicit LayerNorm(std::int64_t width, const Initializer& gain = init::ones(), double epsilon = 1e-5);
   /// Normalises x: [..., width].
   Variable forward(const Variable& x);
   /// Normalises x + residual. Both [..., width].
@@ -23,8 +20,8 @@ class LayerNorm final : public Module {
   void visit(Visitor& visit) override;
 
  private:
-  double epsilon_;
   Parameter gain_, bias_;  // [width]
+  double epsilon_;
 };
 
 }  // namespace engram

@@ -2,7 +2,6 @@
 /// Dropout of hidden states: of single elements, or of features of a stream in all positions of a segment at once.
 
 #include "autograd/functions/dropout.hpp"
-#include "core/error.hpp"
 
 namespace engram {
 
@@ -13,11 +12,7 @@ struct StateDropout {
   bool over_time = false;
 
   /// x: [B, M, width], or [P, width] without streams; the same shape.
-  Variable operator()(const Variable& x) const {
-    if (over_time && rate > 0)
-      throw NotAvailable("model: dropout_over_time has no operation yet, got a rate above 0\n  use false");
-    return dropout(x, rate);
-  }
+  Variable operator()(const Variable& x) const { return over_time ? variational_dropout(x, rate) : dropout(x, rate); }
 };
 
 }  // namespace engram

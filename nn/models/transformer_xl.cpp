@@ -33,7 +33,7 @@ TokenIoOptions token_options(const TransformerXlOptions& options) {
       .tie_projections = options.tie_projections,
       .untied_projections = options.untied_projections,
       .project_same_width = options.project_same_width,
-      .tie_plain = options.tie_tables,
+      .tie_plain = true,
       .deviations = TokenDeviations{.table = options.init_deviation, .projection = options.projection_init_deviation}};
 }
 
@@ -41,8 +41,8 @@ StateDropout state_dropout(const TransformerXlOptions& options) {
   return {.rate = options.dropout, .over_time = options.dropout_over_time};
 }
 
-LayerNormOptions norm_options(const TransformerXlOptions& options) {
-  return {.epsilon = options.norm_epsilon, .gain_deviation = options.norm_init_deviation};
+LayerNorm layer_norm(const TransformerXlOptions& options) {
+  return LayerNorm(options.width, init::normal(options.norm_init_deviation, 1), options.norm_epsilon);
 }
 
 /// What index a PositionConstants::Key is of.
@@ -54,9 +54,10 @@ TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options)
     : pre_norm_(options.pre_norm),
       dropout_(state_dropout(options)),
       attention_(options),
-      attention_norm_(options.width, norm_options(options)),
-      feed_forward_(options.width, options.inner, state_dropout(options), init::normal(options.init_deviation)),
-      feed_forward_norm_(options.width, norm_options(options)) {
+      attention_norm_(layer_norm(options)),
+      feed_forward_(options.width, options.inner, state_dropout(options),
+                    {init::normal(options.init_deviation), init::zeros()}),
+      feed_forward_norm_(layer_norm(options)) {
   if (options.positions == PositionKind::absolute_learned)
     positions_.emplace(Shape{options.position_rows, options.width}, init::normal(options.init_deviation));
 }
