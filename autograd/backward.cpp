@@ -51,7 +51,7 @@ GradTarget Backward::input_grad(int input) {
   const int index = input_slot(input);
   if (index < 0) return {};
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
-  if (slot.parameter != nullptr) return {slot.parameter->gradient(), Write::add};
+  if (slot.parameter != nullptr) return {slot.parameter_gradient(), Write::add};
   if (!slot.gradient) {
     slot.gradient = tape_->step().empty(slot.shape, slot.dtype);
     return {slot.gradient, Write::set};

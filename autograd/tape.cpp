@@ -22,6 +22,22 @@ Variable Tape::parameter(Parameter& parameter) {
                   add_slot({.shape = value.shape(), .dtype = dtype, .parameter = &parameter, .gradient = {}}));
 }
 
+Variable Tape::parameter(Parameter& parameter, std::int64_t begin, std::int64_t end) {
+  Tensor rows = parameter.value_for(step_->activations()).rows(begin, end);
+  if (!training()) return constant(std::move(rows));
+  const int slot = add_slot({.shape = rows.shape(),
+                             .dtype = parameter.gradient().dtype(),
+                             .parameter = &parameter,
+                             .first_row = begin,
+                             .gradient = {}});
+  return Variable(std::move(rows), this, slot);
+}
+
+Tensor Tape::Slot::parameter_gradient() const {
+  const Tensor& whole = parameter->gradient();
+  return shape == whole.shape() ? whole : whole.rows(first_row, first_row + shape[0]);
+}
+
 Variable Tape::leaf(Tensor value, DType gradient) {
   const int slot = add_slot({.shape = value.shape(), .dtype = gradient, .kept = true, .gradient = {}});
   return Variable(std::move(value), this, slot);

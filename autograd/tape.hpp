@@ -36,6 +36,8 @@ class Tape {
   Variable constant(Tensor value) { return Variable(std::move(value), this, -1); }
   /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory.
   Variable parameter(Parameter& parameter);
+  /// The same of the rows [begin, end) of its first axis alone, whose memory they share. Throws ShapeError outside it.
+  Variable parameter(Parameter& parameter, std::int64_t begin, std::int64_t end);
   /// A value whose gradient is kept on the tape, for checks and teaching: see gradient().
   Variable leaf(Tensor value) {
     const DType dtype = value.dtype();
@@ -117,7 +119,10 @@ class Tape {
     bool kept = false;         // a leaf
     bool root = false;         // one of the losses
     Parameter* parameter = nullptr;
+    std::int64_t first_row = 0;  // of the parameter's
     Tensor gradient;
+    /// Where a parameter's gradient goes: all of it, or the rows that were taken.
+    Tensor parameter_gradient() const;
   };
   // Gives a node back to where its memory came from.
   struct NodeDeleter {

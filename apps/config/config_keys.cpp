@@ -46,6 +46,7 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   schedule(&Schedule::rate, "rate", "highest learning rate");
   schedule(&Schedule::warmup, "warmup", "steps over which the rate rises linearly");
   schedule(&Schedule::decay, "decay", "how the rate falls after the warm-up");
+  schedule(&Schedule::clock, "clock", "time of an update");
   schedule(&Schedule::final_share, "final_share", "share of the rate that a decay ends at");
   schedule(&Schedule::steps, "steps", "steps of the run before fine-tuning");
   schedule(&Schedule::finetune, "finetune", "begins after schedule.steps, or on a plateau of validation");

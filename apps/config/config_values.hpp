@@ -24,8 +24,10 @@ namespace engram {
 std::string_view name_of(OptimizerKind kind);
 /// "step" (the tensor's step is shrunk), "gradient" (the tensor's gradient is) or "global" (all gradients are).
 std::string_view name_of(ClipKind kind);
-/// "none", "linear" or "cosine".
+/// "none", "linear", "cosine", "cosine_from_start", "inverse_root" or "plateau".
 std::string_view name_of(Schedule::Decay decay);
+/// "update", "completed" or "full_first".
+std::string_view name_of(Schedule::Clock clock);
 /// "fixed" or "plateau".
 std::string_view name_of(Schedule::Finetune finetune);
 /// The inverses; they throw UsageError listing the valid names.
@@ -109,7 +111,14 @@ struct Choices<Schedule::Finetune> {
 };
 template <>
 struct Choices<Schedule::Decay> {
-  static constexpr Schedule::Decay values[] = {Schedule::Decay::none, Schedule::Decay::linear, Schedule::Decay::cosine};
+  /// Not plateau: a run does not count validations for it.
+  static constexpr Schedule::Decay values[] = {Schedule::Decay::none, Schedule::Decay::linear, Schedule::Decay::cosine,
+                                               Schedule::Decay::cosine_from_start, Schedule::Decay::inverse_root};
+};
+template <>
+struct Choices<Schedule::Clock> {
+  static constexpr Schedule::Clock values[] = {Schedule::Clock::update, Schedule::Clock::completed,
+                                               Schedule::Clock::full_first};
 };
 
 template <class T>

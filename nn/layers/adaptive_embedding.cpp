@@ -7,36 +7,48 @@
 #include "autograd/functions/linear.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
-#include "nn/init.hpp"
 
 namespace engram {
 
-ClusterTables::ClusterTables(const VocabularyClusters::Cluster& cluster, std::int64_t width, TableInit init)
-    : table({cluster.size, cluster.width},
-            init::normal_variance(init == TableInit::scaled ? 1.0 / static_cast<double>(cluster.width) : 1.0)),
-      projection({width, cluster.width}, init::uniform_fan_in(cluster.width)) {}
+WordTables::WordTables(std::int64_t words, std::int64_t size, std::int64_t width, bool projected, const TokenInit& init)
+    : table({words, size}, init.table(size)), factor(std::sqrt(static_cast<double>(width))) {
+  if (projected) projection.emplace(Shape{width, size}, init.projection(size));
+}
 
-void ClusterTables::visit(Visitor& visit) {
+Variable WordTables::forward(Tape& tape, const Tensor& index) {
+  const Variable vectors = embedding(tape.parameter(table), index, factor);
+  return projection ? linear(vectors, tape.parameter(*projection)) : vectors;
+}
+
+void WordTables::visit(Visitor& visit) {
   visit("table", table);
-  visit("projection", projection);
+  if (projection) visit("projection", *projection);
 }
 
-AdaptiveEmbedding::AdaptiveEmbedding(const VocabularyClusters& clusters, std::int64_t width, TableInit init)
-    : factor_(std::sqrt(static_cast<double>(width))) {
-  for (std::size_t i = 0; i < clusters.count(); ++i)
-    clusters_.push_back(std::make_unique<ClusterTables>(clusters[i], width, init));
+AdaptiveEmbedding::AdaptiveEmbedding(const VocabularyClusters& clusters, const AdaptiveEmbeddingOptions& options)
+    : clusters_(clusters) {
+  const std::int64_t width = options.width;
+  if (options.one_table) {
+    const std::int64_t size = clusters.head().width;
+    one_.emplace(clusters.vocabulary(), size, width, size != width, options.init);
+    return;
+  }
+  for (std::size_t i = 0; i < clusters.count(); ++i) {
+    const bool projected = clusters[i].width != width || options.project_same_width;
+    parts_.push_back(std::make_unique<WordTables>(clusters[i].size, clusters[i].width, width, projected, options.init));
+  }
 }
 
-Variable AdaptiveEmbedding::forward(Tape& tape, const TokenPartition& partition, const Tensor& lists) {
-  if (partition.count() != clusters_.size())
-    throw Error(text("adaptive embedding: the block must be sorted into ", clusters_.size(), " clusters, got ",
+Variable AdaptiveEmbedding::forward(Tape& tape, const Tensor& inputs, const TokenPartition& partition,
+                                    const Tensor& lists) {
+  if (one_) return one_->forward(tape, inputs.view({inputs.count()}));
+  if (partition.count() != parts_.size())
+    throw Error(text("adaptive embedding: the block must be sorted into ", parts_.size(), " clusters, got ",
                      partition.count()));
   std::pmr::vector<Variable> parts(tape.step().objects());
-  for (std::size_t i = 0; i < clusters_.size(); ++i) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
     const TokenPartition::List ids = partition[i].inputs;
-    if (ids.size == 0) continue;
-    const Variable vectors = embedding(tape.parameter(clusters_[i]->table), list_on_device(lists, ids), factor_);
-    parts.push_back(linear(vectors, tape.parameter(clusters_[i]->projection)));
+    if (ids.size > 0) parts.push_back(parts_[i]->forward(tape, list_on_device(lists, ids)));
   }
   // Back into the order of the text.
   const Variable joined = parts.size() == 1 ? parts.front() : concat(parts, 0);
@@ -44,6 +56,22 @@ Variable AdaptiveEmbedding::forward(Tape& tape, const TokenPartition& partition,
   return embedding(joined, list_on_device(lists, partition.places()));
 }
 
-void AdaptiveEmbedding::visit(Visitor& visit) { visit("clusters", clusters_); }
+Variable AdaptiveEmbedding::table(Tape& tape, std::size_t cluster) {
+  if (!one_) return tape.parameter(parts_[cluster]->table);
+  const VocabularyClusters::Cluster& words = clusters_[cluster];
+  return tape.parameter(one_->table, words.first, words.first + words.size);
+}
+
+Parameter* AdaptiveEmbedding::projection(std::size_t cluster) {
+  auto& projection = one_ ? one_->projection : parts_[cluster]->projection;
+  return projection ? &*projection : nullptr;
+}
+
+void AdaptiveEmbedding::visit(Visitor& visit) {
+  if (one_)
+    one_->visit(visit);
+  else
+    visit("clusters", parts_);
+}
 
 }  // namespace engram

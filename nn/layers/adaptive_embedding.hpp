@@ -1,11 +1,13 @@
 #pragma once
 /// Adaptive input: rare words have shorter vectors, which a projection per cluster brings to the model's width. Baevski
-/// and Auli (2019), section 3; spec of the all-attention family, section 4.
+/// and Auli (2019), section 3; spec of the all-attention family, section 4, and of Transformer-XL, sections 1.1 and 3.
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "autograd/variable.hpp"
+#include "nn/layers/token_init.hpp"
 #include "nn/layers/token_partition.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 #include "nn/module.hpp"
@@ -13,36 +15,44 @@
 
 namespace engram {
 
-/// How the entries of tables start. The first losses of `unit`, the released models' way, are far above ln V when the
-/// tables are tied: 50 to 110 nats at width 512, which a long training soon forgets.
-enum class TableInit : std::uint8_t {
-  unit,   ///< N(0, 1)
-  scaled  ///< N(0, 1 / d_i): first losses near ln V
-};
-
-/// The vectors of a cluster's words and the way from and to the model's width. Entries of the projection start uniform
-/// in +-1/sqrt(d_i).
-struct ClusterTables final : Module {
-  ClusterTables(const VocabularyClusters::Cluster& cluster, std::int64_t width, TableInit init);
+/// Vectors of words and the way from and to the model's width: of one cluster, or of a whole vocabulary.
+struct WordTables final : Module {
+  /// `width`: d. Without `projected` there is no projection, and `size` must be d.
+  WordTables(std::int64_t words, std::int64_t size, std::int64_t width, bool projected, const TokenInit& init);
+  /// sqrt(d) P E[w] for every w of `index`: [...] i32 -> [..., d].
+  Variable forward(Tape& tape, const Tensor& index);
   void visit(Visitor& visit) override;
 
-  Parameter table;       ///< E_i [n_i, d_i]
-  Parameter projection;  ///< P_i [d, d_i]
+  Parameter table;                      ///< E_i [n_i, E_i]
+  std::optional<Parameter> projection;  ///< P_i [d, E_i]
+  double factor;                        ///< sqrt(d)
 };
 
+struct AdaptiveEmbeddingOptions {
+  std::int64_t width = 0;          ///< d, of the model
+  bool one_table = false;          ///< of all clusters, whose vectors must have one width: a divisor of 1
+  bool project_same_width = true;  ///< even vectors that are d long have projections; of one table they never have
+  TokenInit init = {};
+};
+
+/// Parameters: clusters.i.table and clusters.i.projection; of one table: table and projection.
 class AdaptiveEmbedding final : public Module {
  public:
-  /// `width`: d, of the model.
-  AdaptiveEmbedding(const VocabularyClusters& clusters, std::int64_t width, TableInit init = TableInit::unit);
+  AdaptiveEmbedding(const VocabularyClusters& clusters, const AdaptiveEmbeddingOptions& options);
 
-  /// sqrt(d) P_i E_i[w - c_i] for every input w. `lists`: the values of the partition, on the device. Result: [R, d].
-  Variable forward(Tape& tape, const TokenPartition& partition, const Tensor& lists);
-  ClusterTables& cluster(std::size_t index) { return *clusters_[index]; }
+  /// sqrt(d) P_i E_i[w - c_i] for every input w. inputs: [...] i32 of R tokens; `lists`: the values of their partition,
+  /// on the device. Result: [R, d].
+  Variable forward(Tape& tape, const Tensor& inputs, const TokenPartition& partition, const Tensor& lists);
+  /// E_i: [n_i, E_i]. It shares the memory of one table.
+  Variable table(Tape& tape, std::size_t cluster);
+  /// P_i [d, E_i]; nullptr: its vectors are as long as the model is wide, and taken as they are.
+  Parameter* projection(std::size_t cluster);
   void visit(Visitor& visit) override;
 
  private:
-  double factor_;  // sqrt(d)
-  std::vector<std::unique_ptr<ClusterTables>> clusters_;
+  VocabularyClusters clusters_;
+  std::optional<WordTables> one_;                   // of all clusters, or
+  std::vector<std::unique_ptr<WordTables>> parts_;  // of each
 };
 
 /// A list of a partition whose values are on the device. They share their memory.

@@ -1,5 +1,6 @@
 #include "nn/layers/adaptive_softmax.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "autograd/functions/cross_entropy.hpp"
@@ -13,15 +14,14 @@
 #include "core/kernels/fill.hpp"
 #include "core/kernels/gather_rows.hpp"
 #include "core/scope.hpp"
-#include "nn/init.hpp"
 
 namespace engram {
 
-AdaptiveSoftmax::Cluster::Cluster(const VocabularyClusters::Cluster& cluster, std::int64_t width, bool own_table,
+AdaptiveSoftmax::Cluster::Cluster(const VocabularyClusters::Cluster& cluster, const AdaptiveSoftmaxOptions& options,
                                   bool own_projection)
-    : bias({cluster.size}, init::uniform_fan_in(cluster.width)) {
-  if (own_table) table.emplace(Shape{cluster.size, cluster.width}, init::uniform_fan_in(cluster.width));
-  if (own_projection) projection.emplace(Shape{width, cluster.width}, init::uniform_fan_in(width));
+    : bias({cluster.size}, options.init.bias(cluster.width)) {
+  if (!options.tie_tables) table.emplace(Shape{cluster.size, cluster.width}, options.init.weight(cluster.width));
+  if (own_projection) projection.emplace(Shape{options.width, cluster.width}, options.init.projection(options.width));
 }
 
 void AdaptiveSoftmax::Cluster::visit(Visitor& visit) {
@@ -30,14 +30,23 @@ void AdaptiveSoftmax::Cluster::visit(Visitor& visit) {
   visit("bias", bias);
 }
 
-AdaptiveSoftmax::AdaptiveSoftmax(const VocabularyClusters& clusters, std::int64_t width, AdaptiveEmbedding& embedding,
-                                 bool tied_tables, bool tied_projections)
+AdaptiveSoftmax::AdaptiveSoftmax(const VocabularyClusters& clusters, AdaptiveEmbedding& embedding,
+                                 const AdaptiveSoftmaxOptions& options)
     : clusters_(clusters),
       embedding_(&embedding),
-      cluster_weight_({static_cast<std::int64_t>(clusters.tails()), width}, init::uniform_fan_in(width)),
-      cluster_bias_({static_cast<std::int64_t>(clusters.tails())}, init::uniform_fan_in(width)) {
-  for (std::size_t i = 0; i < clusters.count(); ++i)
-    parts_.push_back(std::make_unique<Cluster>(clusters[i], width, !tied_tables, !tied_projections));
+      cluster_weight_({static_cast<std::int64_t>(clusters.tails()), clusters.head().width},
+                      options.init.weight(clusters.head().width)),
+      cluster_bias_({static_cast<std::int64_t>(clusters.tails())}, options.init.bias(clusters.head().width)) {
+  const auto count = static_cast<std::int64_t>(clusters.count());
+  for (const std::int64_t untied : options.untied_projections)
+    if (untied < 0 || untied >= count)
+      throw UsageError(text("model: untied_projections must name clusters from 0 to ", count - 1, ", got ", untied,
+                            "\n  cluster 0 has the most frequent words"));
+  for (std::size_t i = 0; i < clusters.count(); ++i) {
+    const bool tied =
+        options.tie_projections && std::ranges::count(options.untied_projections, static_cast<std::int64_t>(i)) == 0;
+    parts_.push_back(std::make_unique<Cluster>(clusters[i], options, !tied && embedding.projection(i) != nullptr));
+  }
 }
 
 void AdaptiveSoftmax::visit(Visitor& visit) {
@@ -48,16 +57,16 @@ void AdaptiveSoftmax::visit(Visitor& visit) {
 
 Variable AdaptiveSoftmax::table(Tape& tape, std::size_t cluster) {
   auto& own = parts_[cluster]->table;
-  return tape.parameter(own ? *own : embedding_->cluster(cluster).table);
+  return own ? tape.parameter(*own) : embedding_->table(tape, cluster);
 }
 Variable AdaptiveSoftmax::bias(Tape& tape, std::size_t cluster) { return tape.parameter(parts_[cluster]->bias); }
 
 Variable AdaptiveSoftmax::projected(std::size_t cluster, const Variable& hidden) {
   auto& own = parts_[cluster]->projection;
-  Parameter& projection = own ? *own : embedding_->cluster(cluster).projection;
+  Parameter* const projection = own ? &*own : embedding_->projection(cluster);
   const Variable rows =
       hidden.shape().rank() == 2 ? hidden : reshape(hidden, {hidden.shape().rows(), hidden.shape()[-1]});
-  return matmul(rows, rows.tape().parameter(projection));
+  return projection != nullptr ? matmul(rows, rows.tape().parameter(*projection)) : rows;
 }
 
 Variable AdaptiveSoftmax::head_logits(const Variable& hidden) {

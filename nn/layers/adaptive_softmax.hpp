@@ -1,9 +1,10 @@
 #pragma once
 /// Adaptive softmax: a first softmax over the frequent words and one slot for each cluster of rarer ones, and within a
 /// cluster a softmax of its own, which only its words need. Grave et al. (2017); tied to the input as by Baevski and
-/// Auli (2019); spec of the all-attention family, section 4:
+/// Auli (2019); spec of the all-attention family, section 4, and of Transformer-XL, section 3:
 ///   head:    logits = (E_0 s + b_0, W_cl s + b_cl), s = P_0^T h
 ///   tail i:  logits = E_i (P_i^T h) + b_i
+/// where a cluster without projection takes h itself;
 ///   -log p(w) = the head's loss of w, or of its cluster's slot plus the tail's loss of w
 
 #include <memory>
@@ -26,18 +27,28 @@ struct LossPart {
   std::optional<std::span<const std::int32_t>> rows;
 };
 
+/// What of the output is the input's, and how the rest starts.
+struct AdaptiveSoftmaxOptions {
+  std::int64_t width = 0;                             ///< d, of the model
+  bool tie_tables = true;                             ///< E_i are those of the embedding
+  bool tie_projections = true;                        ///< P_i are
+  std::vector<std::int64_t> untied_projections = {};  ///< clusters whose P_i is not all the same
+  TokenInit init = {};                                ///< own tables and cluster slots: as its weights
+};
+
+/// Parameters: clusters.i.bias, cluster_head.weight, cluster_head.bias; where they are not tied, clusters.i.table and
+/// clusters.i.projection. Clusters that have no projection in the embedding have none here.
 class AdaptiveSoftmax final : public Module {
  public:
-  /// `tied_tables`, `tied_projections`: E_i or P_i are those of `embedding`, which must outlive it. Own ones start as
-  /// weights of linear maps do, uniform in +-1/sqrt(inputs).
-  AdaptiveSoftmax(const VocabularyClusters& clusters, std::int64_t width, AdaptiveEmbedding& embedding,
-                  bool tied_tables, bool tied_projections);
+  /// `embedding` must outlive it. Throws UsageError when an untied projection is of no cluster.
+  AdaptiveSoftmax(const VocabularyClusters& clusters, AdaptiveEmbedding& embedding,
+                  const AdaptiveSoftmaxOptions& options);
 
   /// The losses of the block's targets, each row with the same weight: the head's and, for every tail cluster that has
-  /// a target, the tail's. hidden: [..., d], all rows of the block. `partition` must stay as long as the result.
+  /// a target, the tail's. hidden: [..., d], the block's scored rows. `partition` must stay as long as the result.
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenPartition& partition, const Tensor& lists,
                                     double row_weight);
-  /// Logits of the head [..., n_0 + K] or of a tail [..., n_i], f32 beside bf16.
+  /// Logits of the head [R, n_0 + K] or of a tail [R, n_i] for hidden [..., d] of R rows, f32 beside bf16.
   Variable head_logits(const Variable& hidden);
   Variable tail_logits(std::size_t tail, const Variable& hidden);
   const VocabularyClusters& clusters() const { return clusters_; }
@@ -45,20 +56,20 @@ class AdaptiveSoftmax final : public Module {
 
  private:
   struct Cluster final : Module {
-    Cluster(const VocabularyClusters::Cluster& cluster, std::int64_t width, bool own_table, bool own_projection);
+    Cluster(const VocabularyClusters::Cluster& cluster, const AdaptiveSoftmaxOptions& options, bool own_projection);
     void visit(Visitor& visit) override;
     std::optional<Parameter> table, projection;  // where they are not tied
     Parameter bias;                              // b_i [n_i]
   };
   Variable table(Tape& tape, std::size_t cluster);
   Variable bias(Tape& tape, std::size_t cluster);
-  /// P_i^T h: [..., d] -> [R, d_i].
+  /// P_i^T h, or h without projection: [..., d] -> [R, E_i].
   Variable projected(std::size_t cluster, const Variable& hidden);
 
   VocabularyClusters clusters_;
   AdaptiveEmbedding* embedding_;
   std::vector<std::unique_ptr<Cluster>> parts_;
-  Parameter cluster_weight_;  // W_cl [K, d]
+  Parameter cluster_weight_;  // W_cl [K, E_0]
   Parameter cluster_bias_;    // b_cl [K]
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "autograd/functions/cross_entropy.hpp"
+#include "autograd/functions/linear.hpp"
+#include "autograd/functions/matmul.hpp"
 #include "autograd/functions/reshape.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
@@ -38,19 +40,19 @@ void log_softmax(std::span<double> logits, std::size_t row_length) {
   }
 }
 
-class PlainTokens final : public TokenIo {
- public:
-  explicit PlainTokens(const TokenIoOptions& options)
-      : embedding_(options.vocabulary, options.width), output_(options.width, options.vocabulary) {}
+/// E.
+std::int64_t vector_size(const TokenIoOptions& options) {
+  return options.embedding_width == 0 ? options.width : options.embedding_width;
+}
 
+TokenInit token_init(const TokenIoOptions& options) {
+  return {.table_init = options.table_init, .deviations = options.deviations};
+}
+
+/// One softmax over the whole vocabulary.
+class WholeVocabulary : public TokenIo {
+ public:
   const VocabularyClusters* clusters() const override { return nullptr; }
-  Module& input() override { return embedding_; }
-  Module& output() override { return output_; }
-  Variable embed(Tape& tape, const TokenBatch& batch) override { return embedding_.forward(tape, batch.inputs); }
-  Variable logits(const Variable& hidden) override {
-    const Scope scope("output");
-    return output_.forward(hidden, ProductResult::summed);
-  }
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) override {
     Step& step = hidden.tape().step();
     Tensor weight = step.empty({hidden.shape().rows()}, compute_dtype(hidden.dtype()));
@@ -66,26 +68,89 @@ class PlainTokens final : public TokenIo {
     log_softmax(result, static_cast<std::size_t>(values.shape()[-1]));
     return result;
   }
+};
+
+class PlainTokens final : public WholeVocabulary {
+ public:
+  explicit PlainTokens(const TokenIoOptions& options)
+      : embedding_(options.vocabulary, options.width), output_(options.width, options.vocabulary) {}
+
+  Module& input() override { return embedding_; }
+  Module& output() override { return output_; }
+  Variable embed(Tape& tape, const TokenBatch& batch) override { return embedding_.forward(tape, batch.inputs); }
+  Variable logits(const Variable& hidden) override {
+    const Scope scope("output");
+    return output_.forward(hidden, ProductResult::summed);
+  }
 
  private:
   Embedding embedding_;
   Linear output_;
 };
 
+/// Logits E P^T h + b, of E and P that are the input's or its own.
+struct TiedOutput final : Module {
+  TiedOutput(const TokenIoOptions& options, WordTables& input)
+      : bias({options.vocabulary}, token_init(options).bias(vector_size(options))) {
+    const TokenInit init = token_init(options);
+    const std::int64_t size = vector_size(options);
+    if (!options.tie_tables) own_table.emplace(Shape{options.vocabulary, size}, init.weight(size));
+    if (input.projection && (!options.tie_projections || !options.untied_projections.empty()))
+      own_projection.emplace(Shape{options.width, size}, init.projection(options.width));
+    table = own_table ? &*own_table : &input.table;
+    projection = own_projection ? &*own_projection : input.projection ? &*input.projection : nullptr;
+  }
+  Variable forward(const Variable& hidden) {
+    Tape& tape = hidden.tape();
+    Variable vectors = hidden;
+    if (projection != nullptr) {
+      const Shape& shape = hidden.shape();
+      const Variable rows = reshape(hidden, {shape.rows(), shape[-1]});
+      vectors = reshape(matmul(rows, tape.parameter(*projection)), shape.with(-1, projection->shape()[1]));
+    }
+    return linear(vectors, tape.parameter(*table), tape.parameter(bias), ProductResult::summed);
+  }
+  void visit(Visitor& visit) override {
+    if (own_table) visit("table", *own_table);
+    if (own_projection) visit("projection", *own_projection);
+    visit("bias", bias);
+  }
+
+  std::optional<Parameter> own_table, own_projection;  // where they are not tied
+  Parameter bias;                                      // [V]
+  Parameter *table = nullptr, *projection = nullptr;   // that it works with
+};
+
+class TiedTokens final : public WholeVocabulary {
+ public:
+  explicit TiedTokens(const TokenIoOptions& options)
+      : input_(options.vocabulary, vector_size(options), options.width, vector_size(options) != options.width,
+               token_init(options)),
+        output_(options, input_) {}
+
+  Module& input() override { return input_; }
+  Module& output() override { return output_; }
+  Variable embed(Tape& tape, const TokenBatch& batch) override { return input_.forward(tape, batch.inputs); }
+  Variable logits(const Variable& hidden) override {
+    const Scope scope("output");
+    return output_.forward(hidden);
+  }
+
+ private:
+  WordTables input_;
+  TiedOutput output_;  // refers to input_
+};
+
 class AdaptiveTokens final : public TokenIo {
  public:
-  explicit AdaptiveTokens(const TokenIoOptions& options)
-      : embedding_(VocabularyClusters(options.cutoffs, options.vocabulary, options.width), options.width,
-                   options.table_init),
-        softmax_(VocabularyClusters(options.cutoffs, options.vocabulary, options.width), options.width, embedding_,
-                 options.tie_tables, options.tie_projections) {}
+  explicit AdaptiveTokens(const TokenIoOptions& options) : AdaptiveTokens(options, clusters_of(options)) {}
 
   const VocabularyClusters* clusters() const override { return &softmax_.clusters(); }
   Module& input() override { return embedding_; }
   Module& output() override { return softmax_; }
   Variable embed(Tape& tape, const TokenBatch& batch) override {
     const Shape& shape = batch.inputs.shape();
-    const Variable rows = embedding_.forward(tape, sorted(batch), batch.lists);
+    const Variable rows = embedding_.forward(tape, batch.inputs, sorted(batch), batch.lists);
     return reshape(rows, {shape[0], shape[1], rows.shape()[-1]});
   }
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) override {
@@ -101,6 +166,20 @@ class AdaptiveTokens final : public TokenIo {
   std::vector<double> log_probabilities(const Variable& hidden) override;
 
  private:
+  AdaptiveTokens(const TokenIoOptions& options, const VocabularyClusters& clusters)
+      : embedding_(clusters, {.width = options.width,
+                              .one_table = options.divisor == 1,
+                              .project_same_width = options.project_same_width,
+                              .init = token_init(options)}),
+        softmax_(clusters, embedding_,
+                 {.width = options.width,
+                  .tie_tables = options.tie_tables,
+                  .tie_projections = options.tie_projections,
+                  .untied_projections = options.untied_projections,
+                  .init = token_init(options)}) {}
+  static VocabularyClusters clusters_of(const TokenIoOptions& options) {
+    return {options.cutoffs, options.vocabulary, vector_size(options), options.divisor, options.cluster_order};
+  }
   static const TokenPartition& sorted(const TokenBatch& batch) {
     if (batch.partition == nullptr)
       throw Error("model: for a vocabulary in clusters a block must come with its partition, got none");
@@ -138,8 +217,18 @@ std::vector<double> AdaptiveTokens::log_probabilities(const Variable& hidden) {
 }  // namespace
 
 std::unique_ptr<TokenIo> make_token_io(const TokenIoOptions& options) {
-  if (options.cutoffs.empty()) return std::make_unique<PlainTokens>(options);
-  return std::make_unique<AdaptiveTokens>(options);
+  if (options.embedding_width < 0)
+    throw UsageError(text("model: the embedding's width must be at least 1, got ", options.embedding_width,
+                          "\n  0 is the model's width"));
+  if (!options.cutoffs.empty()) return std::make_unique<AdaptiveTokens>(options);
+  for (const std::int64_t untied : options.untied_projections)
+    if (untied != 0)
+      throw UsageError(text("model: untied_projections must name 0 alone without cutoffs, got ", untied));
+  if (options.tie_plain) return std::make_unique<TiedTokens>(options);
+  if (vector_size(options) != options.width)
+    throw UsageError(text("model: without cutoffs and tied tables the embedding must be as wide as the model, ",
+                          options.width, ", got ", options.embedding_width));
+  return std::make_unique<PlainTokens>(options);
 }
 
 }  // namespace engram

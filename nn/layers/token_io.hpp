@@ -14,18 +14,18 @@ namespace engram {
 
 /// A block of tokens on the device.
 struct TokenBatch {
-  Tensor inputs;   ///< [B, M] i32
-  Tensor targets;  ///< [B M] i32; absent where no losses are wanted
+  Tensor inputs;  ///< [B, M] i32
+  /// [B M'] i32, of the last M' of every stream's positions, usually all M; absent where no losses are wanted.
+  Tensor targets;
   /// For a vocabulary in clusters: the block sorted into them, and the values of that on the device.
   const TokenPartition* partition = nullptr;
   Tensor lists;
-};
-
-/// Standard deviations of the normal distributions that both ends start from, with biases of 0: the Transformer-XL
-/// family's way.
-struct TokenDeviations {
-  double table = 0.02;  ///< vectors, weights of the output and of the clusters' slots
-  double projection = 0.01;
+  /// Of models with segments (spec of the Transformer-XL family, 1.7 and 1.9). Leading columns that are context only:
+  /// they are fed, and have no loss.
+  std::int64_t context = 0;
+  /// Trailing columns that the next block is fed again, as its context: memories do not take them in, so that no
+  /// position is seen twice. In a stream without end it equals `context`, but the first block has no context yet.
+  std::int64_t fed_again = 0;
 };
 
 struct TokenIoOptions {
@@ -35,11 +35,14 @@ struct TokenIoOptions {
   std::vector<std::int64_t> cutoffs;  ///< of the clusters; empty: none
   std::int64_t divisor = 4;           ///< clusters: vectors of cluster i are E / divisor^i long; 1: one table for all
   ClusterOrder cluster_order = ClusterOrder::reversed;  ///< of the clusters' slots in the head
-  bool tie_tables = true;                               ///< clusters: E_i is one tensor for input and output
-  bool tie_projections = true;                          ///< clusters: P_i is
+  bool tie_tables = true;                               ///< clusters, tie_plain: E_i is one tensor for input and output
+  bool tie_projections = true;                          ///< clusters, tie_plain: P_i is
   std::vector<std::int64_t> untied_projections;         ///< clusters whose P_i is not all the same
-  bool project_same_width = true;                       ///< clusters: even vectors that are d long have projections
-  bool tie_plain = false;  ///< without clusters: one table for both ends, sqrt(d) times its vectors as input
+  /// Clusters with a divisor above 1: even vectors that are d long have projections.
+  bool project_same_width = true;
+  /// Without clusters: the vectors times sqrt(d) are the input, through a projection where E is not d, and what can be
+  /// tied is. Without it both ends have weights of their own, and vectors are d long.
+  bool tie_plain = false;
   TableInit table_init = TableInit::unit;
   std::optional<TokenDeviations> deviations;  ///< instead of table_init and uniform weights
 };
@@ -56,7 +59,7 @@ class TokenIo {
   /// The inputs' vectors [B, M, d].
   virtual Variable embed(Tape& tape, const TokenBatch& batch) = 0;
   /// The losses of all targets, each row with this weight, as one part or several; at most most_losses(). hidden:
-  /// [B, M, d]. `batch.partition` must stay as long as the result.
+  /// [B, M', d], of the positions that have targets. `batch.partition` must stay as long as the result.
   virtual std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) = 0;
   std::int64_t most_losses() const { return clusters() ? static_cast<std::int64_t>(clusters()->count()) : 1; }
   /// Logits [..., V] of hidden [..., d]. Throws Error where the vocabulary is in clusters: use log_probabilities().
@@ -65,7 +68,9 @@ class TokenIo {
   virtual std::vector<double> log_probabilities(const Variable& hidden) = 0;
 };
 
-/// Throws UsageError when cut-offs do not fit.
+/// Parameters: of AdaptiveEmbedding and AdaptiveSoftmax for clusters; embedding.weight, output.weight and output.bias
+/// without; with tie_plain embedding.table and output.bias, and where they are needed embedding.projection,
+/// output.table and output.projection. Throws UsageError when cut-offs or other options do not fit.
 std::unique_ptr<TokenIo> make_token_io(const TokenIoOptions& options);
 
 }  // namespace engram

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/error.hpp"
+
 namespace engram {
 
 std::int64_t TokenPartition::padded_count(std::int64_t count) {
@@ -26,7 +28,9 @@ TokenPartition::List TokenPartition::append(std::int64_t count) {
 
 void TokenPartition::assign(const VocabularyClusters& clusters, std::span<const std::int32_t> inputs,
                             std::span<const std::int32_t> targets, bool padded) {
-  const auto rows = static_cast<std::int64_t>(inputs.size());
+  const auto rows = static_cast<std::int64_t>(inputs.size()), scored = static_cast<std::int64_t>(targets.size());
+  if (scored > rows)
+    throw Error(text("token partition: there must be at most as many targets as inputs, got ", scored, " for ", rows));
   const auto length = [padded](std::int64_t count) { return padded && count > 0 ? padded_count(count) : count; };
   values_.clear();
   clusters_.assign(clusters.count(), Cluster{});
@@ -51,7 +55,7 @@ void TokenPartition::assign(const VocabularyClusters& clusters, std::span<const 
 
   head_targets_ = {};
   if (targets.empty()) return;
-  head_targets_ = append(rows);
+  head_targets_ = append(scored);
   for (const std::int32_t word : targets) {
     const std::size_t cluster = clusters.of(word);
     if (cluster > 0) ++clusters_[cluster].scored;
@@ -64,7 +68,7 @@ void TokenPartition::assign(const VocabularyClusters& clusters, std::span<const 
     tail.counted = append(count);
   }
   used_.assign(clusters.count(), 0);
-  for (std::int64_t row = 0; row < rows; ++row) {
+  for (std::int64_t row = 0; row < scored; ++row) {
     const std::int64_t word = targets[static_cast<std::size_t>(row)];
     const std::size_t cluster = clusters.of(word);
     at(head_targets_, row) = static_cast<std::int32_t>(cluster == 0 ? word : clusters.head_slot(cluster));

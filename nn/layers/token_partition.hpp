@@ -19,15 +19,17 @@ class TokenPartition {
   };
   struct Cluster {
     List inputs;              ///< the inputs in this cluster: ids counted from the cluster's first word
-    List rows;                ///< tail clusters: the rows whose target is in it, ascending; padding: row 0
+    List rows;                ///< tail clusters: the scored rows whose target is in it, ascending; padding: row 0
     List targets;             ///< tail clusters: these targets, counted from the cluster's first word; padding: 0
     List counted;             ///< tail clusters: 1 for each row, 0 for padding
     std::int64_t scored = 0;  ///< tail clusters: rows without padding
   };
 
-  /// Tokens are in [0, vocabulary). `targets` has as many as `inputs`, or none at all. With `padded`, a cluster's lists
-  /// are made longer up to padded_count(): a step of a device that repeats steps by itself stays valid while the counts
-  /// vary a little. Keeps its memory from call to call.
+  /// Tokens are in [0, vocabulary). `targets` has as many as `inputs`, or none at all, or fewer: those of the rows that
+  /// are scored, which are then counted on their own, as the rows of the hidden states that losses are asked for. With
+  /// `padded`, a cluster's lists are made longer up to padded_count(): a step of a device that repeats steps by itself
+  /// stays valid while the counts vary a little. Keeps its memory from call to call. Throws Error for more targets than
+  /// inputs.
   void assign(const VocabularyClusters& clusters, std::span<const std::int32_t> inputs,
               std::span<const std::int32_t> targets, bool padded);
 
@@ -35,8 +37,8 @@ class TokenPartition {
   const Cluster& operator[](std::size_t cluster) const { return clusters_[cluster]; }
   /// [R] of all rows: where an input's vector is when those of all clusters (padding included) stand in a row.
   List places() const { return places_; }
-  /// [R] of all rows: the target's place in the head's softmax, a word's own or its cluster's slot. Empty without
-  /// targets.
+  /// [R'] of the scored rows: the target's place in the head's softmax, a word's own or its cluster's slot. Empty
+  /// without targets.
   List head_targets() const { return head_targets_; }
 
   std::span<const std::int32_t> values() const { return values_; }

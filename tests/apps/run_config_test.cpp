@@ -62,6 +62,17 @@ TEST_CASE("choices are read by name, quoted or not; overrides win") {
   CHECK(config.optimizer.kind == OptimizerKind::sgd);
 }
 
+TEST_CASE("schedules of Transformer-XL have names; a decay must end after its warm-up") {
+  const RunConfig config = parse("", {"schedule.decay=cosine_from_start", "schedule.clock=full_first"});
+  CHECK(config.schedule.decay == Schedule::Decay::cosine_from_start);
+  CHECK(config.schedule.clock == Schedule::Clock::full_first);
+  CHECK(parse("", {"schedule.clock=completed"}).schedule.clock == Schedule::Clock::completed);
+  CHECK(parse("", {"schedule.decay=inverse_root"}).schedule.decay == Schedule::Decay::inverse_root);
+  CHECK_THAT(refusal("", {"schedule.decay=plateau"}), Catch::Contains("schedule.decay"));  // runs have none
+  CHECK_THAT(refusal("", {"schedule.decay=cosine", "schedule.steps=9", "schedule.warmup=9"}),
+             Catch::Contains("steps 9 and warmup 9"));
+}
+
 TEST_CASE("how gradients are clipped follows the optimiser unless it is said") {
   CHECK(parse("").optimizer.clip_kind == ClipKind::per_tensor_step);
   CHECK(parse("[optimizer]\nkind = \"adam\"\n").optimizer.clip_kind == ClipKind::global);
@@ -89,6 +100,7 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
     if (name == "model.table_init") other = "scaled";
     if (name == "model.ramp_gradient") other = "right";
     if (name == "schedule.decay") continue;  // none goes with a plateau
+    if (name == "schedule.clock") other = "completed";
     if (name == "schedule.finetune") other = "plateau";
     if (name == "training.products" || name == "training.activations") other = "bf16";
     if (name == "schedule.rate") other = "3.0000000000000004e-05";
