@@ -34,10 +34,10 @@ void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_
                                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^ 0x1u);
       const double first = unit(block.word[0]);
       if (kind == Kind::uniform)
-        out[i] = static_cast<T>(value * (2 * first - 1));
+        out[i] = static_cast<T>(mean + value * (2 * first - 1));
       else  // Box and Muller, 1958: one of the two normals
-        out[i] = static_cast<T>(value * std::sqrt(-2 * std::log(first)) *
-                                std::cos(2 * std::numbers::pi * unit(block.word[1])));
+        out[i] = static_cast<T>(mean + value * std::sqrt(-2 * std::log(first)) *
+                                           std::cos(2 * std::numbers::pi * unit(block.word[1])));
     }
   });
 }

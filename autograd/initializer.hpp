@@ -11,7 +11,8 @@ namespace engram {
 struct Initializer {
   enum class Kind : std::uint8_t { constant, uniform, normal };
   Kind kind = Kind::constant;
-  double value = 0;  ///< the constant; the bound a of U(-a, a); the standard deviation of N(0, s^2)
+  double value = 0;  ///< the constant; the bound a of U(mean - a, mean + a); the deviation s of N(mean, s^2)
+  double mean = 0;   ///< of the uniform and the normal kind
 
   /// Fills host memory of `count` elements (f32 or f64). The numbers depend on seed, name and index only, so adding
   /// a parameter elsewhere changes nothing here. Throws DTypeError for other dtypes.

@@ -22,7 +22,24 @@ std::string_view name_of(ClipKind kind) {
   return kind == ClipKind::per_tensor_step ? "step" : kind == ClipKind::per_tensor_gradient ? "gradient" : "global";
 }
 std::string_view name_of(Schedule::Decay decay) {
-  return decay == Schedule::Decay::none ? "none" : decay == Schedule::Decay::linear ? "linear" : "cosine";
+  switch (decay) {
+    case Schedule::Decay::none:
+      return "none";
+    case Schedule::Decay::linear:
+      return "linear";
+    case Schedule::Decay::cosine:
+      return "cosine";
+    case Schedule::Decay::cosine_from_start:
+      return "cosine_from_start";
+    case Schedule::Decay::inverse_root:
+      return "inverse_root";
+    case Schedule::Decay::plateau:
+      break;
+  }
+  return "plateau";
+}
+std::string_view name_of(Schedule::Clock clock) {
+  return clock == Schedule::Clock::update ? "update" : clock == Schedule::Clock::completed ? "completed" : "full_first";
 }
 std::string_view name_of(Schedule::Finetune finetune) {
   return finetune == Schedule::Finetune::fixed ? "fixed" : "plateau";

@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "apps/config/model_options.hpp"
 #include "core/activation_precision.hpp"
 #include "core/error.hpp"
 #include "core/product_precision.hpp"
-#include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
 #include "nn/optim/schedule.hpp"
 
@@ -24,8 +24,10 @@ namespace engram {
 std::string_view name_of(OptimizerKind kind);
 /// "step" (the tensor's step is shrunk), "gradient" (the tensor's gradient is) or "global" (all gradients are).
 std::string_view name_of(ClipKind kind);
-/// "none", "linear" or "cosine".
+/// "none", "linear", "cosine", "cosine_from_start", "inverse_root" or "plateau".
 std::string_view name_of(Schedule::Decay decay);
+/// "update", "completed" or "full_first".
+std::string_view name_of(Schedule::Clock clock);
 /// "fixed" or "plateau".
 std::string_view name_of(Schedule::Finetune finetune);
 /// The inverses; they throw UsageError listing the valid names.
@@ -36,6 +38,31 @@ Schedule::Decay parse_decay(std::string_view name);
 /// All values of a choice, for reading by name.
 template <class T>
 struct Choices;
+template <>
+struct Choices<ModelFamily> {
+  static constexpr auto values = kModelFamilies;
+};
+template <>
+struct Choices<PositionKind> {
+  static constexpr PositionKind values[] = {PositionKind::relative, PositionKind::shaw,
+                                            PositionKind::absolute_sinusoidal, PositionKind::absolute_learned};
+};
+template <>
+struct Choices<ShawTerms> {
+  static constexpr ShawTerms values[] = {ShawTerms::ab, ShawTerms::abcd};
+};
+template <>
+struct Choices<Visibility> {
+  static constexpr Visibility values[] = {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1};
+};
+template <>
+struct Choices<MemoryStart> {
+  static constexpr MemoryStart values[] = {MemoryStart::empty, MemoryStart::zeros};
+};
+template <>
+struct Choices<ClusterOrder> {
+  static constexpr ClusterOrder values[] = {ClusterOrder::natural, ClusterOrder::reversed};
+};
 template <>
 struct Choices<MemoryMode> {
   static constexpr MemoryMode values[] = {MemoryMode::all,         MemoryMode::attn_split, MemoryMode::head_split,
@@ -84,7 +111,14 @@ struct Choices<Schedule::Finetune> {
 };
 template <>
 struct Choices<Schedule::Decay> {
-  static constexpr Schedule::Decay values[] = {Schedule::Decay::none, Schedule::Decay::linear, Schedule::Decay::cosine};
+  /// Not plateau: a run does not count validations for it.
+  static constexpr Schedule::Decay values[] = {Schedule::Decay::none, Schedule::Decay::linear, Schedule::Decay::cosine,
+                                               Schedule::Decay::cosine_from_start, Schedule::Decay::inverse_root};
+};
+template <>
+struct Choices<Schedule::Clock> {
+  static constexpr Schedule::Clock values[] = {Schedule::Clock::update, Schedule::Clock::completed,
+                                               Schedule::Clock::full_first};
 };
 
 template <class T>

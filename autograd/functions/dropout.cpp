@@ -1,6 +1,9 @@
 #include "autograd/functions/dropout.hpp"
 
+#include <string_view>
+
 #include "autograd/tape.hpp"
+#include "core/check.hpp"
 #include "core/error.hpp"
 #include "core/kernels/dropout.hpp"
 
@@ -19,18 +22,93 @@ struct Dropout final : Node {
   }
 };
 
+struct VariationalDropout final : Node {
+  RandomStream random;
+  DropoutRule rule;
+  Shape streams;  // [B, M, n]
+
+  VariationalDropout(RandomStream stream, DropoutRule dropout_rule, Shape shape)
+      : random(stream), rule(dropout_rule), streams(shape) {}
+  std::string_view name() const override { return "variational_dropout"; }
+  void backward(Step& step, Backward& pass) override {
+    GradTarget dx = pass.input_grad(0);
+    if (!dx) return;
+    Tensor rows = dx.tensor.view(streams);
+    kernels::variational_dropout(step, pass.output_grad().view(streams), random, rule, rows, dx.write);
+  }
+};
+
+struct WordDropout final : Node {
+  RandomStream random;
+  DropoutRule rule;
+  Tensor ids;  // [R]
+  Shape flat;  // [R, n]
+
+  WordDropout(RandomStream stream, DropoutRule dropout_rule, Tensor id, Shape shape)
+      : random(stream), rule(dropout_rule), ids(std::move(id)), flat(shape) {}
+  std::string_view name() const override { return "word_dropout"; }
+  std::vector<Saved> saved() const override { return {{"ids", ids}}; }
+  void backward(Step& step, Backward& pass) override {
+    GradTarget dx = pass.input_grad(0);
+    if (!dx) return;
+    Tensor rows = dx.tensor.view(flat);
+    kernels::word_dropout(step, pass.output_grad().view(flat), ids, random, rule, rows, dx.write);
+  }
+};
+
+DropoutRule rule_of(std::string_view op, double rate) {
+  // The upper end is where the rounded rate would drop everything.
+  if (!(rate >= 0 && rate < 1 - 0.5 / 65536)) throw Error(text(op, ": the rate must be in [0, 1), got ", rate));
+  return DropoutRule(rate);
+}
+
 }  // namespace
 
 Variable dropout(const Variable& x, double rate) {
-  // The upper end is where the rounded rate would drop everything.
-  if (!(rate >= 0 && rate < 1 - 0.5 / 65536)) throw Error(text("dropout: the rate must be in [0, 1), got ", rate));
-  const DropoutRule rule(rate);
+  const DropoutRule rule = rule_of("dropout", rate);
   if (!x.tape().training() || !rule.active()) return x;
   Step& step = x.tape().step();
   const RandomStream random = step.next_random();
   Tensor y = step.empty(x.shape(), x.dtype());
   kernels::dropout(step, x.value(), random, rule, y, Write::set);
   return x.tape().record(Dropout{random, rule}, {x}, std::move(y));
+}
+
+Variable variational_dropout(const Variable& x, double rate) {
+  const DropoutRule rule = rule_of("variational_dropout", rate);
+  const Shape& shape = x.shape();
+  if (shape.rank() < 2) throw ShapeError(text("variational_dropout: x must be [..., time, n], got ", shape));
+  if (!x.tape().training() || !rule.active()) return x;
+  Step& step = x.tape().step();
+  const RandomStream random = step.next_random();
+  std::int64_t streams = 1;
+  for (int axis = 0; axis < shape.rank() - 2; ++axis) streams *= shape[axis];
+  const Shape flat{streams, shape[-2], shape[-1]};
+  Tensor y = step.empty(shape, x.dtype());
+  Tensor rows = y.view(flat);
+  kernels::variational_dropout(step, x.value().view(flat), random, rule, rows, Write::set);
+  return x.tape().record(VariationalDropout{random, rule, flat}, {x}, std::move(y));
+}
+
+Variable word_dropout(const Variable& x, const Tensor& ids, double rate) {
+  const DropoutRule rule = rule_of("word_dropout", rate);
+  const Shape& shape = x.shape();
+  bool fits = ids && shape.rank() == ids.shape().rank() + 1;
+  for (int axis = 0; fits && axis < ids.shape().rank(); ++axis) fits = shape[axis] == ids.shape()[axis];
+  if (!fits)
+    throw ShapeError(text("word_dropout: x must be [ids..., n], got x ", shape, " and ids ",
+                          ids ? text(ids.shape()) : std::string("none")));
+  check_dtype("word_dropout", "the ids", ids, DType::i32);
+  check_same_device("word_dropout", x.value(), ids);
+  if (!x.tape().training() || !rule.active()) return x;
+  Step& step = x.tape().step();
+  const RandomStream random = step.next_random();
+  const Tensor id = ids.view({ids.count()});
+  const Shape flat{ids.count(), shape[-1]};
+  Tensor y = step.empty(shape, x.dtype());
+  Tensor rows = y.view(flat);
+  kernels::word_dropout(step, x.value().view(flat), id, random, rule, rows, Write::set);
+  return x.tape().record(WordDropout{random, rule, id, flat}, {x}, std::move(y));
 }
 
 }  // namespace engram

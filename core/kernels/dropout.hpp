@@ -10,4 +10,15 @@ namespace engram::kernels {
 inline constinit Kernel<void(const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write)> dropout{
     "dropout"};
 
+/// The same with one mask per stream and feature, constant over time: x, y: [B, M, n], and element (b, m, i) is kept
+/// when element b n + i of the random stream is. "Variational" dropout: Gal, Ghahramani (2016); its own derivative too.
+inline constinit Kernel<void(const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write)>
+    variational_dropout{"variational_dropout"};
+
+/// The same with one decision per id: row r of x, [R, n], is kept when element id[r] of the random stream is; id: [R]
+/// i32, at least 0. Its own derivative too.
+inline constinit Kernel<void(const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule, Tensor& y,
+                             Write write)>
+    word_dropout{"word_dropout"};
+
 }  // namespace engram::kernels

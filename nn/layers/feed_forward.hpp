@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nn/layers/linear.hpp"
+#include "nn/layers/state_dropout.hpp"
 
 namespace engram {
 
@@ -9,13 +10,15 @@ namespace engram {
 class FeedForward final : public Module {
  public:
   FeedForward(std::int64_t width, std::int64_t inner, double dropout);
+  /// The same with both maps starting as `start`.
+  FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const LinearStart& start);
   /// x: [..., width] -> [..., width].
   Variable forward(const Variable& x);
   void visit(Visitor& visit) override;
 
  private:
   Linear inner_, outer_;
-  double dropout_;
+  StateDropout dropout_;
 };
 
 }  // namespace engram

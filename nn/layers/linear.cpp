@@ -5,8 +5,12 @@
 
 namespace engram {
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) : weight_({out, in}, init::uniform_fan_in(in)) {
-  if (with_bias) bias_.emplace(Shape{out}, init::uniform_fan_in(in));
+Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias)
+    : Linear(in, out, LinearStart{init::uniform_fan_in(in), init::uniform_fan_in(in)}, with_bias) {}
+
+Linear::Linear(std::int64_t in, std::int64_t out, const LinearStart& start, bool with_bias)
+    : weight_({out, in}, start.weight) {
+  if (with_bias) bias_.emplace(Shape{out}, start.bias);
 }
 
 Variable Linear::forward(const Variable& x, ProductResult result) {

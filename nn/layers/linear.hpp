@@ -9,10 +9,16 @@
 
 namespace engram {
 
-/// y = W x + b. Weights and bias start uniform in +-1/sqrt(in).
+/// What a linear map starts as. Transformer-XL: {init::normal(0.02), init::zeros()} (its spec, section 4.1).
+struct LinearStart {
+  Initializer weight, bias;
+};
+
+/// y = W x + b. Weights and bias start uniform in +-1/sqrt(in), unless said otherwise.
 class Linear final : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool with_bias = true);
+  Linear(std::int64_t in, std::int64_t out, const LinearStart& start, bool with_bias = true);
   /// x: [..., in] -> [..., out].
   Variable forward(const Variable& x, ProductResult result = ProductResult::stored);
   void visit(Visitor& visit) override;

@@ -20,6 +20,12 @@ struct TokenBatch {
   /// For a vocabulary in clusters: the block sorted into them, and the values of that on the device.
   const TokenPartition* partition = nullptr;
   Tensor lists;
+  /// Of models with segments (spec of the Transformer-XL family, 1.7 and 1.9). Leading columns that are context only:
+  /// they are fed, and have no loss.
+  std::int64_t context = 0;
+  /// Trailing columns that the next block is fed again, as its context: memories do not take them in, so that no
+  /// position is seen twice. In a stream without end it equals `context`, but the first block has no context yet.
+  std::int64_t fed_again = 0;
 };
 
 struct TokenIoOptions {

@@ -7,6 +7,7 @@
 #include "core/kernels/optimizer.hpp"
 #include "nn/optim/adagrad.hpp"
 #include "nn/optim/adam.hpp"
+#include "nn/optim/parameter_blocks.hpp"
 #include "nn/optim/sgd.hpp"
 
 namespace engram {
@@ -66,17 +67,7 @@ void Optimizer::update(Step& step) {
 }
 
 void Optimizer::visit_state(const StateFound& found) const {
-  const auto& groups = store_->groups();
-  for (const auto& state : states_) {
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      for (std::size_t i = 0; i < groups[g].parameters.size(); ++i) {
-        const auto [offset, count] = groups[g].segments[i];
-        const Parameter& parameter = *groups[g].parameters[i];
-        found(parameter.name() + "." + state->name,
-              state->blocks[g].rows(offset, offset + count).view(parameter.shape()));
-      }
-    }
-  }
+  for (const auto& state : states_) visit_blocks(*store_, state->blocks, state->name, found);
 }
 
 std::vector<double> Optimizer::gradient_norms(Backend& backend) const {

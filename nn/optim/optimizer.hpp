@@ -17,7 +17,7 @@ enum class OptimizerKind : std::uint8_t { adagrad, adam, sgd };
 enum class ClipKind : std::uint8_t {
   per_tensor_step,  ///< Adagrad: each tensor's step is shrunk, the accumulator sees the raw gradient (default there)
   per_tensor_gradient,  ///< each tensor's gradient is scaled first
-  global                ///< all gradients together are scaled: the default of Adam and SGD
+  global  ///< all gradients together are scaled, by min(1, clip / (norm + 1e-6)): the default of Adam and SGD
 };
 
 struct OptimizerOptions {

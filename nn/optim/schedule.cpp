@@ -7,15 +7,41 @@
 #include "core/error.hpp"
 
 namespace engram {
+namespace {
 
-double Schedule::at(std::int64_t update, std::int64_t finetune_after) const {
-  if (steps > 0 && update > finetune_after) return rate * finetune_share;
-  if (update < warmup) return rate * static_cast<double>(update) / static_cast<double>(warmup);
+/// Whether the formula contains the number of steps.
+bool needs_end(Schedule::Decay decay) {
+  return decay == Schedule::Decay::linear || decay == Schedule::Decay::cosine ||
+         decay == Schedule::Decay::cosine_from_start;
+}
+
+}  // namespace
+
+double Schedule::formula(std::int64_t t, double plateau_share) const {
+  const auto time = static_cast<double>(t), rise = static_cast<double>(warmup);
+  if (decay == Decay::inverse_root) {
+    if (t > warmup) return rate / std::sqrt(time);
+    return warmup == 0 ? rate : rate * time / (rise * std::sqrt(rise));
+  }
+  if (t < warmup) return rate * time / rise;
+  if (decay == Decay::plateau) return rate * plateau_share;
   if (decay == Decay::none || steps <= warmup) return rate;
-  const double progress =
-      std::clamp(static_cast<double>(update - warmup) / static_cast<double>(steps - warmup), 0.0, 1.0);
+  const std::int64_t from = decay == Decay::cosine_from_start ? 0 : warmup;
+  const double progress = std::clamp(static_cast<double>(t - from) / static_cast<double>(steps - from), 0.0, 1.0);
   const double remaining = decay == Decay::linear ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
   return rate * (final_share + (1 - final_share) * remaining);
+}
+
+double Schedule::at(std::int64_t update, std::int64_t finetune_after, double plateau_share) const {
+  if (steps > 0 && update > finetune_after) return rate * finetune_share;
+  if (clock == Clock::full_first && update == 1 && decay != Decay::inverse_root) return rate;
+  return formula(clock == Clock::update ? update : update - 1, plateau_share);
+}
+
+double Schedule::at(std::int64_t update, std::int64_t finetune_after) const {
+  if (decay == Decay::plateau)
+    throw Error("schedule: the rate of decay = plateau depends on the validations, got an update number alone");
+  return at(update, finetune_after, 1);
 }
 
 void Schedule::check() const {
@@ -28,7 +54,12 @@ void Schedule::check() const {
   require(final_share >= 0 && final_share <= 1, "final_share", "in [0, 1]", final_share);
   require(plateau_validations >= 1, "plateau_validations", "at least 1", plateau_validations);
   require(plateau_margin >= 0, "plateau_margin", "at least 0 bits per token", plateau_margin);
-  if (finetune == Finetune::plateau && decay != Decay::none)
+  require(plateau_factor > 0 && plateau_factor < 1, "plateau_factor", "in (0, 1)", plateau_factor);
+  require(plateau_patience >= 0, "plateau_patience", "at least 0 validations", plateau_patience);
+  if (needs_end(decay) && steps <= warmup)
+    throw UsageError(text("schedule: a decay that ends at steps must have more steps than its warmup, got steps ",
+                          steps, " and warmup ", warmup, "\n  give more steps, a shorter warmup, or decay none"));
+  if (finetune == Finetune::plateau && needs_end(decay))
     throw UsageError("schedule: a decay must know where it ends; finetune = plateau takes decay = none");
   require(finetune_share >= 0 && finetune_share <= 1, "finetune_share", "in [0, 1]", finetune_share);
 }

@@ -125,6 +125,14 @@ TEST_CASE("initializer: mean and deviation", "[autograd]") {
   CHECK(std::ranges::max(numbers) < 2.0);
   CHECK(std::ranges::min(numbers) > -2.0);
   CHECK(std::ranges::max(numbers) > 1.99);
+  const std::vector<double> centred = numbers;
+  Initializer{Initializer::Kind::uniform, 2.0, 5.0}.fill(numbers.data(), DType::f64, kCount, 3, "x");
+  for (std::size_t i = 0; i < numbers.size(); i += 997) CHECK(numbers[i] == Approx(5 + centred[i]).epsilon(1e-15));
+  // A layer norm's gain of Transformer-XL: N(1, 0.02^2).
+  Initializer{Initializer::Kind::normal, 0.02, 1.0}.fill(numbers.data(), DType::f64, kCount, 3, "x");
+  CHECK(std::abs(moments().first - 1) < 5 * 0.02 / std::sqrt(1e5));
+  for (double& x : numbers) x -= 1;
+  CHECK(moments().second == Approx(0.02).epsilon(0.02));
   std::int32_t integer = 0;
   CHECK_THROWS_AS(kNormal.fill(&integer, DType::i32, 1, 3, "x"), DTypeError);
 }

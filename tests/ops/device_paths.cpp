@@ -141,6 +141,20 @@ TEST_CASE("device paths: dropout keeps the same elements", "[ops]") {
         {.f32 = 1e-7, .f64 = 1e-15, .bf16 = 2 * kRounding});
 }
 
+TEST_CASE("device paths: variational and word dropout keep the same elements", "[ops]") {
+  for (const std::int64_t n : {1, 4, 7, 8, 24, 1031, 2048})
+    same_on_every_device(
+        [n](Place& p) {
+          for (const Write write : {Write::set, Write::add}) {
+            kernels::variational_dropout(p.step, p.input({3, 5, n}), p.step.next_random(), DropoutRule(0.4),
+                                         p.output({3, 5, n}), write);
+            kernels::word_dropout(p.step, p.input({6, n}), p.ids(6, 9), p.step.next_random(), DropoutRule(0.4),
+                                  p.output({6, n}), write);
+          }
+        },
+        {.f32 = 1e-7, .f64 = 1e-15, .bf16 = 2 * kRounding});
+}
+
 TEST_CASE("device paths: conversions and runs", "[ops]") {
   for (const std::int64_t length : {1, 4, 6, 8, 300})
     same_on_every_device(

@@ -40,6 +40,15 @@ TEST_CASE_METHOD(EmptyFixture, "a chain of functions over no rows", "[ops]") {
   CHECK(gradient(weight) == std::vector<double>{0, 0, 0, 0, 0, 0});
 }
 
+TEST_CASE_METHOD(EmptyFixture, "dropout over no streams, no times, no features and no words", "[ops]") {
+  for (const Shape& shape : {Shape{0, 2, 3}, Shape{2, 0, 3}, Shape{2, 3, 0}}) {
+    const Variable x = leaf(shape);
+    const Variable y = word_dropout(reshape(variational_dropout(x, 0.5), {0, 4}), no_ids(), 0.5);
+    tape.backward({sum(y)});
+    CHECK(gradient(x).empty());
+  }
+}
+
 TEST_CASE_METHOD(EmptyFixture, "empty parts and slices", "[ops]") {
   const Variable x = leaf({2, 3}), none = leaf({2, 0});
   const Variable parts[] = {slice(x, 1, 1, 1), none, x, slice(x, 1, 3, 3)};

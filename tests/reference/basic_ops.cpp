@@ -49,6 +49,13 @@ Array64 add(const Array64& a, const Array64& b) {
   return y;
 }
 
+Array64 add_bias(const Array64& x, const Array64& bias) {
+  require(bias.rank() == 1 && x.axis(-1) == bias.axis(0), "add_bias: one number for every column");
+  Array64 y = x;
+  for (std::size_t k = 0; k < y.data.size(); ++k) y.data[k] += bias.data[k % bias.data.size()];
+  return y;
+}
+
 Array64 scale(const Array64& x, double factor) {
   return map(x, [factor](double value) { return factor * value; });
 }

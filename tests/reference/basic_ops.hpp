@@ -12,6 +12,8 @@ namespace engram::reference {
 
 /// a + b; both of the same shape.
 Array64 add(const Array64& a, const Array64& b);
+/// bias[i] added to element i of every row of x: [..., n].
+Array64 add_bias(const Array64& x, const Array64& bias);
 /// factor * x
 Array64 scale(const Array64& x, double factor);
 /// Sum of all elements, first to last.

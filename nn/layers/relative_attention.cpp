@@ -1,0 +1,167 @@
+#include "nn/layers/relative_attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "autograd/functions/add_bias.hpp"
+#include "autograd/functions/concat.hpp"
+#include "autograd/functions/embedding.hpp"
+#include "autograd/functions/linear.hpp"
+#include "autograd/functions/reshape.hpp"
+#include "autograd/functions/slice.hpp"
+#include "autograd/tape.hpp"
+#include "core/kernels/fill.hpp"
+#include "nn/init.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+/// Another number behind the `depth` of every head: x [..., H depth] or [R, depth] -> [..., H (depth + 1)].
+Variable widen(const Variable& x, std::int64_t depth, const Variable& numbers) {
+  const std::int64_t rows = x.shape().count() / depth;
+  const std::array parts{reshape(x, {rows, depth}), numbers};
+  const Variable wide = concat(parts, 1);
+  return reshape(wide, x.shape().with(-1, x.shape()[-1] / depth * (depth + 1)));
+}
+Variable widen(const Variable& x, std::int64_t depth, double number) {
+  Tape& tape = x.tape();
+  Tensor numbers = tape.step().empty({x.shape().count() / depth, 1}, x.dtype());
+  kernels::fill(tape.step(), numbers, number);
+  return widen(x, depth, tape.constant(std::move(numbers)));
+}
+
+/// The first columns of a block, which its past takes in.
+Tensor columns(Tape& tape, const Tensor& block, std::int64_t count) {
+  return count == block.shape()[1] ? block : slice(tape.constant(block), 1, 0, count).value();
+}
+
+}  // namespace
+
+RelativeAttention::RelativeAttention(const TransformerXlOptions& options)
+    : heads_(options.heads),
+      depth_(options.head_depth()),
+      kind_(options.positions),
+      dropout_(options.attention_dropout),
+      keep_bytes_((options.attention_memory << 20) / options.layers),
+      query_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
+      key_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
+      value_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
+      output_({options.width, heads_ * depth_}, init::normal(options.init_deviation)) {
+  const Initializer normal = init::normal(options.init_deviation);
+  const Shape bias{heads_ * depth_};
+  if (kind_ == PositionKind::relative) {
+    position_.emplace(query_.shape(), normal);
+    if (options.tie_position_biases) return;
+    content_bias_.emplace(bias, normal);
+    position_bias_.emplace(bias, normal);
+  } else if (kind_ == PositionKind::shaw) {
+    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, normal);
+    if (options.shaw_terms == ShawTerms::ab) return;
+    content_bias_.emplace(bias, normal);
+    distance_biases_.emplace(Shape{options.position_rows, heads_}, init::zeros());
+  }
+}
+
+std::int64_t RelativeAttention::key_depth(const TransformerXlOptions& options) {
+  const bool widened = options.positions == PositionKind::shaw && options.shaw_terms == ShawTerms::abcd;
+  return options.head_depth() + (widened ? 1 : 0);
+}
+
+Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPast& past,
+                                    const RelativePositions& positions, AttentionTrace* trace) {
+  Tape& tape = x.tape();
+  SegmentPast& memory = segment_past(past);
+  const Variable input = norm == nullptr ? x : norm->forward(x);
+  const Variable key_weight = tape.parameter(key_), value_weight = tape.parameter(value_);
+  AttentionVariables in;
+  in.keys = linear(input, key_weight);
+  in.values = linear(input, value_weight);
+  const Variable query = linear(input, tape.parameter(query_));
+  in.content_query = query;
+  read_positions(tape, query, memory, positions, in);
+  if (widened()) {
+    in.keys = widen(in.keys, depth_, 0);
+    in.values = widen(in.values, depth_, 0);
+  }
+  AttentionOptions options;
+  options.heads = static_cast<int>(heads_);
+  options.score_scale = 1.0 / std::sqrt(static_cast<double>(depth_));
+  options.min_distance = 0;
+  options.windows = memory.windows(x.shape()[1]);
+  options.max_distance = std::max(1, options.windows.longest);  // 0 would be no context at all
+  options.dropout = DropoutRule(dropout_);
+  if (norm == nullptr)
+    past.read(tape, key_weight, value_weight, in, options);
+  else
+    memory.read_normalised(tape, *norm, key_weight, value_weight, in, options);
+  // States of the past were projected to the depth of the weights.
+  if (widened() && in.past_keys && in.past_keys.shape()[1] == depth_) {
+    in.past_keys = widen(in.past_keys, depth_, 0);
+    in.past_values = widen(in.past_values, depth_, 0);
+  }
+  const AttentionResult result = attention(in, options, keep_bytes_);
+  const std::int64_t taken = positions.remembered;
+  past.update(tape.step(), columns(tape, x.value(), taken), columns(tape, in.keys.value(), taken),
+              columns(tape, in.values.value(), taken));
+  if (trace != nullptr && trace->keep_results) {
+    trace->context = options;
+    trace->seen = result;
+  }
+  Variable out = result.out;
+  if (widened()) {
+    const Shape& shape = x.shape();
+    const Variable rows = reshape(out, {shape[0] * shape[1] * heads_, depth_ + 1});
+    out = reshape(slice(rows, 1, 0, depth_), {shape[0], shape[1], heads_ * depth_});
+  }
+  return linear(out, tape.parameter(output_));
+}
+
+void RelativeAttention::read_positions(Tape& tape, const Variable& query, SegmentPast& past,
+                                       const RelativePositions& positions, AttentionVariables& in) {
+  if (kind_ != PositionKind::relative && kind_ != PositionKind::shaw) return;
+  const auto bias = [&](std::optional<Parameter>& own, const Variable& shared) {
+    return own ? tape.parameter(*own) : shared;
+  };
+  if (const Variable u = bias(content_bias_, positions.content_bias)) {
+    in.content_query = add_bias(query, u);
+    in.position_query = query;
+  }
+  if (const Variable v = bias(position_bias_, positions.position_bias)) in.position_query = add_bias(query, v);
+  if (widened()) {
+    in.content_query = widen(in.content_query, depth_, 0);
+    in.position_query = widen(in.position_query, depth_, 1);
+  }
+  if (const Tensor kept = past.position_keys(); kept && kept.shape()[0] == positions.distances) {
+    in.position_keys = tape.constant(kept);
+    return;
+  }
+  in.position_keys = position_keys(tape, positions);
+  past.keep_position_keys(tape.step(), in.position_keys.value());
+}
+
+Variable RelativeAttention::position_keys(Tape& tape, const RelativePositions& positions) {
+  if (kind_ == PositionKind::relative) {
+    const Variable keys = linear(positions.sinusoids, tape.parameter(*position_));
+    return positions.rows ? embedding(keys, positions.rows) : keys;
+  }
+  const Variable keys = embedding(tape.parameter(*distance_keys_), positions.rows);
+  if (!widened()) return keys;
+  const Variable numbers = embedding(tape.parameter(*distance_biases_), positions.rows);
+  return widen(keys, depth_, reshape(numbers, {positions.distances * heads_, 1}));
+}
+
+void RelativeAttention::visit(Visitor& visit) {
+  visit("query", query_);
+  visit("key", key_);
+  visit("value", value_);
+  if (position_) visit("position", *position_);
+  visit("output", output_);
+  if (content_bias_) visit("content_bias", *content_bias_);
+  if (position_bias_) visit("position_bias", *position_bias_);
+  if (distance_keys_) visit("distance_keys", *distance_keys_);
+  if (distance_biases_) visit("distance_biases", *distance_biases_);
+}
+
+}  // namespace engram

@@ -1,0 +1,60 @@
+#pragma once
+/// Multi-head attention over a memory and a segment, with one of the kinds of positions of the Transformer-XL family:
+/// Dai et al. (2019), section 3.3; Shaw et al. (2018), eq. 4, keys only; none, where positions are in the input. Spec
+/// of the family, sections 1.3 and 1.8.
+
+#include <optional>
+
+#include "autograd/variable.hpp"
+#include "nn/layers/layer_norm.hpp"
+#include "nn/layers/position_constants.hpp"
+#include "nn/layers/self_attention.hpp"
+#include "nn/memory/segment_past.hpp"
+#include "nn/models/transformer_xl_options.hpp"
+
+namespace engram {
+
+/// What all layers share in one forward pass.
+struct RelativePositions {
+  std::int64_t distances = 0;   ///< P: the layers' windows hold the distances 0 .. P - 1
+  Variable sinusoids;           ///< relative: R after its dropout, [rows, width], row d for distance d
+  Tensor rows;                  ///< relative, shaw: which row serves each distance, i32 [P]; empty: its own
+  Variable content_bias;        ///< relative: u of all layers, [H d_h]; absent: layers have their own
+  Variable position_bias;       ///< relative: v
+  std::int64_t remembered = 0;  ///< columns of the block, from the first on, that memories take in
+};
+
+class RelativeAttention final : public Module {
+ public:
+  explicit RelativeAttention(const TransformerXlOptions& options);
+
+  /// x: [B, M, width], the block; `norm`, if there is one, normalises it and the memory before they are projected
+  /// (pre-norm). past: this layer's memory, updated with x, of SegmentPast too. Returns [B, M, width]. Fills `trace`,
+  /// if one is given.
+  Variable forward(const Variable& x, LayerNorm* norm, LayerPast& past, const RelativePositions& positions,
+                   AttentionTrace* trace = nullptr);
+  void visit(Visitor& visit) override;
+
+  /// Depth of the keys and values that a past for frozen weights keeps: one more than d_h where positions have a number
+  /// of their own in the scores.
+  static std::int64_t key_depth(const TransformerXlOptions& options);
+
+ private:
+  void read_positions(Tape& tape, const Variable& query, SegmentPast& past, const RelativePositions& positions,
+                      AttentionVariables& in);
+  Variable position_keys(Tape& tape, const RelativePositions& positions);
+  bool widened() const { return static_cast<bool>(distance_biases_); }
+
+  std::int64_t heads_, depth_;
+  PositionKind kind_;
+  double dropout_;
+  std::int64_t keep_bytes_;
+  Parameter query_, key_, value_;      // [a, width] each, a = H d_h; head h owns the rows from h d_h on
+  Parameter output_;                   // [width, a]
+  std::optional<Parameter> position_;  // relative: W_R, [a, width]
+  std::optional<Parameter> content_bias_, position_bias_;  // u, v: [a]; own ones only, and u of shaw abcd
+  std::optional<Parameter> distance_keys_;                 // shaw: e, [L, a], row L - 1 - delta
+  std::optional<Parameter> distance_biases_;               // shaw abcd: s, [L, H]
+};
+
+}  // namespace engram

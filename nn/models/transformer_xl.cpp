@@ -1,0 +1,246 @@
+#include "nn/models/transformer_xl.hpp"
+
+#include <algorithm>
+
+#include "autograd/functions/add.hpp"
+#include "autograd/functions/embedding.hpp"
+#include "autograd/tape.hpp"
+#include "core/check.hpp"
+#include "core/error.hpp"
+#include "core/scope.hpp"
+#include "nn/init.hpp"
+#include "nn/memory/segment_memory.hpp"
+#include "nn/memory/segment_ring.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+const TransformerXlOptions& checked(const TransformerXlOptions& options) {
+  options.check();
+  return options;
+}
+
+TokenIoOptions token_options(const TransformerXlOptions& options) {
+  return {
+      .vocabulary = options.vocabulary,
+      .width = options.width,
+      .embedding_width = options.embedding_width,
+      .cutoffs = options.cutoffs,
+      .divisor = options.divisor,
+      .cluster_order = options.cluster_order,
+      .tie_tables = options.tie_tables,
+      .tie_projections = options.tie_projections,
+      .untied_projections = options.untied_projections,
+      .project_same_width = options.project_same_width,
+      .tie_plain = true,
+      .deviations = TokenDeviations{.table = options.init_deviation, .projection = options.projection_init_deviation}};
+}
+
+StateDropout state_dropout(const TransformerXlOptions& options) {
+  return {.rate = options.dropout, .over_time = options.dropout_over_time};
+}
+
+LayerNorm layer_norm(const TransformerXlOptions& options) {
+  return LayerNorm(options.width, init::normal(options.norm_init_deviation, 1), options.norm_epsilon);
+}
+
+/// What index a PositionConstants::Key is of.
+enum IndexUse : std::int64_t { kClamped, kShaw, kAbsolute };
+
+}  // namespace
+
+TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options)
+    : pre_norm_(options.pre_norm),
+      dropout_(state_dropout(options)),
+      attention_(options),
+      attention_norm_(layer_norm(options)),
+      feed_forward_(options.width, options.inner, state_dropout(options),
+                    {init::normal(options.init_deviation), init::zeros()}),
+      feed_forward_norm_(layer_norm(options)) {
+  if (options.positions == PositionKind::absolute_learned)
+    positions_.emplace(Shape{options.position_rows, options.width}, init::normal(options.init_deviation));
+}
+
+Variable TransformerXlLayer::forward(const Variable& x, LayerPast& past, const RelativePositions& positions,
+                                     const Tensor& absolute_rows, AttentionTrace* trace) {
+  const Variable input = positions_ ? add(x, embedding(x.tape().parameter(*positions_), absolute_rows)) : x;
+  Variable hidden;
+  {
+    const Scope scope("attention");
+    LayerNorm* const before = pre_norm_ ? &attention_norm_ : nullptr;
+    const Variable mixed = dropout_(attention_.forward(input, before, past, positions, trace));
+    hidden = pre_norm_ ? add(mixed, input) : attention_norm_.forward(mixed, input);
+  }
+  const Scope scope("feed_forward");
+  if (pre_norm_) return add(dropout_(feed_forward_.forward(feed_forward_norm_.forward(hidden))), hidden);
+  return feed_forward_norm_.forward(dropout_(feed_forward_.forward(hidden)), hidden);
+}
+
+void TransformerXlLayer::visit(Visitor& visit) {
+  if (positions_) visit("positions", *positions_);
+  visit("attention", attention_);
+  visit("attention_norm", attention_norm_);
+  visit("feed_forward", feed_forward_);
+  visit("feed_forward_norm", feed_forward_norm_);
+}
+
+TransformerXlModel::Biases::Biases(const TransformerXlOptions& options)
+    : content({options.heads * options.head_depth()}, init::normal(options.init_deviation)),
+      position(content.shape(), content.initializer()) {}
+
+void TransformerXlModel::Biases::visit(Visitor& visit) {
+  visit("content", content);
+  visit("position", position);
+}
+
+TransformerXlModel::TransformerXlModel(const TransformerXlOptions& options)
+    : options_(checked(options)),
+      context_{.memory = options.memory,
+               .visibility = options.visibility,
+               .start = options.memory_start,
+               .clamp = options.clamp},
+      dropout_(state_dropout(options)),
+      tokens_(make_token_io(token_options(options))) {
+  if (options.positions == PositionKind::relative && options.tie_position_biases) position_biases_.emplace(options);
+  for (std::int64_t layer = 0; layer < options.layers; ++layer)
+    layers_.push_back(std::make_unique<TransformerXlLayer>(options));
+}
+
+void TransformerXlModel::set_context(const SegmentContext& context) {
+  TransformerXlOptions with = options_;
+  with.memory = context.memory;
+  with.visibility = context.visibility;
+  with.memory_start = context.start;
+  with.clamp = context.clamp;
+  with.check();
+  context_ = context;
+}
+
+ModelPast TransformerXlModel::training_past(Backend& backend, Allocator& allocator, std::int64_t streams,
+                                            DType dtype) const {
+  const auto geometry = std::make_shared<SegmentGeometry>(backend, allocator, context_, streams, options_.heads);
+  ModelPast past;
+  for (std::int64_t layer = 0; layer < options_.layers; ++layer)
+    past.push_back(std::make_unique<SegmentMemory>(backend, allocator, geometry, options_.width, dtype));
+  return past;
+}
+
+ModelPast TransformerXlModel::frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
+                                          std::int64_t longest_block) const {
+  longest_block_ = std::max(longest_block_, longest_block);
+  if (options_.pre_norm && context_.start == MemoryStart::zeros)
+    return training_past(backend, allocator, streams, dtype);
+  const auto geometry = std::make_shared<SegmentGeometry>(backend, allocator, context_, streams, options_.heads);
+  ModelPast past;
+  for (std::int64_t layer = 0; layer < options_.layers; ++layer)
+    past.push_back(std::make_unique<SegmentRing>(backend, allocator, geometry, RelativeAttention::key_depth(options_),
+                                                 dtype, longest_block));
+  return past;
+}
+
+void TransformerXlModel::check_batch(const TokenBatch& batch, const ModelPast& past) const {
+  const Tensor& tokens = batch.inputs;
+  if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
+  check_dtype("model", "tokens", tokens, DType::i32);
+  if (past.size() != layers_.size())
+    throw Error(text("model: needs the past of ", layers_.size(), " layers, got ", past.size()));
+  const std::int64_t block = tokens.shape()[1];
+  if (block < 1) throw ShapeError(text("model: a block must have tokens, got ", tokens.shape()));
+  const SegmentPast& memory = segment_past(*past.front());
+  if (memory.streams() != tokens.shape()[0])
+    throw ShapeError(text("model: the past is of ", memory.streams(), " streams, got a block of ", tokens.shape()[0],
+                          "\n  other streams need a past of their own"));
+  if (batch.context < 0 || batch.context >= block)
+    throw Error(text("model: context must be in [0, ", block, "), the block's length, got ", batch.context));
+  if (batch.fed_again < 0) throw Error(text("model: fed_again must be at least 0, got ", batch.fed_again));
+  if (options_.positions == PositionKind::absolute_learned && block > options_.position_rows)
+    throw UsageError(text("model: positions absolute_learned has ", options_.position_rows,
+                          " rows (model.position_rows), got a block of ", block, " tokens"));
+}
+
+RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast& past, std::int64_t block,
+                                                         DType dtype) {
+  Step& step = tape.step();
+  const std::int64_t clamp = past.context().clamp, distances = past.windows(block).longest + 1;
+  RelativePositions positions{.distances = distances};
+  if (options_.positions == PositionKind::relative) {
+    const bool clamped = clamp > 0 && clamp < distances - 1;
+    const std::int64_t rows = clamped ? clamp + 1 : distances;
+    positions.sinusoids = dropout_(tape.constant(constants_.sinusoids(step, rows, options_.width, dtype)));
+    if (clamped)
+      positions.rows = constants_.index(step, {kClamped, distances, clamp}, {distances},
+                                        [clamp](std::int64_t distance) { return std::min(distance, clamp); });
+    if (!position_biases_) return positions;
+    positions.content_bias = tape.parameter(position_biases_->content);
+    positions.position_bias = tape.parameter(position_biases_->position);
+  } else if (options_.positions == PositionKind::shaw) {
+    const std::int64_t rows = options_.position_rows, kept = clamp > 0 ? std::min(clamp, rows) : rows;
+    positions.rows = constants_.index(step, {kShaw, distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
+      return rows - 1 - std::min(distance, kept - 1);
+    });
+  }
+  return positions;
+}
+
+Tensor TransformerXlModel::absolute_rows(Step& step, std::int64_t streams, std::int64_t block,
+                                         const SegmentContext& context) {
+  const bool learned = options_.positions == PositionKind::absolute_learned;
+  if (!learned && options_.positions != PositionKind::absolute_sinusoidal) return {};
+  const std::int64_t rows = options_.position_rows, clamp = context.clamp > 0 ? context.clamp : block;
+  // Positions count down to 0 at the last token; the rows of a table count up to its last one.
+  if (learned)
+    return constants_.index(step, {kAbsolute, streams, block}, {streams, block},
+                            [rows, block](std::int64_t i) { return rows - block + i % block; });
+  return constants_.index(step, {kAbsolute, streams, block, clamp}, {streams, block},
+                          [block, clamp](std::int64_t i) { return std::min(block - 1 - i % block, clamp); });
+}
+
+Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace) {
+  check_batch(batch, past);
+  Step& step = tape.step();
+  SegmentPast& memory = segment_past(*past.front());
+  const std::int64_t streams = batch.inputs.shape()[0], block = batch.inputs.shape()[1];
+  longest_block_ = std::max(longest_block_, block);
+  const Tensor rows = absolute_rows(step, streams, block, memory.context());
+  Variable hidden;
+  RelativePositions positions;
+  {
+    const Scope scope("embedding");
+    hidden = tokens_->embed(tape, batch);
+    if (options_.positions == PositionKind::absolute_sinusoidal)
+      hidden = add(hidden,
+                   embedding(tape.constant(constants_.sinusoids(step, block, options_.width, hidden.dtype())), rows));
+    hidden = dropout_(hidden);
+    positions = relative_positions(tape, memory, block, hidden.dtype());
+  }
+  positions.remembered = std::max<std::int64_t>(0, block - batch.fed_again);
+  if (trace != nullptr) {
+    trace->layers.assign(layers_.size(), {});
+    for (AttentionTrace& layer : trace->layers) layer.keep_results = trace->keep_results;
+  }
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const std::string name = text("layers.", layer);
+    const Scope scope(name);
+    hidden = layers_[layer]->forward(hidden, *past[layer], positions, rows,
+                                     trace == nullptr ? nullptr : &trace->layers[layer]);
+  }
+  const Scope scope("output");
+  return dropout_(hidden);
+}
+
+std::int64_t TransformerXlModel::reach() const {
+  const std::int64_t layers = options_.layers, memory = context_.memory, block = longest_block_;
+  if (context_.visibility != Visibility::all)
+    return layers * (memory - (context_.visibility == Visibility::last_memory ? 1 : 0));
+  return layers * memory + (memory % block == 0 ? 1 : layers) * (block - 1);
+}
+
+void TransformerXlModel::visit(Visitor& visit) {
+  visit("embedding", tokens_->input());
+  if (position_biases_) visit("position_biases", *position_biases_);
+  visit("layers", layers_);
+  visit("output", tokens_->output());
+}
+
+}  // namespace engram

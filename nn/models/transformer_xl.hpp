@@ -1,0 +1,92 @@
+#pragma once
+/// Transformer-XL and its vanilla baselines. Dai et al.: "Transformer-XL: Attentive Language Models Beyond a
+/// Fixed-Length Context" (2019), section 3; all details in the family's spec.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nn/layers/feed_forward.hpp"
+#include "nn/layers/layer_norm.hpp"
+#include "nn/layers/position_constants.hpp"
+#include "nn/layers/relative_attention.hpp"
+#include "nn/layers/state_dropout.hpp"
+#include "nn/memory/segment_geometry.hpp"
+#include "nn/models/language_model.hpp"
+#include "nn/models/transformer_xl_options.hpp"
+
+namespace engram {
+
+/// One layer, spec 1.6: attention and a feed-forward network, each with a residual. Post-norm normalises the sums,
+/// pre-norm what goes into the sublayers.
+class TransformerXlLayer final : public Module {
+ public:
+  explicit TransformerXlLayer(const TransformerXlOptions& options);
+  /// x: [B, M, width] -> [B, M, width]. absolute_rows: i32 [B, M], rows of the layer's own table of positions; empty
+  /// for kinds of positions that have none.
+  Variable forward(const Variable& x, LayerPast& past, const RelativePositions& positions, const Tensor& absolute_rows,
+                   AttentionTrace* trace);
+  void visit(Visitor& visit) override;
+
+ private:
+  bool pre_norm_;
+  StateDropout dropout_;
+  std::optional<Parameter> positions_;  // absolute_learned: T, [L, width], the last row for the last token
+  RelativeAttention attention_;
+  LayerNorm attention_norm_;
+  FeedForward feed_forward_;
+  LayerNorm feed_forward_norm_;
+};
+
+class TransformerXlModel final : public LanguageModel {
+ public:
+  /// Throws UsageError when the options are not valid. Takes no memory: see ParameterStore::place.
+  explicit TransformerXlModel(const TransformerXlOptions& options);
+
+  const TransformerXlOptions& options() const { return options_; }
+
+  /// What pasts made from now on remember and show: evaluation may see farther than training did, with the same
+  /// weights. At the start it is as the options say. Throws UsageError as their check() does.
+  void set_context(const SegmentContext& context);
+  const SegmentContext& context() const { return context_; }
+
+  /// Memories of states.
+  ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const override;
+  /// Rings of keys and values; of states, where a memory of zeros is normalised, so that its keys are not zero.
+  ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
+                        std::int64_t longest_block = 1) const override;
+
+  /// Takes batch.context and batch.fed_again into account. Throws Error for a batch of other streams than the pasts',
+  /// and where absolute_learned has fewer rows than the block.
+  Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
+  TokenIo& tokens() override { return *tokens_; }
+  const TokenIo& tokens() const override { return *tokens_; }
+  /// N times the memory and what a block adds to it: exact where the memory is a multiple of blocks of equal length,
+  /// else an upper bound. Blocks are as long as the longest that the model has seen, or that a past was made for.
+  std::int64_t reach() const override;
+
+  void visit(Visitor& visit) override;
+
+ private:
+  struct Biases final : Module {
+    Parameter content, position;  // u, v: [H d_h]
+    explicit Biases(const TransformerXlOptions& options);
+    void visit(Visitor& visit) override;
+  };
+
+  void check_batch(const TokenBatch& batch, const ModelPast& past) const;
+  RelativePositions relative_positions(Tape& tape, SegmentPast& past, std::int64_t block, DType dtype);
+  /// Rows of absolute positions, [B, M]: the last token has row `last`, those before one less (or, with step 1, more).
+  Tensor absolute_rows(Step& step, std::int64_t streams, std::int64_t block, const SegmentContext& context);
+
+  TransformerXlOptions options_;
+  SegmentContext context_;
+  StateDropout dropout_;
+  std::unique_ptr<TokenIo> tokens_;
+  std::optional<Biases> position_biases_;  // relative, tied
+  std::vector<std::unique_ptr<TransformerXlLayer>> layers_;
+  PositionConstants constants_;
+  mutable std::int64_t longest_block_ = 1;  // seen so far
+};
+
+}  // namespace engram

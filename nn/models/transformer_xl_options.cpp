@@ -1,0 +1,95 @@
+#include "nn/models/transformer_xl_options.hpp"
+
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+void require(bool valid, std::string_view option, std::string_view rule, auto value) {
+  if (!valid) throw UsageError(text("model: ", option, " must be ", rule, ", got ", value));
+}
+
+bool is_absolute(PositionKind kind) {
+  return kind == PositionKind::absolute_sinusoidal || kind == PositionKind::absolute_learned;
+}
+
+void check_clusters(const TransformerXlOptions& options) {
+  require(options.embedding_width >= 0, "embedding_width", "at least 0", options.embedding_width);
+  require(options.divisor >= 1, "divisor", "at least 1", options.divisor);
+  std::int64_t before = 0, width = options.token_width();
+  for (const std::int64_t cutoff : options.cutoffs) {
+    require(cutoff > before, "cutoffs", text("increasing and above ", before), cutoff);
+    require(options.vocabulary == 0 || cutoff < options.vocabulary, "cutoffs",
+            text("below the vocabulary ", options.vocabulary), cutoff);
+    before = cutoff;
+    width /= options.divisor;
+    require(width >= 1, "divisor",
+            text("small enough for ", options.cutoffs.size(), " cutoffs and vectors of ", options.token_width()),
+            options.divisor);
+  }
+  for (const std::int64_t cluster : options.untied_projections)
+    require(cluster >= 0 && cluster <= static_cast<std::int64_t>(options.cutoffs.size()), "untied_projections",
+            text("from 0 to ", options.cutoffs.size()), cluster);
+}
+
+}  // namespace
+
+void TransformerXlOptions::check() const {
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max() / 4;
+  require(vocabulary >= 1, "vocabulary", "at least 1", vocabulary);
+  require(layers >= 1, "layers", "at least 1", layers);
+  require(width >= 1, "width", "at least 1", width);
+  require(heads >= 1, "heads", "at least 1", heads);
+  require(depth >= 0, "depth", "at least 0", depth);
+  require(depth > 0 || width % heads == 0, "heads", text("a divisor of width ", width, " where depth is 0"), heads);
+  require(inner >= 1, "inner", "at least 1", inner);
+  const bool sinusoids = positions == PositionKind::relative || positions == PositionKind::absolute_sinusoidal;
+  require(!sinusoids || width % 2 == 0, "width", text("even for positions ", name_of(positions)), width);
+  require(positions != PositionKind::absolute_learned || heads * head_depth() == width, "depth",
+          text("width / heads for positions ", name_of(positions)), head_depth());
+  const bool tables = positions == PositionKind::shaw || positions == PositionKind::absolute_learned;
+  require(tables ? position_rows >= 1 && position_rows <= kLongest : position_rows == 0, "position_rows",
+          tables ? text("from 1 to ", kLongest, " for positions ", name_of(positions))
+                 : text("0 for positions ", name_of(positions)),
+          position_rows);
+  require(memory >= 0 && memory <= kLongest, "memory", text("from 0 to ", kLongest), memory);
+  require(memory == 0 || !is_absolute(positions), "memory",
+          text("0 for positions ", name_of(positions), ", which would be added to remembered states again"), memory);
+  require(memory > 0 || visibility == Visibility::all, "memory",
+          text("at least 1 for visibility ", name_of(visibility)), memory);
+  require(clamp <= kLongest, "clamp", text("at most ", kLongest), clamp);
+  check_clusters(*this);
+  require(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
+  require(attention_dropout >= 0 && attention_dropout < 1, "attention_dropout", "in [0, 1)", attention_dropout);
+  require(norm_epsilon > 0, "norm_epsilon", "above 0", norm_epsilon);
+  require(init_deviation >= 0, "init_deviation", "at least 0", init_deviation);
+  require(projection_init_deviation >= 0, "projection_init_deviation", "at least 0", projection_init_deviation);
+  require(norm_init_deviation >= 0, "norm_init_deviation", "at least 0", norm_init_deviation);
+  require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "at least 0",
+          attention_memory);
+}
+
+std::string_view name_of(PositionKind kind) {
+  switch (kind) {
+    case PositionKind::shaw:
+      return "shaw";
+    case PositionKind::absolute_sinusoidal:
+      return "absolute_sinusoidal";
+    case PositionKind::absolute_learned:
+      return "absolute_learned";
+    default:
+      return "relative";
+  }
+}
+std::string_view name_of(ShawTerms terms) { return terms == ShawTerms::ab ? "ab" : "abcd"; }
+std::string_view name_of(Visibility visibility) {
+  return visibility == Visibility::all           ? "all"
+         : visibility == Visibility::last_memory ? "last_memory"
+                                                 : "last_memory_plus_1";
+}
+std::string_view name_of(MemoryStart start) { return start == MemoryStart::empty ? "empty" : "zeros"; }
+std::string_view name_of(ClusterOrder order) { return order == ClusterOrder::natural ? "natural" : "reversed"; }
+
+}  // namespace engram
