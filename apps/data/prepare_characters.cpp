@@ -72,7 +72,7 @@ void add_notes(const Corpus& corpus, const PrepareOptions& options, const ByteVo
 PrepareSummary prepare_characters(const PrepareOptions& options) {
   if (options.words != WordRules{} || !options.word_list.empty())
     throw UsageError(
-        "prepare: --eol, --ties, --oov, --min-count, --eos-id, --count-from, --lower, --sentences and --word-list work "
+        "prepare: --eos-id, --count-from, --lower, --sentences, --word-list, --eol, --ties, --oov and --min-count work "
         "with --kind word, got them with char");
   std::vector<Source> sources = read_sources(options);
   const bool dropped = options.drop_newlines;

@@ -57,7 +57,7 @@ class Targets {
 /// One pass of a reader, whose next block must be the first of a pass.
 Targets one_pass(SegmentReader& reader) {
   Targets targets(static_cast<std::size_t>(reader.state().total));
-  const std::uint64_t wraps = reader.state().wraps;
+  std::uint64_t wraps = 0;
   Block block;
   for (;;) {
     const ReaderState before = reader.state();
@@ -68,6 +68,7 @@ Targets one_pass(SegmentReader& reader) {
       return targets;
     }
     REQUIRE(block.zero_caches == (targets.blocks == 0));
+    wraps = reader.state().wraps;  // counted with the first block of a pass
     targets.add(block);
   }
 }
