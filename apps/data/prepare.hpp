@@ -52,7 +52,7 @@ struct SplitSummary {
   bool end_appended = false;          ///< there is an end token at its end that the text has not
   std::int64_t tokens = 0;
   std::int64_t end_tokens = 0;     ///< of them, line ends or sentence marks; counted for words only
-  std::int64_t certain_marks = 0;  ///< of them, sentence marks straight after another one, which no model can miss
+  std::int64_t certain_marks = 0;  ///< of them, marks of SentenceMarks::around straight after another one: sure to come
   std::int64_t unknown = 0;        ///< of them, words for which "<unk>" was put
   std::uint64_t content_hash = 0;
 };

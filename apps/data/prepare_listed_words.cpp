@@ -106,7 +106,7 @@ class ListedEncoder {
 
   void put_mark() {
     ++split_.end_tokens;
-    if (rules_.sentences != SentenceMarks::none && last_ == vocabulary_.end_token()) ++split_.certain_marks;
+    if (rules_.sentences == SentenceMarks::around && last_ == vocabulary_.end_token()) ++split_.certain_marks;
     put(vocabulary_.end_token());
   }
 
