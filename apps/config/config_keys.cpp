@@ -62,6 +62,11 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   };
   training(&TrainingOptions::batch, "batch", "streams of text read side by side");
   training(&TrainingOptions::block, "block", "tokens of each stream per step");
+  if (family == ModelFamily::transformer_xl) {
+    training(&TrainingOptions::extension, "extension", "tokens read again before each block, without a loss");
+    training(&TrainingOptions::drawn_lengths, "drawn_lengths", "lengths of blocks vary around block");
+    training(&TrainingOptions::latest_half, "latest_half", "only the latest half of a block has a loss");
+  }
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
   training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",

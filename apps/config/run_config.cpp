@@ -144,6 +144,10 @@ void RunConfig::check() const {
           training.batch);
   require(training.block >= 1 && training.block <= kMostRows, "training: block", "from 1 to 2^24 tokens",
           training.block);
+  require(training.extension >= 0 && training.extension <= kMostRows - training.block, "training: extension",
+          text("from 0 to 2^24 - block ", training.block), training.extension);
+  require(!training.latest_half || training.extension == 0, "training: latest_half",
+          text("false with an extension of ", training.extension), training.latest_half);
   require(training.split >= 1 && training.batch % training.split == 0, "training: split",
           text("a divisor of batch ", training.batch), training.split);
   require(training.split <= 65535, "training: split", "at most 65535", training.split);

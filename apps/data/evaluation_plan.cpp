@@ -65,12 +65,17 @@ bool ExactEvaluation::next(Block& block) {
 }
 
 ShortValidation::ShortValidation(TokenView tokens, int block, int rows, std::int64_t steps, std::uint64_t seed)
-    : reader_(tokens, rows, block, seed),
-      blocks_(std::max<std::int64_t>(1, std::min(steps / 10, (reader_.row_length() + block - 1) / block))) {}
+    : reader_(std::make_unique<StreamReader>(tokens, rows, block, seed)),
+      blocks_(std::max<std::int64_t>(1, std::min(steps / 10, (tokens.size() / rows + block - 1) / block))) {}
+
+ShortValidation::ShortValidation(std::unique_ptr<BlockReader> reader, std::int64_t blocks)
+    : reader_(std::move(reader)), blocks_(blocks) {
+  if (blocks < 1) throw UsageError(text("evaluation: a short validation must have at least 1 block, got ", blocks));
+}
 
 bool ShortValidation::next(Block& block) {
   if (done_ == blocks_) return false;
-  reader_.next(block);
+  reader_->next(block);
   ++done_;
   return true;
 }
@@ -78,7 +83,7 @@ bool ShortValidation::next(Block& block) {
 std::int64_t ShortValidation::scored_count() const { return blocks_ * state().rows * state().block; }
 
 void ShortValidation::restore(const ReaderState& state) {
-  reader_.restore(state);
+  reader_->restore(state);
   done_ = 0;
 }
 

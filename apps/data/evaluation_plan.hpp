@@ -9,6 +9,7 @@
 /// The mean over blocks equals the mean over tokens only for `full` and `short`: weigh by Block::scored_count.
 
 #include <cstdint>
+#include <memory>
 
 #include "apps/data/batches.hpp"
 #include "apps/data/token_view.hpp"
@@ -83,20 +84,23 @@ class ShortValidation final : public EvaluationPlan {
  public:
   /// `steps`: training steps between two passes. Throws as StreamReader.
   ShortValidation(TokenView tokens, int block, int rows, std::int64_t steps, std::uint64_t seed);
+  /// So many blocks a pass of another reader.
+  ShortValidation(std::unique_ptr<BlockReader> reader, std::int64_t blocks);
   /// Goes on where the last pass stopped.
   void begin() override { done_ = 0; }
   bool next(Block& block) override;
   std::int64_t block_count() const override { return blocks_; }
+  /// Of a reader of segments an upper bound.
   std::int64_t scored_count() const override;
-  std::int64_t longest_block() const override { return reader_.state().block; }
+  std::int64_t longest_block() const override { return reader_->state().block; }
 
-  const ReaderState& state() const { return reader_.state(); }
-  bool accepts(const ReaderState& state) const { return reader_.accepts(state); }
+  const ReaderState& state() const { return reader_->state(); }
+  bool accepts(const ReaderState& state) const { return reader_->accepts(state); }
   /// Throws as StreamReader::restore. The next pass starts there.
   void restore(const ReaderState& state);
 
  private:
-  StreamReader reader_;
+  std::unique_ptr<BlockReader> reader_;
   std::int64_t blocks_;
   std::int64_t done_ = 0;
 };

@@ -22,6 +22,7 @@ class SegmentEvaluation final : public EvaluationPlan {
   std::int64_t block_count() const override { return (row_length_ - 2) / rule_.segment + 1; }
   /// B (T - 1).
   std::int64_t scored_count() const override { return rows_ * (row_length_ - 1); }
+  std::int64_t longest_block() const override { return rule_.segment + rule_.extension; }
 
  private:
   TokenView tokens_;
@@ -44,6 +45,7 @@ class SlidingEvaluation final : public EvaluationPlan {
   bool next(Block& block) override;
   std::int64_t block_count() const override;
   std::int64_t scored_count() const override { return tokens_.size() - 1; }
+  std::int64_t longest_block() const override { return rule_.segment + rule_.extension; }
   std::int64_t window_count() const { return (tokens_.size() - 2) / rule_.segment + 1; }
 
  private:

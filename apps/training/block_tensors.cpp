@@ -2,11 +2,21 @@
 
 namespace engram {
 
+BlockTokens tokens_of(const data::Block& block) {
+  return {.inputs = block.inputs,
+          .targets = block.targets,
+          .length = block.length,
+          .context = block.context,
+          .fed_again = block.fed_again};
+}
+
 void BlockTensors::write(const BlockTokens& block, std::int64_t pieces, const VocabularyClusters* clusters,
                          Backend& backend, Allocator& allocator) {
-  length = block.length;
+  length_ = block.length;
+  context_ = block.context;
+  fed_again_ = block.fed_again;
   const auto tokens = static_cast<std::int64_t>(block.inputs.size());
-  rows_of_piece_ = tokens / length / pieces;
+  rows_of_piece_ = tokens / length_ / pieces;
   has_targets_ = !block.targets.empty();
   const auto put = [&](std::span<const std::int32_t> values, std::int64_t room, Tensor& tensor) {
     if (!tensor || tensor.count() < room) tensor = Tensor({room}, DType::i32, backend.device(), allocator);
@@ -20,23 +30,28 @@ void BlockTensors::write(const BlockTokens& block, std::int64_t pieces, const Vo
   }
   partitions_.resize(static_cast<std::size_t>(pieces));
   lists_.resize(partitions_.size());
-  const auto piece_tokens = static_cast<std::size_t>(rows_of_piece_ * length);
   for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    const auto part = [&](std::span<const std::int32_t> all) {
-      return all.empty() ? all : all.subspan(i * piece_tokens, piece_tokens);
+    const auto part = [&](std::span<const std::int32_t> all, std::int64_t columns) {
+      const auto count = static_cast<std::size_t>(rows_of_piece_ * columns);
+      return all.empty() ? all : all.subspan(i * count, count);
     };
-    partitions_[i].assign(*clusters, part(block.inputs), part(block.targets), backend.works_behind());
+    partitions_[i].assign(*clusters, part(block.inputs, length_), part(block.targets, scored()),
+                          backend.works_behind());
     // Room for every block of this size: steps that were captured go on reading there.
-    put(partitions_[i].values(), TokenPartition::most_values(*clusters, rows_of_piece_ * length), lists_[i]);
+    put(partitions_[i].values(), TokenPartition::most_values(*clusters, rows_of_piece_ * length_), lists_[i]);
   }
 }
 
 TokenBatch BlockTensors::piece(std::int64_t index) const {
-  const std::int64_t begin = index * rows_of_piece_ * length, end = begin + rows_of_piece_ * length;
-  TokenBatch batch{.inputs = inputs_.rows(begin, end).view({rows_of_piece_, length}),
-                   .targets = has_targets_ ? targets_.rows(begin, end) : Tensor(),
+  const auto rows_of = [&](const Tensor& tensor, std::int64_t columns) {
+    return tensor.rows(index * rows_of_piece_ * columns, (index + 1) * rows_of_piece_ * columns);
+  };
+  TokenBatch batch{.inputs = rows_of(inputs_, length_).view({rows_of_piece_, length_}),
+                   .targets = has_targets_ ? rows_of(targets_, scored()) : Tensor(),
                    .partition = nullptr,
-                   .lists = {}};
+                   .lists = {},
+                   .context = context_,
+                   .fed_again = fed_again_};
   if (!partitions_.empty()) {
     batch.partition = &partitions_[static_cast<std::size_t>(index)];
     batch.lists = lists_[static_cast<std::size_t>(index)];
@@ -45,7 +60,7 @@ TokenBatch BlockTensors::piece(std::int64_t index) const {
 }
 
 void BlockTensors::append_state(std::vector<std::int64_t>& state) const {
-  state.push_back(length);
+  state.insert(state.end(), {length_, context_, fed_again_});
   for (const TokenPartition& partition : partitions_) partition.append_counts(state);
 }
 

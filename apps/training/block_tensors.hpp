@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "apps/data/batches.hpp"
 #include "core/backend.hpp"
 #include "core/tensor.hpp"
 #include "nn/layers/token_io.hpp"
@@ -15,9 +16,14 @@ namespace engram {
 /// A block's tokens on the host, row by row.
 struct BlockTokens {
   std::span<const std::int32_t> inputs;
-  std::span<const std::int32_t> targets;  ///< as many, or none where no losses are wanted
-  std::int64_t length = 0;                ///< M; rows are inputs.size() / M
+  /// length - context for every row, or none where no losses are wanted.
+  std::span<const std::int32_t> targets;
+  std::int64_t length = 0;     ///< M; rows are inputs.size() / M
+  std::int64_t context = 0;    ///< as Block::context
+  std::int64_t fed_again = 0;  ///< as Block::fed_again
 };
+/// Those of a block that a reader filled. It must stay.
+BlockTokens tokens_of(const data::Block& block);
 
 class BlockTensors {
  public:
@@ -30,9 +36,14 @@ class BlockTensors {
   /// Appends what the kernels of a step over this block depend on.
   void append_state(std::vector<std::int64_t>& state) const;
 
-  std::int64_t length = 0;  ///< M
+  std::int64_t length() const { return length_; }  ///< M
+  /// Of every row: positions that memories take in.
+  std::int64_t remembered() const { return length_ - fed_again_; }
+  /// Of every row: positions with a target.
+  std::int64_t scored() const { return length_ - context_; }
 
  private:
+  std::int64_t length_ = 0, context_ = 0, fed_again_ = 0;
   std::int64_t rows_of_piece_ = 0;
   bool has_targets_ = false;
   Tensor inputs_, targets_;                 // [elements]

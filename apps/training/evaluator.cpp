@@ -19,15 +19,14 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
                                  SpanMeans& spans, DType dtype, Runtime& runtime) {
   Step& step = runtime.step();
   step.begin({});
-  tokens.write({.inputs = block.inputs, .targets = block.targets, .length = block.length}, 1, model.tokens().clusters(),
-               runtime.backend(), runtime.memory());
+  tokens.write(tokens_of(block), 1, model.tokens().clusters(), runtime.backend(), runtime.memory());
   const TokenBatch batch = tokens.piece(0);
   Tape tape(step, Tape::Mode::inference);
   ModelTrace trace(step.objects());
-  const Variable hidden = model.hidden(tape, batch, past, &trace);
+  const Variable hidden = LanguageModel::scored(model.hidden(tape, batch, past, &trace), batch);
   if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(model)))
     spans.add(*spanned, trace, runtime.backend());
-  std::vector<double> losses(block.inputs.size());
+  std::vector<double> losses(block.targets.size());
   for (const LossPart& part : model.tokens().losses(hidden, batch, 1))
     dispatch_float(dtype, "evaluate", [&]<class T>() {
       std::vector<T> host(static_cast<std::size_t>(part.row_loss.count()));
@@ -45,6 +44,12 @@ double Evaluation::bits() const { return nll() / std::numbers::ln2; }
 
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
                     const TokenLoss& found) {
+  return evaluate(
+      model, plan, [&past](std::int64_t) -> ModelPast& { return past; }, dtype, runtime, found);
+}
+
+Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
+                    Runtime& runtime, const TokenLoss& found) {
   const auto start = std::chrono::steady_clock::now();
   Evaluation result;
   data::Block block;
@@ -52,6 +57,7 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast&
   SpanMeans spans;
   plan.begin();
   while (plan.next(block)) {
+    ModelPast& past = past_of(block.rows);
     if (block.zero_caches)
       for (const auto& layer : past) layer->reset();
     const std::vector<double> losses = block_losses(model, block, tokens, past, spans, dtype, runtime);
@@ -60,12 +66,13 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast&
       if (block.scored[i] == 0) continue;
       result.nll_sum += losses[i];
       if (!found) continue;
-      const auto row = static_cast<std::int64_t>(i) / block.length,
-                 column = static_cast<std::int64_t>(i) % block.length;
+      const std::int64_t columns = block.length - block.context;
+      const auto row = static_cast<std::int64_t>(i) / columns,
+                 column = block.context + static_cast<std::int64_t>(i) % columns;
       found(block.first + row * block.stride + column + 1, losses[i]);
     }
     result.scored += block.scored_count;
-    result.inputs += static_cast<std::int64_t>(losses.size());
+    result.inputs += static_cast<std::int64_t>(block.inputs.size());
   }
   if (AllAttentionModel* const spanned = all_attention_of(model)) spans.give_to(*spanned);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -24,10 +24,19 @@ struct Evaluation {
 /// Called for every scored target: its place in the split, and its loss in nats.
 using TokenLoss = std::function<void(std::int64_t token, double nll)>;
 
+/// The past for blocks of so many rows.
+using PastOf = std::function<ModelPast&(std::int64_t rows)>;
+
+/// The past for blocks of so many rows.
+using PastOf = std::function<ModelPast&(std::int64_t rows)>;
+
 /// One pass of the plan (begin() is called first). `past` has as many streams as the plan has rows and is reset where
 /// the plan says so. Where spans are dynamic their means over the pass become those of the model. Sums go in the order
 /// of the tokens of each block, in double.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
                     const TokenLoss& found = {});
+/// The same for plans whose blocks vary in rows.
+Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
+                    Runtime& runtime, const TokenLoss& found = {});
 
 }  // namespace engram

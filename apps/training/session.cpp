@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/data/segments.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 
@@ -12,6 +13,19 @@ ParameterStore& placed(ParameterStore& store, LanguageModel& model, Backend& bac
   collect(model, store);
   store.place(backend, dtype, seed);
   return store;
+}
+
+std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::TokenView tokens) {
+  const TrainingOptions& training = config.training;
+  const auto rows = static_cast<int>(training.batch), block = static_cast<int>(training.block);
+  if (config.model.family == ModelFamily::all_attention)
+    return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
+  return std::make_unique<data::SegmentReader>(tokens, rows,
+                                               data::SegmentRule{.segment = block,
+                                                                 .extension = static_cast<int>(training.extension),
+                                                                 .drawn_lengths = training.drawn_lengths,
+                                                                 .latest_half = training.latest_half},
+                                               training.seed);
 }
 
 }  // namespace
@@ -37,8 +51,8 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       owned_model_(make_model(config.model)),
       model(*owned_model_),
       trainer(config, model, placed(store, model, with.backend(), dtype, config.training.seed), with),
-      reader(data.split("train"), static_cast<int>(config.training.batch), static_cast<int>(config.training.block),
-             config.training.seed),
+      owned_reader_(make_reader(config, data.split("train"))),
+      reader(*owned_reader_),
       validation(make_validation()),
       validation_past(model.training_past(with.backend(), with.memory(), validation.state().rows, dtype)),
       plateau(config.schedule.plateau_validations, config.schedule.plateau_margin) {
@@ -61,6 +75,14 @@ data::ShortValidation TrainingSession::make_validation() {
   if (rows != config.training.batch || block != config.training.block)
     notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
                           " streams and blocks of ", block));
+  if (config.model.family != ModelFamily::all_attention) {
+    // Every position is judged, whatever the loss of training leaves out.
+    const data::SegmentRule rule{.segment = static_cast<int>(block),
+                                 .extension = static_cast<int>(config.training.extension)};
+    const std::int64_t whole = (tokens.size() / rows + block - 1) / block;
+    return data::ShortValidation(std::make_unique<data::SegmentReader>(tokens, static_cast<int>(rows), rule, 0),
+                                 std::min(config.training.validate_blocks, whole));
+  }
   constexpr std::int64_t kStepsPerBlock = 10;  // ShortValidation counts in the steps between two passes
   return data::ShortValidation(tokens, static_cast<int>(block), static_cast<int>(rows),
                                config.training.validate_blocks * kStepsPerBlock, config.training.seed + 1);

@@ -52,7 +52,12 @@ class TrainingSession {
  public:
   LanguageModel& model;
   Trainer trainer;
-  data::StreamReader reader;
+
+ private:
+  const std::unique_ptr<data::BlockReader> owned_reader_;
+
+ public:
+  data::BlockReader& reader;
   data::ShortValidation validation;
   ModelPast validation_past;
   DivergenceWatch divergence;

@@ -35,7 +35,7 @@ StepLosses Trainer::step(const data::Block& block) {
     if (!may_replay_ || view_ || keep_scopes_ || runtime_->step().observer() != nullptr)
       work();
     else if (replay_.run(replay_key(), work))
-      for_each_past([this](StatePast& past) { past.replayed(tokens_.length); });
+      for_each_past([this](StatePast& past) { past.replayed(tokens_.remembered()); });
     losses = read_losses();
     check(losses);
   } else {
@@ -70,8 +70,8 @@ void Trainer::begin(const data::Block& block) {
   for (std::size_t piece = 0; piece + 1 < scalars_.size(); ++piece)
     scalars_[piece].piece = static_cast<std::uint32_t>(piece);
   runtime_->step().write_scalars(scalars_);
-  tokens_.write({.inputs = block.inputs, .targets = block.targets, .length = block.length}, config_->training.split,
-                model_->tokens().clusters(), runtime_->backend(), runtime_->memory());
+  tokens_.write(tokens_of(block), config_->training.split, model_->tokens().clusters(), runtime_->backend(),
+                runtime_->memory());
 }
 
 void Trainer::accumulate_pieces() {
@@ -90,9 +90,10 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   Tape tape(step);
   tape.keep_scopes(keep_scopes_ || view_);
   // One mean over the whole batch, whatever pieces it is computed in.
-  const double row_weight = 1.0 / static_cast<double>(options.batch * tokens_.length);
+  const double row_weight = 1.0 / static_cast<double>(options.batch * tokens_.scored());
   ModelTrace trace(step.objects());
-  const Variable hidden = model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace);
+  const Variable hidden =
+      LanguageModel::scored(model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace), batch);
   std::pmr::vector<Variable> losses(step.objects());
   for (LossPart& part : model_->tokens().losses(hidden, batch, row_weight)) losses.push_back(std::move(part.loss));
   const Variable penalty = model_->penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
@@ -148,7 +149,7 @@ void Trainer::undo() {
   if (valid_before_.empty()) return;  // it did not come so far
   auto before = valid_before_.begin();
   for_each_past([&](StatePast& past) {
-    if (past.valid() != *before++) past.undo(tokens_.length);
+    if (past.valid() != *before++) past.undo(tokens_.remembered());
   });
 }
 

@@ -38,6 +38,8 @@ class LanguageModel : public Module {
   /// The last hidden states [B, M, width] of a block of tokens [B, M], i32 in [0, vocabulary): what tokens() makes
   /// losses and probabilities of. Updates `past`. `trace` gets what every layer did.
   virtual Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) = 0;
+  /// Of hidden states [B, M, width], those that have targets: without the block's context, [B, M - context, width].
+  static Variable scored(const Variable& hidden, const TokenBatch& batch);
   /// A second loss of training, by the trace of the forward pass: `weight` times what a family penalises, times
   /// `share`, 1 / number of pieces of a split batch. Absent where there is none.
   virtual Variable penalty(const ModelTrace& trace, double weight, double share) const {
@@ -52,6 +54,8 @@ class LanguageModel : public Module {
   /// How many tokens back a result may depend on: what a stream must read before the tokens that it scores for them to
   /// be as in one long run. Bounded by the options, and by what refresh() and evaluation found.
   virtual std::int64_t reach() const = 0;
+  /// Whether results depend on how a text is cut into blocks.
+  virtual bool depends_on_blocks() const { return false; }
 };
 
 }  // namespace engram

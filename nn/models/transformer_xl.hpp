@@ -64,6 +64,8 @@ class TransformerXlModel final : public LanguageModel {
   /// N times the memory and what a block adds to it: exact where the memory is a multiple of blocks of equal length,
   /// else an upper bound. Blocks are as long as the longest that the model has seen, or that a past was made for.
   std::int64_t reach() const override;
+  /// Only where a query sees as many positions wherever it stands in its block.
+  bool depends_on_blocks() const override { return context_.visibility == Visibility::all; }
 
   void visit(Visitor& visit) override;
 
