@@ -38,7 +38,7 @@ TokenIoOptions token_options(const TransformerXlOptions& options) {
 }
 
 StateDropout state_dropout(const TransformerXlOptions& options) {
-  return {.rate = options.dropout, .over_time = options.dropout_over_time};
+  return {options.dropout, options.dropout_over_time};
 }
 
 LayerNorm layer_norm(const TransformerXlOptions& options) {
