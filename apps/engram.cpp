@@ -15,6 +15,7 @@
 #include "apps/commands/evaluate.hpp"
 #include "apps/commands/generate.hpp"
 #include "apps/commands/gradients.hpp"
+#include "apps/commands/keys.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/spans.hpp"
 #include "apps/commands/sweep.hpp"
@@ -35,6 +36,7 @@ int fail(int code, const std::string& message) {
 
 void add_commands(CLI::App& program) {
   engram::add_prepare_command(program);
+  engram::add_keys_command(program);
   engram::add_train_command(program);
   engram::add_sweep_command(program);
   engram::add_evaluate_command(program);
@@ -82,7 +84,7 @@ void wait_briefly(char** argv) {
 
 int main(int argc, char** argv) {
   wait_briefly(argv);
-  CLI::App program("Engram: all-attention language models with persistent memory and adaptive spans", "engram");
+  CLI::App program("Engram: language models with memory", "engram");
   try {
     program.require_subcommand(1);
     add_commands(program);

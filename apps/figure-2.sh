@@ -10,7 +10,7 @@ cd -- "$root"
 seeds=${1:-1,2,3}
 engram=build/release/apps/engram
 config=apps/configs/figure-2/kjv.toml
-data=runs/kjv
+data=runs/kjv-data
 if [[ ! -x $engram || ! -f $data/data.json ]]; then
   echo "apps/figure-2.sh: needs $engram and $data, found only one or none of them; bash apps/quickstart.sh makes both" >&2
   exit 1

@@ -38,9 +38,9 @@ void set_spans(const std::vector<std::int64_t>& spans, const AllAttentionOptions
 }
 
 const AllAttentionOptions& with_vocabulary(const BenchCase& bench) {
-  if (bench.config.model.vocabulary < 1)
+  if (bench.config.model.all_attention.vocabulary < 1)
     throw UsageError(text("bench: '", bench.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
-  return bench.config.model;
+  return bench.config.model.all_attention;
 }
 
 }  // namespace

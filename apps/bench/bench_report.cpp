@@ -40,7 +40,7 @@ double mean_seconds(const BenchResult& result) {
 }
 
 std::string spans_text(const BenchCase& bench) {
-  if (bench.spans.empty()) return fmt::format("all at {}", bench.config.model.max_span);
+  if (bench.spans.empty()) return fmt::format("all at {}", bench.config.model.all_attention.max_span);
   std::string text;
   for (const std::int64_t span : bench.spans) text += fmt::format("{}{}", text.empty() ? "" : ",", span);
   return text;
@@ -74,7 +74,7 @@ nlohmann::json limits_json(const MachineLimits& limits) {
 }
 
 std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
-  const AllAttentionOptions& model = bench.config.model;
+  const AllAttentionOptions& model = bench.config.model.all_attention;
   const double median = result.median_seconds();
   std::string text = fmt::format(
       "\n{}: L={} d={} H={} N={} F={} S={} B={} M={}, spans {} (mean {:.1f} positions), {} parameters\n", bench.name,

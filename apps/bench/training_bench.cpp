@@ -28,8 +28,8 @@ class Rehearsal {
     block_.length = static_cast<int>(config_.training.block);
     block_.scored_count = config_.training.batch * config_.training.block;
     block_.scored.assign(static_cast<std::size_t>(block_.scored_count), 1);
-    block_.inputs = bench_tokens(block_.scored_count, config_.model, 0);
-    block_.targets = bench_tokens(block_.scored_count, config_.model, 1);
+    block_.inputs = bench_tokens(block_.scored_count, config_.model.all_attention, 0);
+    block_.targets = bench_tokens(block_.scored_count, config_.model.all_attention, 1);
   }
 
   void fill_caches() {
@@ -37,7 +37,7 @@ class Rehearsal {
     const std::int64_t streams = config_.training.batch / config_.training.split;
     const std::span<const std::int32_t> inputs(block_.inputs);
     BlockTensors tokens;
-    for (std::int64_t seen = 0; seen < config_.model.max_span; seen += config_.training.block) {
+    for (std::int64_t seen = 0; seen < config_.model.all_attention.max_span; seen += config_.training.block) {
       for (ModelPast& past : trainer_->pasts()) {
         step.begin({});
         Tape tape(step, Tape::Mode::inference);
@@ -139,9 +139,9 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   const CostSetting setting{rehearsal.mean_window(), config.training.block, config.training.batch};
   result.mean_window = setting.window;
   result.tokens = config.training.batch * config.training.block;
-  result.flops = training_flops(config.model, setting);
-  result.attention_exponentials = training_exponentials(config.model, setting.window) / 2;
-  result.output_exponentials = output_exponentials(config.model);
+  result.flops = training_flops(config.model.all_attention, setting);
+  result.attention_exponentials = training_exponentials(config.model.all_attention, setting.window) / 2;
+  result.output_exponentials = output_exponentials(config.model.all_attention);
   result.parameters = rehearsal.parameters();
   result.parameter_bytes = rehearsal.parameter_bytes();
   result.arena_bytes = rehearsal.arena_bytes();
@@ -150,8 +150,9 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   const auto tokens = static_cast<double>(result.tokens);
   result.least_seconds = std::max(
       {result.flops.total() * tokens / limits.flops_per_second,
-       training_exponentials(config.model, setting.window) * tokens / limits.exponentials_per_second,
-       training_bytes(config.model, setting, config.optimizer.kind, result.parameters) / limits.bytes_per_second});
+       training_exponentials(config.model.all_attention, setting.window) * tokens / limits.exponentials_per_second,
+       training_bytes(config.model.all_attention, setting, config.optimizer.kind, result.parameters) /
+           limits.bytes_per_second});
   return result;
 }
 

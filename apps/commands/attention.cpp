@@ -104,9 +104,11 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
 void run(const Arguments& arguments) {
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       DType::f32, &AttentionStudy::studied);
+                       DType::f32, [](ModelOptions& model) {
+                         model.all_attention = AttentionStudy::studied(require_all_attention(model, "attention"));
+                       });
   const std::vector<std::int32_t> tokens = tokens_of(arguments, trained.vocabulary());
-  AttentionStudy study(trained.model(), runtime, trained.dtype(), arguments.studied);
+  AttentionStudy study(trained.all_attention("attention"), runtime, trained.dtype(), arguments.studied);
   study.read(tokens, trained.config().training.block);
 
   const Report report{.heads = study.heads(),

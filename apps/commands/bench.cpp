@@ -58,8 +58,9 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
     BenchCase one{std::filesystem::path(file).stem().string(), {}, arguments.spans};
     if (one.name.find(arguments.filter) == std::string::npos) continue;
     one.config = load_run_config(file, overrides);
-    if (arguments.vocabulary != 0) one.config.model.vocabulary = arguments.vocabulary;
-    if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model);
+    require_all_attention(one.config.model, "bench");
+    if (arguments.vocabulary != 0) one.config.model.all_attention.vocabulary = arguments.vocabulary;
+    if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model.all_attention);
     cases.push_back(std::move(one));
   }
   if (cases.empty()) throw UsageError(text("bench: no config has '", arguments.filter, "' in its name"));
@@ -68,8 +69,9 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
 
 /// The model without its persistent slots: what remains of attention is what depends on spans.
 BenchCase context_only(BenchCase bench) {
-  if (bench.config.model.memory_mode == MemoryMode::all) bench.config.model.memory_mode = MemoryMode::none;
-  bench.config.model.slots = 0;
+  if (bench.config.model.all_attention.memory_mode == MemoryMode::all)
+    bench.config.model.all_attention.memory_mode = MemoryMode::none;
+  bench.config.model.all_attention.slots = 0;
   bench.name += " without slots";
   return bench;
 }
@@ -139,9 +141,9 @@ void run(const Arguments& arguments) {
     }
     BenchCase full = bench, ragged = bench;
     full.name += " with full spans";
-    full.spans = {bench.config.model.max_span};
+    full.spans = {bench.config.model.all_attention.max_span};
     ragged.name += " with ragged spans";
-    if (ragged.spans.empty()) ragged.spans = ragged_spans(bench.config.model);
+    if (ragged.spans.empty()) ragged.spans = ragged_spans(bench.config.model.all_attention);
     const BenchResult full_result = measure(full), ragged_result = measure(ragged);
     const BenchResult full_context = measure(context_only(full)), ragged_context = measure(context_only(ragged));
     const SpanComparison comparison = compare_spans({full_result, ragged_result, full_context, ragged_context});

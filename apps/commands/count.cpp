@@ -15,9 +15,9 @@
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
+#include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
 #include "core/error.hpp"
-#include "nn/models/all_attention.hpp"
 
 namespace engram {
 namespace {
@@ -32,56 +32,77 @@ struct Arguments {
 /// Later roles are shown where a model has them.
 constexpr auto kPlainRoles = static_cast<std::size_t>(ParameterRole::output);
 
-struct CostAtSpan {
-  std::int64_t window;
-  double evaluation;  // FLOPs per token
-  double training;
+/// FLOPs per token where heads see so many positions.
+struct CostRow {
+  std::int64_t positions;
+  double evaluation, training;
+};
+struct CostTable {
+  std::string_view positions;  ///< what the first column counts
+  std::string_view json_name;
+  std::vector<CostRow> rows;
 };
 
 /// The shortest span, two usual means of trained models, and the longest; a fixed span has only the last.
-std::vector<CostAtSpan> costs_of(const RunConfig& config, const std::vector<double>& cluster_shares) {
+CostTable costs_of(const AllAttentionOptions& model, const TrainingOptions& training,
+                   const std::vector<double>& cluster_shares) {
   std::vector<std::int64_t> windows;
-  if (config.model.span != SpanKind::fixed)
-    for (const std::int64_t window : {config.model.ramp, std::int64_t{256}, std::int64_t{1024}})
-      if (window < config.model.max_span) windows.push_back(window);
-  windows.push_back(config.model.max_span);
+  if (model.span != SpanKind::fixed)
+    for (const std::int64_t window : {model.ramp, std::int64_t{256}, std::int64_t{1024}})
+      if (window < model.max_span) windows.push_back(window);
+  windows.push_back(model.max_span);
   std::ranges::sort(windows);
   windows.erase(std::ranges::unique(windows).begin(), windows.end());
-  std::vector<CostAtSpan> costs;
+  CostTable table{.positions = "mean span, positions", .json_name = "mean_span_positions", .rows = {}};
   for (const std::int64_t window : windows) {
-    const CostSetting setting{static_cast<double>(window), config.training.block, config.training.batch,
-                              cluster_shares};
-    costs.push_back({window, evaluation_flops(config.model, setting.window, cluster_shares),
-                     training_flops(config.model, setting).total()});
+    const CostSetting setting{static_cast<double>(window), training.block, training.batch, cluster_shares};
+    table.rows.push_back(
+        {window, evaluation_flops(model, setting.window, cluster_shares), training_flops(model, setting).total()});
   }
-  return costs;
+  return table;
+}
+
+/// The memory of training, and one four times as long, as the papers evaluate with.
+CostTable costs_of(const TransformerXlOptions& model, const TrainingOptions& training,
+                   const std::vector<double>& cluster_shares) {
+  CostTable table{.positions = "memory, positions", .json_name = "memory_positions", .rows = {}};
+  const XlCostSetting setting{.segment = training.block, .batch = training.batch, .cluster_shares = cluster_shares};
+  for (const std::int64_t factor : {1, 4}) {
+    TransformerXlOptions with = model;
+    with.memory *= factor;
+    if (factor == 1 || with.memory > 0)
+      table.rows.push_back({with.memory, cached_flops(with, setting).total(),
+                            forward_flops(with, setting).total() + backward_flops(with, setting).total()});
+  }
+  return table;
 }
 
 void run(const Arguments& arguments) {
   RunConfig config = load_run_config(arguments.config, arguments.overrides);
-  if (arguments.vocabulary != 0) config.model.vocabulary = arguments.vocabulary;
+  if (arguments.vocabulary != 0) config.model.set_vocabulary(arguments.vocabulary);
   std::optional<data::DataSet> data;
   if (!arguments.data.empty()) {
     data.emplace(data::DataSet::open(arguments.data));
-    if (config.model.vocabulary == 0) config.model.vocabulary = data->vocabulary().size();
+    if (config.model.vocabulary() == 0) config.model.set_vocabulary(data->vocabulary().size());
   }
-  if (config.model.vocabulary == 0)
+  if (config.model.vocabulary() == 0)
     throw UsageError(text("count: '", arguments.config,
                           "' takes its vocabulary from the data\n  say how many symbols there are with --vocab N"));
-  AllAttentionModel model(config.model);
-  const std::vector<std::int64_t>& cutoffs = config.model.cutoffs;
+  const std::unique_ptr<LanguageModel> model = make_model(config.model);
+  const std::vector<std::int64_t>& cutoffs = config.model.cutoffs();
   std::vector<double> shares;
   if (!cutoffs.empty())
-    shares = data ? counted_shares(cutoffs, data->split("train")) : assumed_shares(cutoffs, config.model.vocabulary);
-  const ParameterCount count = count_parameters(model);
-  const std::vector<CostAtSpan> costs = costs_of(config, shares);
+    shares = data ? counted_shares(cutoffs, data->split("train")) : assumed_shares(cutoffs, config.model.vocabulary());
+  const ParameterCount count = count_parameters(*model);
+  const CostTable costs =
+      with_own_options(config.model, [&](const auto& own) { return costs_of(own, config.training, shares); });
   const int values = values_per_parameter(config.optimizer.kind);
   const std::int64_t bytes = count.total * values * 4;
   const std::int64_t tokens_per_step = config.training.batch * config.training.block;
 
   if (arguments.json) {
     nlohmann::json object{{"config", arguments.config},
-                          {"vocabulary", config.model.vocabulary},
+                          {"vocabulary", config.model.vocabulary()},
                           {"tensors", count.tensors},
                           {"parameters", count.total},
                           {"training_state_bytes", bytes}};
@@ -91,14 +112,15 @@ void run(const Arguments& arguments) {
       object["cluster_shares"] = shares;
       object["cluster_shares_from"] = data ? "data" : "assumed word frequencies";
     }
-    for (const CostAtSpan& cost : costs)
+    object["family"] = name_of(config.model.family);
+    for (const CostRow& cost : costs.rows)
       object["flops_per_token"].push_back(
-          {{"mean_span_positions", cost.window}, {"evaluation", cost.evaluation}, {"training", cost.training}});
+          {{costs.json_name, cost.positions}, {"evaluation", cost.evaluation}, {"training", cost.training}});
     object["tokens_per_step"] = tokens_per_step;
     print_json(object);
     return;
   }
-  std::string lines = fmt::format("{} (vocabulary of {})\n\n", arguments.config, config.model.vocabulary);
+  std::string lines = fmt::format("{} (vocabulary of {})\n\n", arguments.config, config.model.vocabulary());
   lines += fmt::format("{:<14} {:>14}\n", "group", "parameters");
   for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
     if (role <= kPlainRoles || count.by_role[role] > 0)
@@ -115,13 +137,15 @@ void run(const Arguments& arguments) {
              : fmt::format(", assuming frequencies in proportion to rank^-{} (--data counts them)\n\n", kRankExponent);
   }
   lines += fmt::format("{:<28} {:>14} {:>14} {:>14}\n", "arithmetic", "evaluation", "training", "training");
-  lines += fmt::format("{:<28} {:>14} {:>14} {:>14}\n", "mean span, positions", "MFLOP a token", "MFLOP a token",
-                       "TFLOP a step");
-  for (const CostAtSpan& cost : costs)
-    lines += fmt::format("{:<28} {:>14.2f} {:>14.2f} {:>14.5g}\n", cost.window, cost.evaluation / 1e6,
+  lines +=
+      fmt::format("{:<28} {:>14} {:>14} {:>14}\n", costs.positions, "MFLOP a token", "MFLOP a token", "TFLOP a step");
+  for (const CostRow& cost : costs.rows)
+    lines += fmt::format("{:<28} {:>14.2f} {:>14.2f} {:>14.5g}\n", cost.positions, cost.evaluation / 1e6,
                          cost.training / 1e6, cost.training * static_cast<double>(tokens_per_step) / 1e12);
-  lines += fmt::format("\na step has {} tokens; engram spans RUN --cost says what a trained model's own spans cost\n",
-                       tokens_per_step);
+  lines += fmt::format("\na step has {} tokens", tokens_per_step);
+  if (config.model.family == ModelFamily::all_attention)
+    lines += "; engram spans RUN --cost says what a trained model's own spans cost";
+  lines += '\n';
   print(lines);
 }
 

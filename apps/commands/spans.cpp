@@ -43,7 +43,7 @@ struct Report {
 };
 
 std::string table(const Report& report) {
-  const AllAttentionOptions& model = report.facts.config.model;
+  const AllAttentionOptions& model = report.facts.config.model.all_attention;
   std::string lines = fmt::format("{} at step {}\n", report.path.string(), report.facts.step);
   if (model.span == SpanKind::dynamic)
     lines += "spans are computed for every query: these are their means over the last short validation\n";
@@ -109,7 +109,7 @@ std::string history_csv(const std::vector<SpanMoment>& history) {
 }
 
 nlohmann::json as_json(const Report& report, bool history) {
-  const AllAttentionOptions& model = report.facts.config.model;
+  const AllAttentionOptions& model = report.facts.config.model.all_attention;
   const SpanStatistics& all = report.statistics;
   nlohmann::json layers = nlohmann::json::array();
   for (const LayerSpans& heads : report.layers) {
@@ -168,8 +168,9 @@ void run(const Arguments& arguments) {
                 .cost = {},
                 .shortfalls = -1};
   const RunConfig& config = report.facts.config;
-  report.layers = read_spans(file, config.model);
-  report.statistics = span_statistics(config.model, report.layers, config.training.block);
+  const AllAttentionOptions& model = require_all_attention(config.model, "spans");
+  report.layers = read_spans(file, model);
+  report.statistics = span_statistics(model, report.layers, config.training.block);
   const std::filesystem::path metrics = run_dir / "metrics.jsonl";
   if (arguments.history) report.history = read_span_history(metrics);
   if (arguments.cost) {
@@ -182,7 +183,7 @@ void run(const Arguments& arguments) {
     write_durably(arguments.csv, arguments.history ? history_csv(report.history) : csv(report.layers));
   if (!arguments.svg.empty()) {
     const std::string name = fmt::format("{} at step {}", arguments.run, report.facts.step);
-    write_durably(arguments.svg, draw_spans(config.model, report.layers, name, report.history));
+    write_durably(arguments.svg, draw_spans(model, report.layers, name, report.history));
   }
   if (arguments.json) return print_json(as_json(report, arguments.history));
   print(table(report) + (arguments.history ? history_table(report.history) : "") +

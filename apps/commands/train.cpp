@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "apps/config/config_keys.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/training_run.hpp"
 #include "core/error.hpp"
@@ -58,7 +57,7 @@ CLI::App* add_train_command(CLI::App& program) {
                     "with --resume: model.max_span may be another than the run's");
   command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");
   command->add_flag("--trace-nan", arguments->run.trace_nan, "stop at the first number that is not finite (slow)");
-  command->footer([] { return config_help(); });
+  command->footer("engram keys lists the keys of a configuration, those of [model] for each family of models.");
   command->callback([command, arguments] { run(*command, *arguments); });
   return command;
 }

@@ -3,63 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <vector>
 
-#include "apps/config/config_values.hpp"
+#include "apps/config/model_keys.hpp"
 
 namespace engram {
 namespace {
 
-template <class Part, class T>
-ConfigKey key(std::string_view section, Part RunConfig::*part, T Part::*member, std::string_view name,
-              ConfigKey::OnResume on_resume, std::string_view meaning) {
-  return {
-      .section = section,
-      .name = name,
-      .meaning = meaning,
-      .on_resume = on_resume,
-      .rule = value_rule<T>(),
-      .is_list = kIsList<T>,
-      .read = [=](RunConfig& config, std::string_view written) { return read_value(written, config.*part.*member); },
-      .write = [=](const RunConfig& config) { return toml_value(config.*part.*member); }};
-}
-
-std::vector<ConfigKey> make_keys() {
+std::vector<ConfigKey> make_keys(ModelFamily family) {
   constexpr auto kKeep = ConfigKey::OnResume::keep, kChange = ConfigKey::OnResume::change;
   std::vector<ConfigKey> keys;
-  const auto model = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
-    keys.push_back(key("model", &RunConfig::model, member, name, on_resume, meaning));
-  };
-  using Model = AllAttentionOptions;
-  model(&Model::memory_mode, "memory_mode", kKeep,
-        "where a layer keeps what it knows (docs/all-attention.md, variants)");
-  model(&Model::vocabulary, "vocabulary", kKeep, "symbols; 0: as many as the data have");
-  model(&Model::layers, "layers", kKeep, "layers");
-  model(&Model::width, "width", kKeep, "numbers in a hidden state");
-  model(&Model::heads, "heads", kKeep, "heads of each layer; must divide width");
-  model(&Model::inner, "inner", kKeep, "width of the feed-forward sublayer, slots of ff_attn's (those two only)");
-  model(&Model::slots, "slots", kKeep, "persistent slots of each head (single_head: of all)");
-  model(&Model::max_span, "max_span", kKeep, "positions that a head can look back at most");
-  model(&Model::span, "span", kKeep, "how far heads look: learned, max_span, or computed per query");
-  model(&Model::ramp, "ramp", kKeep, "positions: width of the soft edge of a span");
-  model(&Model::span_init, "span_init", kChange, "adaptive spans at the start, as a share of max_span, 0 to 1");
-  model(&Model::mask_offset, "mask_offset", kKeep, "1: the mask begins one position earlier");
-  model(&Model::ramp_gradient, "ramp_gradient", kChange, "which corners of the soft edge move a span");
-  model(&Model::pad, "pad", kKeep, "before a text: zero vectors, or nothing");
-  model(&Model::position_values, "position_values", kKeep, "relative positions in the values too");
-  model(&Model::cutoffs, "cutoffs", kKeep,
-        "word ids that cut the vocabulary into clusters: adaptive input and softmax");
-  model(&Model::tie_tables, "tie_tables", kKeep, "clusters: input and output share vectors");
-  model(&Model::tie_projections, "tie_projections", kKeep, "clusters: and their projections");
-  model(&Model::table_init, "table_init", kChange, "clusters: deviation of vectors at the start, 1 or d_i^-0.5");
-  model(&Model::dropout, "dropout", kChange, "share of attention weights and feed-forward activations");
-  model(&Model::embedding_dropout, "embedding_dropout", kChange, "share of embeddings and last hidden states");
-  model(&Model::attention_memory, "attention_memory", kChange,
-        "MiB for attention weights that are kept, not computed again; each layer has a share");
+  keys.push_back(make_key(
+      "model", [](auto& config) -> auto& { return config.model; }, &ModelOptions::family, "family", kKeep,
+      "what kind of model; decides which other keys [model] has"));
+  if (family == ModelFamily::transformer_xl)
+    add_transformer_xl_keys(keys);
+  else
+    add_all_attention_keys(keys);
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
-    keys.push_back(key("optimizer", &RunConfig::optimizer, member, name, on_resume, meaning));
+    keys.push_back(make_key(
+        "optimizer", [](auto& config) -> auto& { return config.optimizer; }, member, name, on_resume, meaning));
   };
   optimizer(&OptimizerOptions::kind, "kind", kKeep, "update rule");
   optimizer(&OptimizerOptions::clip, "clip", kChange, "largest norm of a gradient; 0: not clipped");
@@ -74,7 +40,8 @@ std::vector<ConfigKey> make_keys() {
             "rate of the spans, as a share of the rate");
 
   const auto schedule = [&keys](auto member, std::string_view name, std::string_view meaning) {
-    keys.push_back(key("schedule", &RunConfig::schedule, member, name, kChange, meaning));
+    keys.push_back(make_key(
+        "schedule", [](auto& config) -> auto& { return config.schedule; }, member, name, kChange, meaning));
   };
   schedule(&Schedule::rate, "rate", "highest learning rate");
   schedule(&Schedule::warmup, "warmup", "steps over which the rate rises linearly");
@@ -88,7 +55,8 @@ std::vector<ConfigKey> make_keys() {
   schedule(&Schedule::plateau_margin, "plateau_margin", "bits per token: less is no improvement");
 
   const auto training = [&keys](auto member, std::string_view name, std::string_view meaning) {
-    keys.push_back(key("training", &RunConfig::training, member, name, kChange, meaning));
+    keys.push_back(make_key(
+        "training", [](auto& config) -> auto& { return config.training; }, member, name, kChange, meaning));
   };
   training(&TrainingOptions::batch, "batch", "streams of text read side by side");
   training(&TrainingOptions::block, "block", "tokens of each stream per step");
@@ -110,24 +78,24 @@ std::vector<ConfigKey> make_keys() {
 
 }  // namespace
 
-std::span<const ConfigKey> config_keys() {
-  static const std::vector<ConfigKey> keys = make_keys();
-  return keys;
+std::span<const ConfigKey> config_keys(ModelFamily family) {
+  static const std::array keys{make_keys(kModelFamilies[0]), make_keys(kModelFamilies[1])};
+  return keys[static_cast<std::size_t>(family)];
 }
 
-const ConfigKey* find_config_key(std::string_view section, std::string_view name) {
-  for (const ConfigKey& candidate : config_keys())
+const ConfigKey* find_config_key(ModelFamily family, std::string_view section, std::string_view name) {
+  for (const ConfigKey& candidate : config_keys(family))
     if (candidate.section == section && candidate.name == name) return &candidate;
   return nullptr;
 }
 
-const ConfigKey& nearest_config_key(std::string_view section, std::string_view name) {
+const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section, std::string_view name) {
   // A key in the wrong section costs as much as one wrong character.
   const auto cost = [&](const ConfigKey& candidate) {
     return 2 * edit_distance(name, candidate.name) +
            std::min<std::size_t>(2, edit_distance(section, candidate.section));
   };
-  const auto keys = config_keys();
+  const auto keys = config_keys(family);
   return *std::ranges::min_element(keys, {}, cost);
 }
 
@@ -145,11 +113,12 @@ std::string choices_of(std::string_view rule) {
 
 }  // namespace
 
-std::string config_help() {
-  const RunConfig defaults;
-  std::string help = "Keys of the configuration, with their defaults (TOML; --set section.key=value changes one):\n";
+std::string config_help(ModelFamily family) {
+  RunConfig defaults;
+  defaults.model.family = family;
+  std::string help = "Keys of a configuration, with their defaults (TOML; --set section.key=value changes one):\n";
   std::string_view section;
-  for (const ConfigKey& entry : config_keys()) {
+  for (const ConfigKey& entry : config_keys(family)) {
     if (entry.section != section) help += fmt::format("  [{}]\n", entry.section);
     section = entry.section;
     help += fmt::format("    {:<36}{}", fmt::format("{} = {}", entry.name, entry.write(defaults)), entry.meaning);

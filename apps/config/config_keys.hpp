@@ -32,15 +32,15 @@ struct ConfigKey {
   std::string full_name() const { return std::string(section) + "." + std::string(name); }
 };
 
-/// In the order in which they are written.
-std::span<const ConfigKey> config_keys();
+/// Of runs with models of this family, in the order in which they are written.
+std::span<const ConfigKey> config_keys(ModelFamily family);
 /// nullptr when there is none.
-const ConfigKey* find_config_key(std::string_view section, std::string_view name);
+const ConfigKey* find_config_key(ModelFamily family, std::string_view section, std::string_view name);
 /// The key whose name is the nearest by edit distance, those of `section` preferred.
-const ConfigKey& nearest_config_key(std::string_view section, std::string_view name);
+const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section, std::string_view name);
 
-/// All keys with default, rule and meaning: for `engram train --help`.
-std::string config_help();
+/// All keys of a family with default, rule and meaning: for `engram keys`.
+std::string config_help(ModelFamily family);
 
 /// The number of insertions, deletions and replacements of single characters that turn one text into the other.
 std::size_t edit_distance(std::string_view from, std::string_view to);

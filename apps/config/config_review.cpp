@@ -5,20 +5,29 @@
 
 namespace engram {
 
-std::vector<std::string> config_warnings(const RunConfig& config) {
-  std::vector<std::string> warnings;
-  if (config.model.span != SpanKind::fixed && config.model.max_span < config.model.ramp)
-    warnings.push_back(text("model.max_span ", config.model.max_span, " is below model.ramp ", config.model.ramp,
+namespace {
+
+void warn_of(const AllAttentionOptions& model, double span_loss, std::vector<std::string>& warnings) {
+  if (model.span != SpanKind::fixed && model.max_span < model.ramp)
+    warnings.push_back(text("model.max_span ", model.max_span, " is below model.ramp ", model.ramp,
                             ": the window ends before the soft edge does, and nothing is ever trimmed"));
-  if (config.model.memory_mode == MemoryMode::none)
+  if (model.memory_mode == MemoryMode::none)
     warnings.push_back(
         "model.memory_mode none has neither persistent slots nor a feed-forward sublayer: the paper's ablation N = 0");
-  if (config.training.span_loss > 0 && config.model.span == SpanKind::fixed)
+  if (span_loss > 0 && model.span == SpanKind::fixed)
     warnings.push_back("training.span_loss has no effect, because model.span is fixed");
-  if (config.model.cutoffs.empty() && !(config.model.tie_tables && config.model.tie_projections))
+  if (model.cutoffs.empty() && !(model.tie_tables && model.tie_projections))
     warnings.push_back(
         "model.tie_tables and model.tie_projections have no effect without model.cutoffs: plain tables are never "
         "tied");
+}
+
+}  // namespace
+
+std::vector<std::string> config_warnings(const RunConfig& config) {
+  std::vector<std::string> warnings;
+  if (config.model.family == ModelFamily::all_attention)
+    warn_of(config.model.all_attention, config.training.span_loss, warnings);
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));
@@ -26,8 +35,11 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
 }
 
 std::vector<ConfigDifference> config_differences(const RunConfig& before, const RunConfig& after) {
+  if (before.model.family != after.model.family)
+    return {
+        {"model.family", std::string(name_of(before.model.family)), std::string(name_of(after.model.family)), true}};
   std::vector<ConfigDifference> differences;
-  for (const ConfigKey& key : config_keys()) {
+  for (const ConfigKey& key : config_keys(after.model.family)) {
     std::string old_value = key.write(before), new_value = key.write(after);
     if (old_value != new_value)
       differences.push_back(

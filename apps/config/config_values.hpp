@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "apps/config/model_options.hpp"
 #include "core/activation_precision.hpp"
 #include "core/error.hpp"
 #include "core/product_precision.hpp"
-#include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
 #include "nn/optim/schedule.hpp"
 
@@ -38,6 +38,31 @@ Schedule::Decay parse_decay(std::string_view name);
 /// All values of a choice, for reading by name.
 template <class T>
 struct Choices;
+template <>
+struct Choices<ModelFamily> {
+  static constexpr auto values = kModelFamilies;
+};
+template <>
+struct Choices<PositionKind> {
+  static constexpr PositionKind values[] = {PositionKind::relative, PositionKind::shaw,
+                                            PositionKind::absolute_sinusoidal, PositionKind::absolute_learned};
+};
+template <>
+struct Choices<ShawTerms> {
+  static constexpr ShawTerms values[] = {ShawTerms::ab, ShawTerms::abcd};
+};
+template <>
+struct Choices<Visibility> {
+  static constexpr Visibility values[] = {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1};
+};
+template <>
+struct Choices<MemoryStart> {
+  static constexpr MemoryStart values[] = {MemoryStart::empty, MemoryStart::zeros};
+};
+template <>
+struct Choices<ClusterOrder> {
+  static constexpr ClusterOrder values[] = {ClusterOrder::natural, ClusterOrder::reversed};
+};
 template <>
 struct Choices<MemoryMode> {
   static constexpr MemoryMode values[] = {MemoryMode::all,         MemoryMode::attn_split, MemoryMode::head_split,

@@ -10,7 +10,6 @@
 #include "apps/config/config_keys.hpp"
 #include "apps/data/read_file.hpp"
 #include "core/error.hpp"
-#include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
 namespace {
@@ -51,14 +50,19 @@ void check_lines(const std::string& toml, const std::string& source) {
   }
 }
 
-[[noreturn]] void throw_unknown(std::string_view section, std::string_view name, const std::string& source) {
+[[noreturn]] void throw_unknown(ModelFamily family, std::string_view section, std::string_view name,
+                                const std::string& source) {
   const std::string full = section.empty() ? std::string(name) : text(section, ".", name);
+  for (const ModelFamily other : kModelFamilies)
+    if (find_config_key(other, section, name) != nullptr)
+      throw UsageError(text("config: '", full, "' is no key of family ", name_of(family), ", but of ", name_of(other),
+                            place(source), "\n  model.family says which family the model is of"));
   throw UsageError(text("config: '", full, "' is no key, the nearest one is '",
-                        nearest_config_key(section, name).full_name(), "'", place(source)));
+                        nearest_config_key(family, section, name).full_name(), "'", place(source)));
 }
 
 void check_section(const std::string& section, const std::string& source) {
-  const auto keys = config_keys();
+  const auto keys = config_keys(ModelFamily::all_attention);  // all families have the same sections
   if (std::ranges::any_of(keys, [&](const ConfigKey& key) { return key.section == section; })) return;
   const auto nearest =
       std::ranges::min_element(keys, {}, [&](const ConfigKey& key) { return edit_distance(section, key.section); });
@@ -86,8 +90,11 @@ std::vector<Assignment> read_assignments(const std::string& toml, const std::str
       check_section(section, source);
       continue;
     }
-    const ConfigKey* key = find_config_key(section, item.name);
-    const bool fits = item.inputs.size() == 1 || (key != nullptr && key->is_list);
+    const bool is_list = std::ranges::any_of(kModelFamilies, [&](ModelFamily family) {
+      const ConfigKey* const key = find_config_key(family, section, item.name);
+      return key != nullptr && key->is_list;
+    });
+    const bool fits = item.inputs.size() == 1 || is_list;
     Assignment assignment = in_todays_words({section, item.name, CLI::detail::join(item.inputs, ",")});
     if (!fits || !seen.emplace(assignment.section, assignment.name).second)
       throw UsageError(text("config: '", section, ".", item.name, "' must be given once, with one value, got '",
@@ -110,8 +117,8 @@ Assignment read_override(const std::string& written) {
 
 void assign(RunConfig& config, const Assignment& written, const std::string& source) {
   const auto [section, name, value] = in_todays_words(written);
-  const ConfigKey* key = find_config_key(section, name);
-  if (key == nullptr) throw_unknown(section, name, source);
+  const ConfigKey* key = find_config_key(config.model.family, section, name);
+  if (key == nullptr) throw_unknown(config.model.family, section, name, source);
   if (!key->read(config, value))
     throw UsageError(
         text("config: ", section, ".", name, " must be ", key->rule, ", got '", value, "'", place(source)));
@@ -120,13 +127,7 @@ void assign(RunConfig& config, const Assignment& written, const std::string& sou
 }  // namespace
 
 void RunConfig::check() const {
-  AllAttentionOptions with_vocabulary = model;
-  if (model.vocabulary == 0) {
-    with_vocabulary.vocabulary = 1;
-    with_vocabulary.cutoffs.clear();
-    VocabularyClusters::check(model.cutoffs, 0, model.width);
-  }
-  with_vocabulary.check();
+  model.check();
   optimizer.check();
   schedule.check();
   const auto require = [](bool valid, std::string_view option, std::string_view rule, auto value) {
@@ -162,8 +163,13 @@ RunConfig parse_run_config(const std::string& toml, const std::string& source,
     assign(config, assignment, from);
     clip_kind_given = clip_kind_given || (assignment.section == "optimizer" && assignment.name == "clip_kind");
   };
-  for (const Assignment& assignment : read_assignments(toml, source)) take(assignment, source);
-  for (const std::string& written : overrides) take(read_override(written), "--set " + written);
+  // The family first: it decides which keys there are.
+  std::vector<std::pair<Assignment, std::string>> assignments;
+  for (Assignment& assignment : read_assignments(toml, source)) assignments.emplace_back(std::move(assignment), source);
+  for (const std::string& written : overrides) assignments.emplace_back(read_override(written), "--set " + written);
+  std::ranges::stable_partition(
+      assignments, [](const auto& entry) { return entry.first.section == "model" && entry.first.name == "family"; });
+  for (const auto& [assignment, from] : assignments) take(assignment, from);
   if (!clip_kind_given)
     config.optimizer.clip_kind =
         config.optimizer.kind == OptimizerKind::adagrad ? ClipKind::per_tensor_step : ClipKind::global;
@@ -182,7 +188,7 @@ RunConfig load_run_config(const std::filesystem::path& file, const std::vector<s
 std::string to_toml(const RunConfig& config) {
   std::string toml = "# Every key of an Engram run; `engram train --help` explains them.\n";
   std::string_view section;
-  for (const ConfigKey& key : config_keys()) {
+  for (const ConfigKey& key : config_keys(config.model.family)) {
     if (key.section != section) toml += text("\n[", key.section, "]\n");
     section = key.section;
     toml += text(key.name, " = ", key.write(config), "\n");

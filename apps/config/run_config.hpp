@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/config/model_options.hpp"
 #include "core/activation_precision.hpp"
 #include "core/product_precision.hpp"
-#include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
 #include "nn/optim/schedule.hpp"
 
@@ -34,7 +34,7 @@ struct TrainingOptions {
 };
 
 struct RunConfig {
-  AllAttentionOptions model;   ///< section [model]; vocabulary 0: taken from the data
+  ModelOptions model;          ///< section [model]; vocabulary 0: taken from the data
   OptimizerOptions optimizer;  ///< section [optimizer]
   Schedule schedule;           ///< section [schedule]
   TrainingOptions training;    ///< section [training]

@@ -27,6 +27,8 @@ class EvaluationPlan {
   virtual std::int64_t block_count() const = 0;
   /// Targets that a pass scores.
   virtual std::int64_t scored_count() const = 0;
+  /// Inputs of a row in the longest block of a pass.
+  virtual std::int64_t longest_block() const = 0;
 };
 
 /// B rows of T = floor(total / B) tokens, floor((T - 1) / M) blocks of M. Not scored: the first token of each row, up
@@ -40,6 +42,7 @@ class FullEvaluation final : public EvaluationPlan {
   bool next(Block& block) override;
   std::int64_t block_count() const override { return (row_length_ - 1) / block_; }
   std::int64_t scored_count() const override { return block_count() * rows_ * block_; }
+  std::int64_t longest_block() const override { return block_; }
 
  private:
   TokenView tokens_;
@@ -63,6 +66,7 @@ class ExactEvaluation final : public EvaluationPlan {
   bool next(Block& block) override;
   std::int64_t block_count() const override { return (row_inputs_ + block_ - 1) / block_; }
   std::int64_t scored_count() const override { return tokens_.size() - 1; }
+  std::int64_t longest_block() const override { return block_; }
 
  private:
   TokenView tokens_;
@@ -84,6 +88,7 @@ class ShortValidation final : public EvaluationPlan {
   bool next(Block& block) override;
   std::int64_t block_count() const override { return blocks_; }
   std::int64_t scored_count() const override;
+  std::int64_t longest_block() const override { return reader_.state().block; }
 
   const ReaderState& state() const { return reader_.state(); }
   bool accepts(const ReaderState& state) const { return reader_.accepts(state); }

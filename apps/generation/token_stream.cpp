@@ -8,8 +8,10 @@
 
 namespace engram {
 
-TokenStream::TokenStream(AllAttentionModel& model, Runtime& runtime, DType dtype)
-    : model_(&model), runtime_(&runtime), past_(model.frozen_past(runtime.backend(), runtime.memory(), 1, dtype)) {}
+TokenStream::TokenStream(LanguageModel& model, Runtime& runtime, DType dtype)
+    : model_(&model),
+      runtime_(&runtime),
+      past_(model.frozen_past(runtime.backend(), runtime.memory(), 1, dtype, kLongestBlock)) {}
 
 std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens) {
   if (tokens.empty()) throw Error("token stream: needs at least one token");

@@ -9,7 +9,7 @@
 
 #include "apps/training/block_tensors.hpp"
 #include "apps/training/runtime.hpp"
-#include "nn/models/all_attention.hpp"
+#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -17,7 +17,7 @@ class TokenStream {
  public:
   /// At the start of a stream. The model's parameters must have memory on the runtime's device, of this dtype, and must
   /// not change while the stream is in use; its spans must have been refreshed. Both must outlive the stream.
-  TokenStream(AllAttentionModel& model, Runtime& runtime, DType dtype);
+  TokenStream(LanguageModel& model, Runtime& runtime, DType dtype);
 
   /// Appends tokens, in [0, V), at least one; long runs are cut into blocks. Returns ln p [V] of the token that
   /// follows, valid until the next call.
@@ -28,7 +28,7 @@ class TokenStream {
 
   static constexpr std::size_t kLongestBlock = 256;
 
-  AllAttentionModel* model_;
+  LanguageModel* model_;
   Runtime* runtime_;
   ModelPast past_;
   BlockTensors block_;

@@ -53,7 +53,7 @@ std::string percent(double now, double before) { return fmt::format("{:.1f}%", 1
 }  // namespace
 
 SpanCost span_cost(const RunConfig& config, const std::vector<LayerSpans>& layers) {
-  const AllAttentionOptions& model = config.model;
+  const AllAttentionOptions& model = config.model.all_attention;
   std::vector<LayerWindows> full, trimmed, computed, visible;
   for (const LayerSpans& heads : layers) {
     const LayerTrim trim = trim_of(model, heads);

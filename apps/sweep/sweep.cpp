@@ -112,9 +112,10 @@ void Worker::measure_newest(Runtime& runtime) {
   // Of a run that failed, the weights of its last checkpoint are not those of its last step.
   if (result_.outcome == RunOutcome::done) result_.valid = score(trained, "valid", runtime);
   // After the validation, from which the means of dynamic spans are.
-  const SpanSummary spans = summarize_spans(trained.model());
-  result_.mean_span = spans.mean;
-  result_.released_span = spans.layer_mean;
+  if (const std::optional<SpanSummary> spans = summarize_spans(trained.model())) {
+    result_.mean_span = spans->mean;
+    result_.released_span = spans->layer_mean;
+  }
   if (result_.outcome != RunOutcome::done) return;
   if (options_.test) result_.test = score(trained, "test", runtime);
 }

@@ -60,8 +60,7 @@ SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::s
     throw UsageError(
         text("sweep: variant '", described.name, "' (", written(described.overrides), "): ", error.what()));
   }
-  AllAttentionModel model(run.config.model);
-  run.parameters = count_parameters(model).total;
+  run.parameters = count_parameters(*make_model(run.config.model)).total;
   run.state = inspect_run(run, options.dtype, data);
   return run;
 }

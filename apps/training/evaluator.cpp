@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
+#include "apps/config/model_options.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "apps/training/span_means.hpp"
 #include "autograd/tape.hpp"
@@ -13,8 +15,8 @@ namespace engram {
 namespace {
 
 /// Losses of all targets of a block, in nats.
-std::vector<double> block_losses(AllAttentionModel& model, const data::Block& block, BlockTensors& tokens,
-                                 ModelPast& past, SpanMeans& spans, DType dtype, Runtime& runtime) {
+std::vector<double> block_losses(LanguageModel& model, const data::Block& block, BlockTensors& tokens, ModelPast& past,
+                                 SpanMeans& spans, DType dtype, Runtime& runtime) {
   Step& step = runtime.step();
   step.begin({});
   tokens.write({.inputs = block.inputs, .targets = block.targets, .length = block.length}, 1, model.tokens().clusters(),
@@ -23,7 +25,8 @@ std::vector<double> block_losses(AllAttentionModel& model, const data::Block& bl
   Tape tape(step, Tape::Mode::inference);
   ModelTrace trace(step.objects());
   const Variable hidden = model.hidden(tape, batch, past, &trace);
-  spans.add(model, trace, runtime.backend());
+  if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(model)))
+    spans.add(*spanned, trace, runtime.backend());
   std::vector<double> losses(block.inputs.size());
   for (const LossPart& part : model.tokens().losses(hidden, batch, 1))
     dispatch_float(dtype, "evaluate", [&]<class T>() {
@@ -40,8 +43,8 @@ std::vector<double> block_losses(AllAttentionModel& model, const data::Block& bl
 
 double Evaluation::bits() const { return nll() / std::numbers::ln2; }
 
-Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype,
-                    Runtime& runtime, const TokenLoss& found) {
+Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
+                    const TokenLoss& found) {
   const auto start = std::chrono::steady_clock::now();
   Evaluation result;
   data::Block block;
@@ -64,7 +67,7 @@ Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelP
     result.scored += block.scored_count;
     result.inputs += static_cast<std::int64_t>(losses.size());
   }
-  spans.give_to(model);
+  if (AllAttentionModel* const spanned = all_attention_of(model)) spans.give_to(*spanned);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

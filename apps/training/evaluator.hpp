@@ -6,7 +6,7 @@
 
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/training/runtime.hpp"
-#include "nn/models/all_attention.hpp"
+#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -27,7 +27,7 @@ using TokenLoss = std::function<void(std::int64_t token, double nll)>;
 /// One pass of the plan (begin() is called first). `past` has as many streams as the plan has rows and is reset where
 /// the plan says so. Where spans are dynamic their means over the pass become those of the model. Sums go in the order
 /// of the tokens of each block, in double.
-Evaluation evaluate(AllAttentionModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype,
-                    Runtime& runtime, const TokenLoss& found = {});
+Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
+                    const TokenLoss& found = {});
 
 }  // namespace engram

@@ -45,8 +45,8 @@ nlohmann::json GradientReport::take(Backend& backend) {
 
 nlohmann::json GradientReport::spans(Backend& backend) const {
   nlohmann::json layers = nlohmann::json::array();
-  const AllAttentionOptions& model = config_->model;
-  if (model.span != SpanKind::adaptive) return layers;
+  const AllAttentionOptions& model = config_->model.all_attention;
+  if (config_->model.family != ModelFamily::all_attention || model.span != SpanKind::adaptive) return layers;
   const auto heads = static_cast<std::size_t>(model.context_heads());
   const double penalty = config_->training.span_loss * static_cast<double>(model.max_span) / static_cast<double>(heads);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {

@@ -22,9 +22,9 @@ void write(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), 
 }  // namespace
 
 std::string progress_text(const ProgressLine& line) {
-  return fmt::format("step {}/{} loss {:.4f} {} lr {:.2e} tokens/s {:.0f} span {:.1f} left {}", line.step, line.steps,
-                     line.loss, loss_text(line.kind, {.all = line.loss, .no_eol = {}}), line.rate,
-                     line.tokens_per_second, line.mean_span, clock_text(line.seconds_left));
+  return fmt::format("step {}/{} loss {:.4f} {} lr {:.2e} tokens/s {:.0f}{} left {}", line.step, line.steps, line.loss,
+                     loss_text(line.kind, {.all = line.loss, .no_eol = {}}), line.rate, line.tokens_per_second,
+                     line.mean_span ? fmt::format(" span {:.1f}", *line.mean_span) : "", clock_text(line.seconds_left));
 }
 
 Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,7 @@ struct ProgressLine {
   double loss = 0;  ///< nats per token
   double rate = 0;
   double tokens_per_second = 0;
-  double mean_span = 0;  ///< positions
+  std::optional<double> mean_span;  ///< positions; none: the model has no spans
   double seconds_left = 0;
   data::TokenKind kind = data::TokenKind::character;
 };

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "apps/data/hash.hpp"
 #include "apps/training/resize_span.hpp"
@@ -66,9 +67,9 @@ json run_state(TrainingSession& session) {
   if (session.config.schedule.finetune == Schedule::Finetune::plateau) state["plateau"] = session.plateau.state();
   if (session.trainer.finetune_after() != session.config.schedule.steps)
     state["finetune_after"] = session.trainer.finetune_after();
-  if (session.config.model.span == SpanKind::dynamic)
-    for (std::int64_t layer = 0; layer < session.config.model.layers; ++layer)
-      state["span_means"].push_back(session.model.span(layer).zeta());
+  if (const AllAttentionModel* const model = all_attention_of(std::as_const(session.model)))
+    for (std::int64_t layer = 0; layer < model->options().layers && model->options().span == SpanKind::dynamic; ++layer)
+      state["span_means"].push_back(model->span(layer).zeta());
   if (session.best) state["best"] = {{"nll", session.best->nll}, {"step", session.best->step}};
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
   for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
@@ -160,7 +161,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   LoadRules rules;
   const RunConfig before = read_facts(file).config;
   std::optional<SpanResize> resize;
-  if (const std::int64_t from = before.model.max_span, to = session.config.model.max_span; from != to) {
+  if (const std::int64_t from = before.model.all_attention.max_span, to = session.config.model.all_attention.max_span; from != to) {
     resize.emplace(from, to, session.runtime.backend(), session.runtime.memory());
     resize->prepare(wanted);
   }
@@ -187,9 +188,9 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     session.divergence.restore(state.at("divergence"));
     state.at("interval").at("nll_sum").get_to(session.interval.nll_sum);
     state.at("interval").at("steps").get_to(session.interval.steps);
-    if (state.contains("span_means"))
-      for (std::int64_t layer = 0; layer < session.config.model.layers; ++layer)
-        session.model.span(layer).take_means(
+    if (AllAttentionModel* const model = all_attention_of(session.model); model && state.contains("span_means"))
+      for (std::int64_t layer = 0; layer < model->options().layers; ++layer)
+        model->span(layer).take_means(
             state.at("span_means").at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
     if (same_data && state.contains("plateau")) session.plateau.restore(state.at("plateau"));
     if (session.config.schedule.finetune == Schedule::Finetune::plateau && state.contains("finetune_after"))

@@ -8,8 +8,7 @@
 namespace engram {
 namespace {
 
-ParameterStore& placed(ParameterStore& store, AllAttentionModel& model, Backend& backend, DType dtype,
-                       std::uint64_t seed) {
+ParameterStore& placed(ParameterStore& store, LanguageModel& model, Backend& backend, DType dtype, std::uint64_t seed) {
   collect(model, store);
   store.place(backend, dtype, seed);
   return store;
@@ -19,12 +18,12 @@ ParameterStore& placed(ParameterStore& store, AllAttentionModel& model, Backend&
 
 RunConfig resolved_config(RunConfig config, const data::DataSet& data) {
   const std::int64_t size = data.vocabulary().size();
-  if (config.model.vocabulary == 0) config.model.vocabulary = size;
-  if (config.model.vocabulary != size)
+  if (config.model.vocabulary() == 0) config.model.set_vocabulary(size);
+  if (config.model.vocabulary() != size)
     throw UsageError(text("training: model.vocabulary must be 0 or that of the data in '", data.folder().string(),
-                          "', ", size, ", got ", config.model.vocabulary,
+                          "', ", size, ", got ", config.model.vocabulary(),
                           "\n  --set model.vocabulary=0 takes it from the data"));
-  if (!config.model.cutoffs.empty())
+  if (!config.model.cutoffs().empty())
     data.require_kind(data::TokenKind::word,
                       "the configuration cuts its vocabulary into clusters of words (model.cutoffs)");
   config.check();
@@ -35,7 +34,8 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
     : config(std::move(resolved)),
       data(data_set),
       runtime(with),
-      model(config.model),
+      owned_model_(make_model(config.model)),
+      model(*owned_model_),
       trainer(config, model, placed(store, model, with.backend(), dtype, config.training.seed), with),
       reader(data.split("train"), static_cast<int>(config.training.batch), static_cast<int>(config.training.block),
              config.training.seed),

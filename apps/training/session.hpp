@@ -3,6 +3,7 @@
 /// caches, and what the reports are made from.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 #include "apps/training/plateau.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trainer.hpp"
-#include "nn/models/all_attention.hpp"
+#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -42,7 +43,12 @@ class TrainingSession {
   const data::DataSet& data;
   Runtime& runtime;
   ParameterStore store;  // before the model, whose parameters have their memory here
-  AllAttentionModel model;
+
+ private:
+  const std::unique_ptr<LanguageModel> owned_model_;
+
+ public:
+  LanguageModel& model;
   Trainer trainer;
   data::StreamReader reader;
   data::ShortValidation validation;

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/config/model_options.hpp"
+
 namespace engram {
 
-SpanSummary summarize_spans(const AllAttentionModel& model) {
+std::optional<SpanSummary> summarize_spans(const LanguageModel& any_model) {
+  const AllAttentionModel* const found = all_attention_of(any_model);
+  if (found == nullptr) return std::nullopt;
+  const AllAttentionModel& model = *found;
   SpanSummary summary;
   const AllAttentionOptions& options = model.options();
   const auto longest = static_cast<double>(options.max_span);

@@ -2,9 +2,10 @@
 /// The spans of a model in a few numbers, all in positions.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "nn/models/all_attention.hpp"
+#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -14,7 +15,8 @@ struct SpanSummary {
   double layer_mean = 0;  ///< over layers, of clamp(ceil(S mean zeta) + R, 0, S): the figure of the released models
   std::vector<std::vector<std::int64_t>> heads;  ///< what each head can see, by layer
 };
-SpanSummary summarize_spans(const AllAttentionModel& model);
+/// None where the model is of a family without spans.
+std::optional<SpanSummary> summarize_spans(const LanguageModel& model);
 
 /// Blocks in which a span had outgrown its cache, so that missing positions counted as zero vectors.
 std::int64_t cache_shortfalls(const ModelPast& past);

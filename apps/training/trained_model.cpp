@@ -39,10 +39,10 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
                                                    text("the metadata of '", file.path().string(), "'")),
                         .vocabulary = data::Vocabulary::parse(required(file, metadata_keys::kVocabulary), file.path()),
                         .step = read_step(file)};
-  if (facts.config.model.vocabulary == 0) facts.config.model.vocabulary = facts.vocabulary.size();
-  if (facts.config.model.vocabulary != facts.vocabulary.size())
+  if (facts.config.model.vocabulary() == 0) facts.config.model.set_vocabulary(facts.vocabulary.size());
+  if (facts.config.model.vocabulary() != facts.vocabulary.size())
     throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",
-                         facts.config.model.vocabulary, ", got a vocabulary of ", facts.vocabulary.size()));
+                         facts.config.model.vocabulary(), ", got a vocabulary of ", facts.vocabulary.size()));
   for (const std::string& name : file.names()) {
     if (name.starts_with("optimizer/") || name.starts_with("state/")) continue;
     facts.dtype = file.at(name).dtype;
@@ -58,18 +58,18 @@ std::vector<NamedTensor> parameter_tensors(const ParameterStore& store) {
 }
 
 TrainedModel::TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
-                           DType dtype, Adapt adapt)
+                           DType dtype, const Adapt& adapt)
     : TrainedModel(CheckpointFile(find_checkpoint(run_or_checkpoint, kind)), runtime, dtype, adapt) {}
 
-TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, Adapt adapt)
-    : path_(file.path()),
-      facts_(read_facts(file)),
-      model_(adapt == nullptr ? facts_.config.model : adapt(facts_.config.model)) {
-  collect(model_, store_);
+TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, const Adapt& adapt)
+    : path_(file.path()), facts_(read_facts(file)) {
+  if (adapt) adapt(facts_.config.model);
+  model_ = make_model(facts_.config.model);
+  collect(*model_, store_);
   store_.place(runtime.backend(), dtype, facts_.config.training.seed);
   file.load(runtime.backend(), parameter_tensors(store_),
             {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/"}, .convert_floats = true});
-  model_.refresh(runtime.backend());
+  model_->refresh(runtime.backend());
 }
 
 }  // namespace engram

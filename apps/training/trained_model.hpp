@@ -4,14 +4,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "apps/config/run_config.hpp"
 #include "apps/data/vocabulary.hpp"
 #include "apps/training/runtime.hpp"
 #include "autograd/parameter_store.hpp"
 #include "nn/checkpoint.hpp"
-#include "nn/models/all_attention.hpp"
+#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -44,27 +47,29 @@ std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
 class TrainedModel {
  public:
   /// Changes options that have no influence on the parameters.
-  using Adapt = AllAttentionOptions (*)(AllAttentionOptions);
+  using Adapt = std::function<void(ModelOptions&)>;
   /// `run_or_checkpoint` as find_checkpoint() takes it. Parameters are converted to `dtype` (f32 or f64). Throws
   /// FileError when it cannot be read or does not fit its own configuration.
   TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
-               DType dtype = DType::f32, Adapt adapt = nullptr);
+               DType dtype = DType::f32, const Adapt& adapt = {});
 
   const std::filesystem::path& path() const { return path_; }  ///< the file
   const RunConfig& config() const { return facts_.config; }
   const data::Vocabulary& vocabulary() const { return facts_.vocabulary; }
   std::int64_t step() const { return facts_.step; }
   DType dtype() const { return store_.dtype(); }
-  AllAttentionModel& model() { return model_; }
+  LanguageModel& model() { return *model_; }
+  /// For commands that are about this family alone; throws UsageError for another.
+  AllAttentionModel& all_attention(std::string_view command) { return require_all_attention(*model_, command); }
   ParameterStore& store() { return store_; }
 
  private:
-  TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, Adapt adapt);
+  TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, const Adapt& adapt);
 
   std::filesystem::path path_;
   CheckpointFacts facts_;
   ParameterStore store_;  // before the model, whose parameters have their memory here
-  AllAttentionModel model_;
+  std::unique_ptr<LanguageModel> model_;
 };
 
 }  // namespace engram

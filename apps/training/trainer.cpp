@@ -8,7 +8,7 @@
 
 namespace engram {
 
-Trainer::Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime)
+Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime)
     : config_(&config), model_(&model), store_(&store), runtime_(&runtime), replay_(runtime.backend()) {
   runtime.step().set_products(config.training.products);
   runtime.step().set_activations(config.training.activations);

@@ -15,7 +15,7 @@
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
-#include "nn/models/all_attention.hpp"
+#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -35,7 +35,7 @@ class Trainer {
  public:
   /// The store must be placed; all must outlive the trainer. Makes the optimiser's state and, for every piece of a
   /// batch, the caches.
-  Trainer(const RunConfig& config, AllAttentionModel& model, ParameterStore& store, Runtime& runtime);
+  Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime);
 
   /// One update. The block has training.batch rows of any length. Throws Diverged when the loss is not finite: before
   /// the update, on devices that work behind the host after it, because nothing waits for them inside a step. Throws
@@ -82,7 +82,7 @@ class Trainer {
   void for_each_past(const std::function<void(StatePast&)>& found);
 
   const RunConfig* config_;
-  AllAttentionModel* model_;
+  LanguageModel* model_;
   ParameterStore* store_;
   Runtime* runtime_;
   std::unique_ptr<Optimizer> optimizer_;

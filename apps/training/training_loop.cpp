@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/training/gradient_report.hpp"
 #include "apps/training/loss_report.hpp"
@@ -35,6 +36,10 @@ class Loop {
   bool due(std::int64_t every) const { return step() % every == 0 || step() == last(); }
   /// Seconds of a step on average, validation and saving left out.
   double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
+  std::optional<double> mean_span() const {
+    const std::optional<SpanSummary> spans = summarize_spans(session_.model);
+    return spans ? std::optional(spans->mean) : std::nullopt;
+  }
   std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
 
   void begin(bool resumed);
@@ -85,14 +90,13 @@ void Loop::train_one() {
                     .loss = session_.interval.mean(),
                     .rate = rate,
                     .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
-                    .mean_span = summarize_spans(session_.model).mean,
+                    .mean_span = mean_span(),
                     .seconds_left = static_cast<double>(last() - step()) * step_seconds(),
                     .kind = kind()});
   if (is_report) report(rate);
 }
 
 void Loop::report(double rate) {
-  const SpanSummary spans = summarize_spans(session_.model);
   double squares = 0, clip = session_.config.optimizer.clip;
   std::int64_t long_ones = 0, tensors = 0, shortfalls = 0;
   for (const double norm : session_.trainer.optimizer().gradient_norms(session_.runtime.backend())) {
@@ -107,13 +111,14 @@ void Loop::report(double rate) {
                {"interval_steps", session_.interval.steps},
                {"learning_rate", rate},
                {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
-               {"span_mean", spans.mean},
-               {"span_longest", spans.longest},
-               {"span_layer_mean", spans.layer_mean},
-               {"spans", spans.heads},
                {"gradient_norm", std::sqrt(squares)},
                {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
                {"cache_shortfalls", shortfalls}});
+  if (const std::optional<SpanSummary> spans = summarize_spans(session_.model))
+    line.update({{"span_mean", spans->mean},
+                 {"span_longest", spans->longest},
+                 {"span_layer_mean", spans->layer_mean},
+                 {"spans", spans->heads}});
   metrics_.append(line);
   session_.interval = {};
   if (session_.config.training.gradient_report) report_gradients();

@@ -74,7 +74,7 @@ void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype
 
 /// The file of the shorter or longer span stays beside the one that replaces it.
 void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts& facts) {
-  const std::int64_t max_span = facts.config.model.max_span;
+  const std::int64_t max_span = facts.config.model.all_attention.max_span;
   const fs::path kept =
       checkpoint.path().parent_path() / text("before-resize-", max_span, "-step-", facts.step, ".safetensors");
   std::error_code error;
@@ -109,8 +109,8 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (options.resize_span && !options.resume)
     throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
   if (before) compare(*before, config, dtype, options.resize_span);
-  const bool resized = before && before->config.model.max_span != config.model.max_span;
-  if (resized && config.model.span == SpanKind::dynamic)
+  const bool resized = before && before->config.model.all_attention.max_span != config.model.all_attention.max_span;
+  if (resized && config.model.all_attention.span == SpanKind::dynamic)
     throw UsageError(
         "training: --resize-span keeps spans in positions; those that are computed for every query are shares of "
         "model.max_span and would change with it");

@@ -18,13 +18,13 @@ namespace {
 
 BenchCase small_case() {
   BenchCase bench{"small", {}, {}};
-  bench.config.model.vocabulary = 9;
-  bench.config.model.layers = 2;
-  bench.config.model.width = 8;
-  bench.config.model.heads = 2;
-  bench.config.model.slots = 4;
-  bench.config.model.max_span = 48;
-  bench.config.model.ramp = 8;
+  bench.config.model.all_attention.vocabulary = 9;
+  bench.config.model.all_attention.layers = 2;
+  bench.config.model.all_attention.width = 8;
+  bench.config.model.all_attention.heads = 2;
+  bench.config.model.all_attention.slots = 4;
+  bench.config.model.all_attention.max_span = 48;
+  bench.config.model.all_attention.ramp = 8;
   bench.config.training.batch = 4;
   bench.config.training.block = 16;
   bench.config.training.split = 2;
@@ -89,12 +89,12 @@ TEST_CASE("a bench counts steps, tokens, parameters, memory and kernels") {
 
 TEST_CASE("attention weights take what model.attention_memory allows each layer") {
   BenchCase bench = small_case();
-  bench.config.model.max_span = 1024;
+  bench.config.model.all_attention.max_span = 1024;
   bench.config.training.batch = 16;
   bench.config.training.block = 64;
   bench.config.training.split = 1;
   const auto step_bytes = [&](std::int64_t limit) {
-    bench.config.model.attention_memory = limit;
+    bench.config.model.all_attention.attention_memory = limit;
     return static_cast<double>(bench_on_fresh_runtime(bench, 1).arena_bytes);
   };
   // Two layers, two heads, 1024 positions and 4 slots: 8.03 MiB a layer.
@@ -131,7 +131,7 @@ TEST_CASE("spans are the asked ones, and training does not move them") {
   bench.spans = {48, 8};
   const BenchResult ragged = bench_on_fresh_runtime(bench, 2);
   CHECK(ragged.mean_window == 28);
-  bench.config.model.span = SpanKind::fixed;
+  bench.config.model.all_attention.span = SpanKind::fixed;
   bench.spans = {};
   const BenchResult full = bench_on_fresh_runtime(bench, 1);
   CHECK(full.mean_window == 48);
@@ -145,10 +145,10 @@ TEST_CASE("spans that the model cannot have are refused") {
     CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
   }
   bench.spans = {48};
-  bench.config.model.span = SpanKind::fixed;
+  bench.config.model.all_attention.span = SpanKind::fixed;
   CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
   bench = small_case();
-  bench.config.model.vocabulary = 0;
+  bench.config.model.all_attention.vocabulary = 0;
   CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("inference is timed at two block lengths, beside the formulas") {
   for (const BlockInference& one : result.blocks) {
     CHECK(one.forward_seconds > 0);
     CHECK(one.frozen_seconds > 0);
-    CHECK(one.frozen_flops == evaluation_flops(bench.config.model, 32));
+    CHECK(one.frozen_flops == evaluation_flops(bench.config.model.all_attention, 32));
     // Two layers project C / M = 4 or 16 states per token to keys and to values.
     CHECK(one.forward_flops - one.frozen_flops == Approx(2 * 4 * 8 * 8 * one.cached_blocks));
   }

@@ -127,15 +127,15 @@ namespace {
 
 RunConfig small(std::int64_t split) {
   RunConfig config;
-  config.model.vocabulary = 30;
-  config.model.layers = 2;
-  config.model.width = 16;
-  config.model.heads = 2;
-  config.model.slots = 3;
-  config.model.max_span = 20;
-  config.model.ramp = 4;
-  config.model.span_init = 0.4;
-  config.model.cutoffs = {9, 19};
+  config.model.all_attention.vocabulary = 30;
+  config.model.all_attention.layers = 2;
+  config.model.all_attention.width = 16;
+  config.model.all_attention.heads = 2;
+  config.model.all_attention.slots = 3;
+  config.model.all_attention.max_span = 20;
+  config.model.all_attention.ramp = 4;
+  config.model.all_attention.span_init = 0.4;
+  config.model.all_attention.cutoffs = {9, 19};
   config.schedule.steps = 100;
   config.training.batch = 4;
   config.training.block = 6;
@@ -165,7 +165,7 @@ struct TrainerBench {
   std::unique_ptr<Trainer> trainer;
 
   explicit TrainerBench(const RunConfig& with, const Device& device = {}, DType dtype = DType::f64)
-      : config(with), runtime(device, 1, 5), model(config.model) {
+      : config(with), runtime(device, 1, 5), model(config.model.all_attention) {
     collect(model, store);
     store.place(runtime.backend(), dtype, 3);
     model.refresh(runtime.backend());
@@ -326,7 +326,7 @@ TEST_CASE("whole models with a vocabulary in clusters can be timed") {
     Runtime runtime({}, 1);
     const BenchResult result = bench_training(bench, limits, runtime, 2);
     CHECK(result.kernels.totals().contains("cross_entropy"));
-    CHECK(result.output_exponentials == output_exponentials(bench.config.model));
+    CHECK(result.output_exponentials == output_exponentials(bench.config.model.all_attention));
     CHECK(result.output_exponentials < 30 + 2);
   }
   Runtime runtime({}, 1);

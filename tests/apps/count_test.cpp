@@ -54,8 +54,8 @@ TEST_CASE("the configs for words have the numbers of parameters of the spec") {
   for (const auto& [name, parameters] : kWords) {
     INFO(name);
     const RunConfig config = config_named(name);
-    CHECK(count_of(config.model).total == parameters);
-    CHECK(config.model.table_init == TableInit::unit);
+    CHECK(count_of(config.model.all_attention).total == parameters);
+    CHECK(config.model.all_attention.table_init == TableInit::unit);
     CHECK(config.optimizer.kind == OptimizerKind::adam);
     CHECK(config.optimizer.clip == 1);
     CHECK(config.optimizer.clip_kind == ClipKind::global);
@@ -67,9 +67,9 @@ TEST_CASE("the configs for words have the numbers of parameters of the spec") {
     CHECK(config.training.batch == 64);
     CHECK(config.training.split == 2);
     CHECK(config.training.span_loss == 5e-7);
-    CHECK(config.model.max_span == 2048);
-    CHECK(config.model.dropout == 0.3);
-    CHECK(config.model.embedding_dropout == 0.1);
+    CHECK(config.model.all_attention.max_span == 2048);
+    CHECK(config.model.all_attention.dropout == 0.3);
+    CHECK(config.model.all_attention.embedding_dropout == 0.1);
   }
 }
 
@@ -83,18 +83,18 @@ TEST_CASE("the configs of figure 2 have the numbers of parameters of the spec") 
   for (const auto& [name, parameters] : kFigure2) {
     INFO(name);
     RunConfig config = config_named(std::string("figure-2/") + name);
-    CHECK(count_of(config.model).total == parameters);
+    CHECK(count_of(config.model.all_attention).total == parameters);
     // Nothing else differs from the large text8 model.
-    config.model.memory_mode = large.model.memory_mode;
-    config.model.slots = large.model.slots;
-    config.model.inner = large.model.inner;
-    config.model.layers = large.model.layers;
+    config.model.all_attention.memory_mode = large.model.memory_mode;
+    config.model.all_attention.slots = large.model.slots;
+    config.model.all_attention.inner = large.model.inner;
+    config.model.all_attention.layers = large.model.layers;
     CHECK(to_toml(config) == to_toml(large));
   }
 }
 
 TEST_CASE("value-side positions and dynamic spans are counted") {
-  AllAttentionOptions options = config_named("text8-all-attention-small").model;
+  AllAttentionOptions options = config_named("text8-all-attention-small").model.all_attention;
   const std::int64_t total = count_of(options).total;
   options.position_values = PositionValues::shared;
   CHECK(count_of(options).total == total);
@@ -116,7 +116,7 @@ TEST_CASE("persistent slots of the large text8 model, from none to 4096") {
                                                                {4096, 189'333'820}}};
   for (const auto& [slots, parameters] : kSweep) {
     INFO("N = " << slots);
-    AllAttentionOptions options = config.model;
+    AllAttentionOptions options = config.model.all_attention;
     options.slots = slots;
     if (slots == 0) options.memory_mode = MemoryMode::none;
     const ParameterCount count = count_of(options);
@@ -127,7 +127,7 @@ TEST_CASE("persistent slots of the large text8 model, from none to 4096") {
 }
 
 TEST_CASE("parameters by role add up and follow the formulas") {
-  AllAttentionOptions options = config_named("enwik8-8-layers").model;
+  AllAttentionOptions options = config_named("enwik8-8-layers").model.all_attention;
   const ParameterCount count = count_of(options);
   CHECK(count.of(ParameterRole::embeddings) == 205 * 256);
   CHECK(count.of(ParameterRole::positions) == 64 * 1024);
@@ -164,8 +164,8 @@ TEST_CASE("every config loads, counts and defines another run") {
     ++files;
     RunConfig config = load_run_config(entry.path());
     CHECK(contents.insert(to_toml(config)).second);
-    if (config.model.vocabulary == 0) config.model.vocabulary = 10000;
-    CHECK(count_of(config.model).total > 0);
+    if (config.model.all_attention.vocabulary == 0) config.model.all_attention.vocabulary = 10000;
+    CHECK(count_of(config.model.all_attention).total > 0);
     CHECK(config.training.batch % config.training.split == 0);
   }
   CHECK(files >= 32);
@@ -181,17 +181,17 @@ TEST_CASE("the papers' configs hold the settings of their runs") {
     CHECK(config.schedule.rate == 0.07);
     CHECK(config.schedule.finetune_share == 0.1);
     CHECK(config.training.batch == 64);
-    CHECK(config.model.ramp == 32);
-    CHECK(config.model.span_init == 0);
+    CHECK(config.model.all_attention.ramp == 32);
+    CHECK(config.model.all_attention.span_init == 0);
     const bool single = std::string(name) == "enwik8-8-layers";
-    CHECK(config.model.max_span == (single ? 1024 : 8192));
+    CHECK(config.model.all_attention.max_span == (single ? 1024 : 8192));
     CHECK(config.training.block == (single ? 256 : 512));
     CHECK(config.schedule.warmup == (single ? 8000 : 32000));
   }
   const RunConfig small = config_named("enwik8-all-attention-small");
   CHECK(small.total_steps() == 480'000);
   CHECK(small.training.span_loss == 1e-7);
-  CHECK(small.model.dropout == 0.3);
+  CHECK(small.model.all_attention.dropout == 0.3);
   CHECK(small.training.split == 2);
   CHECK(config_named("enwik8-all-attention-large").total_steps() == 210'000);
   CHECK(config_named("text8-transformer-12-layers").total_steps() == 900'000);
@@ -215,8 +215,8 @@ TEST_CASE("FLOPs per token are those of the spec's table") {
     const RunConfig config = config_named(row.config);
     const CostSetting setting{row.window, config.training.block, config.training.batch};
     // The table has three to four digits.
-    CHECK(evaluation_flops(config.model, row.window) / 1e6 == Approx(row.evaluation).epsilon(0.005));
-    CHECK(training_flops(config.model, setting).total() / 1e6 == Approx(row.training).epsilon(0.005));
+    CHECK(evaluation_flops(config.model.all_attention, row.window) / 1e6 == Approx(row.evaluation).epsilon(0.005));
+    CHECK(training_flops(config.model.all_attention, setting).total() / 1e6 == Approx(row.training).epsilon(0.005));
   }
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("the best checkpoint holds the model alone, and can be evaluated") {
   TrainedModel trained(bench.options.out, CheckpointKind::best, bench.runtime);
   CHECK(trained.step() == 12);
   CHECK(trained.vocabulary().hash() == bench.data_set->vocabulary().hash());
-  CHECK(trained.config().model.vocabulary == trained.vocabulary().size());
+  CHECK(trained.config().model.all_attention.vocabulary == trained.vocabulary().size());
 }
 
 TEST_CASE("a checkpoint without configuration, vocabulary or of another format is refused by name") {

@@ -78,13 +78,13 @@ double accuracy_of(AllAttentionModel& model, Runtime& runtime, ModelPast& past, 
 
 Learned learn(const Task& task) {
   RunConfig config;
-  config.model.vocabulary = kSymbols;
-  config.model.layers = 1;
-  config.model.width = 64;
-  config.model.heads = 2;
-  config.model.slots = 16;
-  config.model.max_span = 256;
-  config.model.span_init = task.span_init;
+  config.model.all_attention.vocabulary = kSymbols;
+  config.model.all_attention.layers = 1;
+  config.model.all_attention.width = 64;
+  config.model.all_attention.heads = 2;
+  config.model.all_attention.slots = 16;
+  config.model.all_attention.max_span = 256;
+  config.model.all_attention.span_init = task.span_init;
   config.optimizer.kind = OptimizerKind::adam;
   config.optimizer.clip_kind = ClipKind::global;
   config.schedule.rate = 2e-3;
@@ -95,7 +95,7 @@ Learned learn(const Task& task) {
   config.check();
   Runtime runtime({}, 1);
   ParameterStore store;
-  AllAttentionModel model(config.model);
+  AllAttentionModel model(config.model.all_attention);
   collect(model, store);
   store.place(runtime.backend(), DType::f32, 1);
   Trainer trainer(config, model, store, runtime);

@@ -35,9 +35,9 @@ std::string refusal(const std::string& more, const std::vector<std::string>& ove
 
 TEST_CASE("a configuration is read, with defaults for what is not said") {
   const RunConfig config = parse("[training]\nbatch = 8\nspan_loss = 1e-7\nseed = 18446744073709551615\n");
-  CHECK(config.model.layers == 2);
-  CHECK(config.model.vocabulary == 0);
-  CHECK(config.model.memory_mode == MemoryMode::all);
+  CHECK(config.model.all_attention.layers == 2);
+  CHECK(config.model.all_attention.vocabulary == 0);
+  CHECK(config.model.all_attention.memory_mode == MemoryMode::all);
   CHECK(config.schedule.rate == 0.07);
   CHECK(config.training.batch == 8);
   CHECK(config.training.block == 512);
@@ -51,13 +51,13 @@ TEST_CASE("choices are read by name, quoted or not; overrides win") {
       "[model]\nlayers = 1\nwidth = 8\nheads = 2\nmax_span = 64\nmemory_mode = \"none\"\npad = 'mask'\n"
       "span = \"fixed\"\nramp_gradient = \"open\"\n[schedule]\nrate = 1\nsteps = 5\ndecay = \"cosine\"\n",
       "test.toml", {"schedule.steps=99", "model.dropout = 0.25", "training.split=4", "optimizer.kind=\"sgd\""});
-  CHECK(config.model.memory_mode == MemoryMode::none);
-  CHECK(config.model.pad == Pad::mask);
-  CHECK(config.model.span == SpanKind::fixed);
-  CHECK(config.model.ramp_gradient == RampGradient::open);
+  CHECK(config.model.all_attention.memory_mode == MemoryMode::none);
+  CHECK(config.model.all_attention.pad == Pad::mask);
+  CHECK(config.model.all_attention.span == SpanKind::fixed);
+  CHECK(config.model.all_attention.ramp_gradient == RampGradient::open);
   CHECK(config.schedule.decay == Schedule::Decay::cosine);
   CHECK(config.schedule.steps == 99);
-  CHECK(config.model.dropout == 0.25);
+  CHECK(config.model.all_attention.dropout == 0.25);
   CHECK(config.training.split == 4);
   CHECK(config.optimizer.kind == OptimizerKind::sgd);
 }
@@ -117,13 +117,13 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
 
 TEST_CASE("lists are written as arrays, and read from arrays and numbers with commas") {
   using Cutoffs = std::vector<std::int64_t>;
-  CHECK(parse("").model.cutoffs.empty());
-  CHECK(parse("[model]\ncutoffs = [20000, 40000]  # words\n").model.cutoffs == Cutoffs{20000, 40000});
-  CHECK(parse("[model]\ncutoffs = []\n").model.cutoffs.empty());
-  CHECK(parse("", {"model.cutoffs=5,7"}).model.cutoffs == Cutoffs{5, 7});
-  CHECK(parse("", {"model.cutoffs=[5, 7]"}).model.cutoffs == Cutoffs{5, 7});
-  CHECK(parse("", {"model.cutoffs=6"}).model.cutoffs == Cutoffs{6});
-  CHECK(parse("[model]\ncutoffs = [5, 7]\n", {"model.cutoffs="}).model.cutoffs.empty());
+  CHECK(parse("").model.all_attention.cutoffs.empty());
+  CHECK(parse("[model]\ncutoffs = [20000, 40000]  # words\n").model.all_attention.cutoffs == Cutoffs{20000, 40000});
+  CHECK(parse("[model]\ncutoffs = []\n").model.all_attention.cutoffs.empty());
+  CHECK(parse("", {"model.cutoffs=5,7"}).model.all_attention.cutoffs == Cutoffs{5, 7});
+  CHECK(parse("", {"model.cutoffs=[5, 7]"}).model.all_attention.cutoffs == Cutoffs{5, 7});
+  CHECK(parse("", {"model.cutoffs=6"}).model.all_attention.cutoffs == Cutoffs{6});
+  CHECK(parse("[model]\ncutoffs = [5, 7]\n", {"model.cutoffs="}).model.all_attention.cutoffs.empty());
   CHECK(to_toml(parse("", {"model.cutoffs=5,7"})).find("\ncutoffs = [5, 7]\n") != std::string::npos);
   CHECK(to_toml(parse("")).find("\ncutoffs = []\n") != std::string::npos);
   for (const char* wrong : {"model.cutoffs=5,x", "model.cutoffs=5,", "model.cutoffs=,5", "model.cutoffs=[5",
@@ -165,8 +165,8 @@ TEST_CASE("values of another type or range are refused with key, rule and value"
 
 TEST_CASE("lines that are no assignments, and keys given twice, are refused") {
   // Runs of older versions have the key by another name.
-  CHECK(parse("[model]\nadaptive_span = true\n").model.span == SpanKind::adaptive);
-  CHECK(parse("[model]\nadaptive_span = false\n").model.span == SpanKind::fixed);
+  CHECK(parse("[model]\nadaptive_span = true\n").model.all_attention.span == SpanKind::adaptive);
+  CHECK(parse("[model]\nadaptive_span = false\n").model.all_attention.span == SpanKind::fixed);
   CHECK_THAT(refusal("[model]\nadaptive_span = true\nspan = \"fixed\"\n"), Catch::Contains("given once"));
   CHECK_THAT(refusal("[training]\nbatch 8\n"), Catch::Contains("batch 8") && Catch::Contains("line "));
   CHECK_THAT(refusal("[training]\nx\n"), Catch::Contains("'x'"));
@@ -203,7 +203,7 @@ TEST_CASE("a file that cannot be read is an error that names it") {
   const harness::TemporaryFolder folder;
   CHECK_THAT(message_of<FileError>([&] { load_run_config(folder / "none.toml"); }), Catch::Contains("none.toml"));
   const auto file = harness::put_file(folder / "run.toml", kSmallest);
-  CHECK(load_run_config(file, {"model.layers=5"}).model.layers == 5);
+  CHECK(load_run_config(file, {"model.layers=5"}).model.all_attention.layers == 5);
 }
 
 TEST_CASE("doubtful settings are said, usual ones are not") {
@@ -227,10 +227,14 @@ TEST_CASE("differences are listed key by key, and what would be another model is
 }
 
 TEST_CASE("the help lists every key with its default") {
-  const std::string help = config_help();
-  for (const ConfigKey& key : config_keys()) {
-    CHECK_THAT(help, Catch::Contains(std::string(key.name) + " = " + key.write(RunConfig{})));
-    CHECK_FALSE(key.meaning.empty());
+  for (const ModelFamily family : kModelFamilies) {
+    RunConfig defaults;
+    defaults.model.family = family;
+    const std::string help = config_help(family);
+    for (const ConfigKey& key : config_keys(family)) {
+      CHECK_THAT(help, Catch::Contains(std::string(key.name) + " = " + key.write(defaults)));
+      CHECK_FALSE(key.meaning.empty());
+    }
   }
 }
 

@@ -71,7 +71,7 @@ AllAttentionOptions small_model() {
 
 TEST_CASE("whole-model FLOPs are those of the spec's worked table") {
   for (const Row& row : worked_table()) {
-    const AllAttentionOptions& model = row.config.model;
+    const AllAttentionOptions& model = row.config.model.all_attention;
     const double windows[] = {32, 256, 1024, static_cast<double>(model.max_span)};
     const double output = row.with_output ? 0 : static_cast<double>(2 * model.width * model.vocabulary);
     for (int i = 0; i < 4; ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("whole-model FLOPs are those of the spec's worked table") {
 TEST_CASE("a trained model's cost agrees with the worked table where all its spans are alike") {
   for (const Row& row : worked_table()) {
     if (!row.with_output) continue;
-    const AllAttentionOptions& model = row.config.model;
+    const AllAttentionOptions& model = row.config.model.all_attention;
     for (const double window : {32.0, 256.0, 1024.0, static_cast<double>(model.max_span)}) {
       INFO(row.name << " at " << window);
       const double zeta =
@@ -109,7 +109,7 @@ TEST_CASE("a trained model's cost agrees with the worked table where all its spa
 
 TEST_CASE("one long head of eight: 65,536 slots by the layer's rule, 8,416 by heads") {
   RunConfig config = config_named("enwik8-all-attention-small", {"model.layers=1"});
-  const auto layers = spans_of(config.model, {{1, 0, 0, 0, 0, 0, 0, 0}});
+  const auto layers = spans_of(config.model.all_attention, {{1, 0, 0, 0, 0, 0, 0, 0}});
   const SpanCost cost = span_cost(config, layers);
   CHECK(cost.layer.mean_window * 8 == 65'536);
   CHECK(cost.visible.mean_window * 8 == 8'416);
@@ -124,7 +124,7 @@ TEST_CASE("the layer's window and cache are those of the trimming rule") {
   const double rows[][3] = {{0, 64, 128}, {0.25, 2112, 2176}, {1, 8192, 8192}};
   const RunConfig config = config_named("enwik8-all-attention-small", {"model.layers=1", "training.batch=4"});
   for (const auto& [zeta, window, cache] : rows) {
-    const SpanCost cost = span_cost(config, spans_of(config.model, {std::vector<double>(8, zeta)}));
+    const SpanCost cost = span_cost(config, spans_of(config.model.all_attention, {std::vector<double>(8, zeta)}));
     CHECK(cost.layer.mean_window == window);
     CHECK(cost.layer.cache_bytes == 4 * cache * 512 * 4);
     CHECK(cost.layer.evaluation_flops == 6 * 512 * window);
@@ -136,11 +136,11 @@ TEST_CASE("the layer's window and cache are those of the trimming rule") {
 
 TEST_CASE("costs of two small layers by hand") {
   RunConfig config;
-  config.model = small_model();
+  config.model.all_attention = small_model();
   config.training.batch = 3;
   config.training.block = 10;
   // Heads see 32 and 57, 83 and 100 positions; the layers' spans are 25 and 100.
-  const SpanCost cost = span_cost(config, spans_of(config.model, {{0, 0.25}, {0.501, 1}}));
+  const SpanCost cost = span_cost(config, spans_of(config.model.all_attention, {{0, 0.25}, {0.501, 1}}));
   const double seen = 32 + 57 + 83 + 100;
   CHECK(cost.visible.mean_window == seen / 4);
   CHECK(cost.visible.evaluation_flops == 6 * 4 * seen);
@@ -152,7 +152,7 @@ TEST_CASE("costs of two small layers by hand") {
   CHECK(cost.layer.mean_window == 100);
   CHECK(cost.layer.cache_bytes == 2 * 3 * 100 * 8 * 4);
   CHECK(cost.full.training_flops == Approx(18 * 8 * 200 + 2 * 4 * 8 * 8 * 200 / 10));
-  CHECK(cost.other_training == training_flops(config.model, {0, 10, 3}).total());
+  CHECK(cost.other_training == training_flops(config.model.all_attention, {0, 10, 3}).total());
 
   const nlohmann::json object = cost_json(cost, 7);
   CHECK(object.at("visible").at("mean_window_positions") == seen / 4);
@@ -171,16 +171,16 @@ TEST_CASE("costs of two small layers by hand") {
 
   // Half the bytes for hidden states in bf16; keys and values of evaluation stay f32.
   config.training.activations = ActivationPrecision::bf16;
-  const SpanCost rounded = span_cost(config, spans_of(config.model, {{0, 0.25}, {0.501, 1}}));
+  const SpanCost rounded = span_cost(config, spans_of(config.model.all_attention, {{0, 0.25}, {0.501, 1}}));
   CHECK(rounded.layer.cache_bytes == cost.layer.cache_bytes / 2);
   CHECK(rounded.visible.ring_bytes == cost.visible.ring_bytes);
 }
 
 TEST_CASE("fixed spans save nothing") {
   RunConfig config;
-  config.model = small_model();
-  config.model.span = SpanKind::fixed;
-  const SpanCost cost = span_cost(config, spans_of(config.model, {}));
+  config.model.all_attention = small_model();
+  config.model.all_attention.span = SpanKind::fixed;
+  const SpanCost cost = span_cost(config, spans_of(config.model.all_attention, {}));
   for (const ContextCost* way : {&cost.layer, &cost.computed, &cost.visible}) {
     CHECK(way->mean_window == 100);
     CHECK(way->training_flops == cost.full.training_flops);

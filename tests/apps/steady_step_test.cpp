@@ -51,18 +51,18 @@ namespace {
 
 RunConfig config_of(MemoryMode mode, OptimizerKind optimizer, Pad pad) {
   RunConfig config;
-  config.model.vocabulary = 50;
-  config.model.memory_mode = mode;
-  config.model.layers = 2;
-  config.model.width = 64;
-  config.model.heads = 2;
-  config.model.slots = mode == MemoryMode::all ? 40 : 0;
-  config.model.inner = mode == MemoryMode::transformer ? 96 : 0;
-  config.model.max_span = 80;
-  config.model.ramp = 16;
-  config.model.span_init = 0.3;
-  config.model.dropout = 0.1;
-  config.model.pad = pad;
+  config.model.all_attention.vocabulary = 50;
+  config.model.all_attention.memory_mode = mode;
+  config.model.all_attention.layers = 2;
+  config.model.all_attention.width = 64;
+  config.model.all_attention.heads = 2;
+  config.model.all_attention.slots = mode == MemoryMode::all ? 40 : 0;
+  config.model.all_attention.inner = mode == MemoryMode::transformer ? 96 : 0;
+  config.model.all_attention.max_span = 80;
+  config.model.all_attention.ramp = 16;
+  config.model.all_attention.span_init = 0.3;
+  config.model.all_attention.dropout = 0.1;
+  config.model.all_attention.pad = pad;
   config.optimizer.kind = optimizer;
   config.optimizer.clip = 0.1;
   config.optimizer.clip_kind = optimizer == OptimizerKind::adam ? ClipKind::global : ClipKind::per_tensor_gradient;
@@ -83,8 +83,8 @@ data::Block random_block(const RunConfig& config) {
   block.length = static_cast<int>(config.training.block);
   block.scored_count = config.training.batch * config.training.block;
   for (std::int64_t i = 0; i < block.scored_count; ++i) {
-    block.inputs.push_back(static_cast<std::int32_t>(random.below(config.model.vocabulary)));
-    block.targets.push_back(static_cast<std::int32_t>(random.below(config.model.vocabulary)));
+    block.inputs.push_back(static_cast<std::int32_t>(random.below(config.model.all_attention.vocabulary)));
+    block.targets.push_back(static_cast<std::int32_t>(random.below(config.model.all_attention.vocabulary)));
     block.scored.push_back(1);
   }
   return block;
@@ -96,10 +96,10 @@ TEST_CASE("a steady training step calls no operator new") {
       {MemoryMode::transformer, OptimizerKind::adam, Pad::mask},
   }));
   RunConfig config = config_of(mode, optimizer, pad);
-  if (GENERATE(false, true)) config.model.cutoffs = {17, 34};
+  if (GENERATE(false, true)) config.model.all_attention.cutoffs = {17, 34};
   Runtime runtime({}, 2, 5);
   ParameterStore store;
-  AllAttentionModel model(config.model);
+  AllAttentionModel model(config.model.all_attention);
   collect(model, store);
   store.place(runtime.backend(), DType::f32, 3);
   Trainer trainer(config, model, store, runtime);

@@ -19,14 +19,14 @@ namespace {
 
 RunConfig small(std::int64_t split) {
   RunConfig config;
-  config.model.vocabulary = 7;
-  config.model.layers = 2;
-  config.model.width = 8;
-  config.model.heads = 2;
-  config.model.slots = 3;
-  config.model.max_span = 20;
-  config.model.ramp = 4;
-  config.model.span_init = 0.4;
+  config.model.all_attention.vocabulary = 7;
+  config.model.all_attention.layers = 2;
+  config.model.all_attention.width = 8;
+  config.model.all_attention.heads = 2;
+  config.model.all_attention.slots = 3;
+  config.model.all_attention.max_span = 20;
+  config.model.all_attention.ramp = 4;
+  config.model.all_attention.span_init = 0.4;
   config.schedule.rate = 0.0625;
   config.schedule.steps = 100;
   config.training.batch = 4;
@@ -60,7 +60,7 @@ struct TrainerBench {
   AllAttentionModel model;
   std::unique_ptr<Trainer> trainer;
 
-  explicit TrainerBench(const RunConfig& with) : config(with), model(config.model) {
+  explicit TrainerBench(const RunConfig& with) : config(with), model(config.model.all_attention) {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 3);
     trainer = std::make_unique<Trainer>(config, model, store, runtime);
@@ -111,7 +111,7 @@ TEST_CASE("a step updates the weights and carries the caches on; zero_caches for
 
 TEST_CASE("dropout draws other numbers in every step and piece, the same ones for the same step") {
   RunConfig config = small(2);
-  config.model.dropout = 0.5;
+  config.model.all_attention.dropout = 0.5;
   config.schedule.rate = 1e-30;  // the weights stay
   TrainerBench bench(config);
   const double first = bench.trainer->accumulate(random_block(1, true)).nll;

@@ -60,6 +60,27 @@ TEST_CASE("tape: the first target of a value says set, later ones add, a paramet
   CHECK(of_parameter == std::vector<Write>{Write::add, Write::add});
 }
 
+TEST_CASE("tape: rows of a parameter share its memory and add to their part of its gradient", "[autograd]") {
+  StepFixture f;
+  ParameterStore store;
+  Parameter weight({3, 2}, {Initializer::Kind::constant, 3});
+  store.add("weight", weight);
+  store.place(*f.backend, DType::f64, 1);
+  for (const bool inference : {true, false}) {
+    Tape tape(f.step, inference ? Tape::Mode::inference : Tape::Mode::training);
+    const Variable rows = tape.parameter(weight, 1, 3), last = tape.parameter(weight, 2, 3);
+    CHECK(rows.value().raw() == weight.value().data<double>() + 2);
+    CHECK(rows.shape() == Shape{2, 2});
+    CHECK_THROWS_AS(tape.parameter(weight, 1, 4), ShapeError);
+    CHECK(rows.requires_grad() == !inference);
+    if (inference) continue;
+    const Variable one = total(multiply(rows, rows));  // 2 w
+    const Variable other = total(multiply(last, tape.constant(f.tensor({1, 2}, {5, 7}))));
+    tape.backward({one, other});
+    CHECK(f.values(weight.gradient()) == Numbers{0, 0, 6, 6, 11, 13});
+  }
+}
+
 TEST_CASE("tape: pass_through never lets two gradients share memory", "[autograd]") {
   StepFixture f;
   Tape tape(f.step);

@@ -147,7 +147,8 @@ reference::AdaptiveTokens definition(PlacedModel& placed) {
                                     .out_projections = {},
                                     .biases = {},
                                     .cluster_weight = placed.value("output.cluster_head.weight"),
-                                    .cluster_bias = placed.value("output.cluster_head.bias")};
+                                    .cluster_bias = placed.value("output.cluster_head.bias"),
+                                    .natural_order = false};
   for (std::size_t i = 0; i <= options.cutoffs.size(); ++i) {
     const std::string in = text("embedding.clusters.", i, "."), out = text("output.clusters.", i, ".");
     defined.tables.push_back(placed.value(in + "table"));

@@ -42,6 +42,28 @@ TEST_CASE("clusters of the released word model, and of the paper") {
   CHECK(VocabularyClusters(Cutoffs{4, 7}, 10, 17)[1].width == 4);  // rounded down
 }
 
+TEST_CASE("clusters with another divisor, and with their slots in the other order") {
+  const Cutoffs cutoffs{5, 8};
+  const VocabularyClusters one(cutoffs, 11, 9, 1), halves(cutoffs, 11, 9, 2, ClusterOrder::natural);
+  const std::int64_t widths[] = {9, 4, 2};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(one[i].width == 9);
+    CHECK(halves[i].width == widths[i]);
+  }
+  CHECK(one.head_slot(1) == 6);
+  CHECK(one.head_slot(2) == 5);
+  CHECK(halves.head_slot(1) == 5);
+  CHECK(halves.head_slot(2) == 6);
+  const auto refused = [&](std::int64_t width, std::int64_t divisor) {
+    return message_of<UsageError>([&] { VocabularyClusters::check(cutoffs, 11, width, divisor); });
+  };
+  CHECK_THAT(refused(3, 2),
+             Catch::Contains("3 / 2^2 after the cut-off 8") && Catch::Contains("cutoffs = [5] would fit"));
+  CHECK_THAT(refused(3, 0), Catch::Contains("divisor must be at least 1, got 0"));
+  CHECK_NOTHROW(VocabularyClusters::check(cutoffs, 11, 1, 1));
+  CHECK(VocabularyClusters::fitting(cutoffs, 11, 1, 1) == cutoffs);
+}
+
 TEST_CASE("cut-offs that do not fit are refused with ones that do") {
   const Cutoffs released{20'000, 40'000, 200'000};
   CHECK_THAT(refusal(released, 205, 512), Catch::Contains("cutoffs") && Catch::Contains("20000") &&
@@ -124,6 +146,25 @@ TEST_CASE("a partition has every input and every target in its place, with paddi
     CHECK(found == std::vector<std::int64_t>(targets.begin(), targets.end()));
     CHECK(static_cast<std::int64_t>(partition.values().size()) <= TokenPartition::most_values(clusters, 700));
   }
+}
+
+TEST_CASE("a partition with fewer targets than inputs counts the scored rows on their own") {
+  const VocabularyClusters clusters(Cutoffs{20, 50}, 100, 16);
+  TokenPartition partition;
+  const std::vector<std::int32_t> inputs{3, 60, 21, 0, 99}, targets{50, 2, 30};
+  partition.assign(clusters, inputs, targets, false);
+  CHECK(partition.places().size == 5);
+  const auto list = [&](TokenPartition::List part) {
+    const auto values = partition.list(part);
+    return std::vector<std::int32_t>(values.begin(), values.end());
+  };
+  using List = std::vector<std::int32_t>;
+  CHECK(list(partition.head_targets()) == List{20, 2, 21});
+  CHECK(list(partition[1].rows) == List{2});
+  CHECK(list(partition[1].targets) == List{10});
+  CHECK(list(partition[2].rows) == List{0});
+  CHECK(list(partition[2].targets) == List{0});
+  CHECK_THROWS_WITH(partition.assign(clusters, targets, inputs, false), Catch::Contains("got 5 for 3"));
 }
 
 TEST_CASE("padded counts are few, near and never smaller") {

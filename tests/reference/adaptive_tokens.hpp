@@ -1,6 +1,6 @@
 #pragma once
 /// Executable definition of adaptive input and softmax, word by word: section 4 of the spec of the all-attention
-/// family.
+/// family, sections 1.1 and 3 of that of Transformer-XL. Without cut-offs it is a plain softmax.
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace engram::reference {
 
-/// One entry per cluster i; shapes as in the spec.
+/// One entry per cluster i; shapes as in the spec. A projection that is not given is the identity.
 struct AdaptiveTokens {
   std::vector<std::int64_t> cutoffs;  // c_1 .. c_K
   std::vector<Array64> tables;        // E_i [n_i, d_i] of the input
@@ -17,8 +17,9 @@ struct AdaptiveTokens {
   std::vector<Array64> out_tables;    // of the output; the same when tied
   std::vector<Array64> out_projections;
   std::vector<Array64> biases;  // b_i [n_i]
-  Array64 cluster_weight;       // W_cl [K, d]
+  Array64 cluster_weight;       // W_cl [K, d_0]
   Array64 cluster_bias;         // b_cl [K]
+  bool natural_order = false;   // of the clusters' slots; otherwise the first tail has the last one
 
   /// sqrt(d) P_i E_i[w - c_i]
   std::vector<double> embedding(std::int64_t word) const;

@@ -1,0 +1,36 @@
+#include "apps/commands/keys.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "apps/commands/output.hpp"
+#include "apps/config/config_keys.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+void run(const std::string& name) {
+  std::string families;
+  for (const ModelFamily family : kModelFamilies) {
+    if (name == name_of(family)) return print(config_help(family));
+    families += text(families.empty() ? "" : " or ", name_of(family));
+  }
+  throw UsageError(text("keys: the family must be ", families, ", got '", name, "'"));
+}
+
+}  // namespace
+
+CLI::App* add_keys_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("keys", "list the keys of a configuration");
+  const auto family = std::make_shared<std::string>(name_of(ModelFamily::all_attention));
+  command->add_option("family", *family, "kind of model: all_attention or transformer_xl")->capture_default_str();
+  command->footer(
+      "A configuration is a TOML file with the sections [model], [optimizer], [schedule] and [training].\n"
+      "apps/configs holds those of the papers, and small ones for a laptop.");
+  command->callback([family] { run(*family); });
+  return command;
+}
+
+}  // namespace engram

@@ -1,0 +1,74 @@
+#include "apps/config/model_options.hpp"
+
+#include "core/error.hpp"
+#include "nn/layers/vocabulary_clusters.hpp"
+#include "nn/models/transformer_xl.hpp"
+
+namespace engram {
+namespace {
+
+[[noreturn]] void refuse(std::string_view command, std::string_view got) {
+  throw UsageError(text(command, ": the model must be of family all_attention, which alone has adaptive spans and ",
+                        "persistent slots, got ", got));
+}
+
+/// Of a vocabulary that is not known yet.
+void check_cutoffs(const AllAttentionOptions& options) { VocabularyClusters::check(options.cutoffs, 0, options.width); }
+void check_cutoffs(const TransformerXlOptions& options) {
+  VocabularyClusters::check(options.cutoffs, 0, options.token_width(), options.divisor);
+}
+
+}  // namespace
+
+std::string_view name_of(ModelFamily family) {
+  return family == ModelFamily::transformer_xl ? "transformer_xl" : "all_attention";
+}
+
+std::int64_t ModelOptions::vocabulary() const {
+  return with_own_options(*this, [](const auto& own) { return own.vocabulary; });
+}
+void ModelOptions::set_vocabulary(std::int64_t symbols) {
+  with_own_options(*this, [symbols](auto& own) { own.vocabulary = symbols; });
+}
+const std::vector<std::int64_t>& ModelOptions::cutoffs() const {
+  return with_own_options(*this, [](const auto& own) -> const std::vector<std::int64_t>& { return own.cutoffs; });
+}
+std::int64_t ModelOptions::layers() const {
+  return with_own_options(*this, [](const auto& own) { return own.layers; });
+}
+std::int64_t ModelOptions::width() const {
+  return with_own_options(*this, [](const auto& own) { return own.width; });
+}
+
+void ModelOptions::check() const {
+  with_own_options(*this, [](auto own) {
+    if (own.vocabulary == 0) {
+      check_cutoffs(own);
+      own.vocabulary = 1;
+      own.cutoffs.clear();
+    }
+    own.check();
+  });
+}
+
+std::unique_ptr<LanguageModel> make_model(const ModelOptions& options) {
+  if (options.family == ModelFamily::transformer_xl)
+    return std::make_unique<TransformerXlModel>(options.transformer_xl);
+  return std::make_unique<AllAttentionModel>(options.all_attention);
+}
+
+AllAttentionModel* all_attention_of(LanguageModel& model) { return dynamic_cast<AllAttentionModel*>(&model); }
+const AllAttentionModel* all_attention_of(const LanguageModel& model) {
+  return dynamic_cast<const AllAttentionModel*>(&model);
+}
+AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command) {
+  AllAttentionModel* const found = all_attention_of(model);
+  if (found == nullptr) refuse(command, "another one");
+  return *found;
+}
+const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command) {
+  if (options.family != ModelFamily::all_attention) refuse(command, name_of(options.family));
+  return options.all_attention;
+}
+
+}  // namespace engram

@@ -1,0 +1,59 @@
+#pragma once
+/// The model of a run: its family and the options of that family. Section [model] of a configuration.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nn/models/all_attention.hpp"
+#include "nn/models/all_attention_options.hpp"
+#include "nn/models/language_model.hpp"
+#include "nn/models/transformer_xl_options.hpp"
+
+namespace engram {
+
+enum class ModelFamily : std::uint8_t {
+  all_attention,  ///< docs/all-attention.md
+  transformer_xl  ///< docs/transformer-xl.md
+};
+inline constexpr std::array kModelFamilies{ModelFamily::all_attention, ModelFamily::transformer_xl};
+/// As a configuration writes it.
+std::string_view name_of(ModelFamily family);
+
+struct ModelOptions {
+  ModelFamily family = ModelFamily::all_attention;
+  AllAttentionOptions all_attention;    ///< the keys of [model] where the family is all_attention
+  TransformerXlOptions transformer_xl;  ///< where it is transformer_xl
+
+  std::int64_t vocabulary() const;  ///< symbols; 0: not known yet
+  void set_vocabulary(std::int64_t symbols);
+  const std::vector<std::int64_t>& cutoffs() const;
+  std::int64_t layers() const;
+  /// Numbers in a hidden state.
+  std::int64_t width() const;
+
+  /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
+  void check() const;
+};
+
+/// Calls `use` with the options of the model's own family.
+template <class Options, class Use>
+decltype(auto) with_own_options(Options& model, Use&& use) {
+  if (model.family == ModelFamily::transformer_xl) return std::forward<Use>(use)(model.transformer_xl);
+  return std::forward<Use>(use)(model.all_attention);
+}
+
+/// The model without memory (ParameterStore::place). Throws UsageError when the options are not valid.
+std::unique_ptr<LanguageModel> make_model(const ModelOptions& options);
+
+/// The model, where it is of the all-attention family; nullptr where it is not.
+AllAttentionModel* all_attention_of(LanguageModel& model);
+const AllAttentionModel* all_attention_of(const LanguageModel& model);
+/// The same for what only this family has. Throws UsageError saying that `command` is for it.
+AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command);
+const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command);
+
+}  // namespace engram
