@@ -53,14 +53,17 @@ struct PlacedXl {
   Step step{backend, heap, 7};
   ParameterStore store;
   TransformerXlModel model;
-  DType dtype;
+  DType dtype;  // of activations
   TokenPartition partition;
 
   explicit PlacedXl(const TransformerXlOptions& options, DType type = DType::f64,
-                    Backend& device = *available_backends().front())
-      : backend(device), model(options), dtype(type) {
+                    Backend& device = *available_backends().front(),
+                    ActivationPrecision activations = ActivationPrecision::f32)
+      : backend(device), model(options), dtype(activations == ActivationPrecision::bf16 ? DType::bf16 : type) {
     collect(model, store);
-    store.place(backend, dtype, 3);
+    store.place(backend, type, 3);
+    step.set_activations(activations);
+    if (activations == ActivationPrecision::bf16) store.keep_rounded(step);
     model.refresh(backend);
   }
 
@@ -78,10 +81,12 @@ struct PlacedXl {
     const Tensor& to = parameter(name).value();
     reference::require(to.count() == static_cast<std::int64_t>(values.size()), "set: one value for every element");
     write(to, values);
+    if (dtype == DType::bf16) store.refresh_rounded(step);
   }
   void write(const Tensor& to, const std::vector<double>& values) {
-    dispatch_float(to.dtype(), "test", [&]<class T>() {
-      const std::vector<T> host(values.begin(), values.end());
+    dispatch_storage(to.dtype(), "test", [&]<class T>() {
+      std::vector<T> host;
+      for (const double number : values) host.push_back(static_cast<T>(static_cast<Compute<T>>(number)));
       backend.copy(to.raw(), host.data(), to.bytes(), CopyKind::host_to_device);
     });
   }
