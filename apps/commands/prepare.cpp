@@ -11,6 +11,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/hash.hpp"
+#include "apps/data/named_rules.hpp"
 #include "apps/data/prepare.hpp"
 #include "core/error.hpp"
 
@@ -23,11 +24,20 @@ struct Arguments {
   std::string split;  ///< percent
   std::string rule = "any";
   std::string vocabulary_from = "train";
-  std::string eol = "keep", ties = "later", oov = "error";
+  std::string newlines = "keep", ids = "seen";
+  std::string eol = "keep", ties = "later", oov = "error", eos_id = "count", count_from = "train", sentences = "none";
+  std::string rules;  ///< a name that sets all the rules
+  std::string word_list;
   std::int64_t min_count = 1;
   bool exact_bytes = false;
+  bool lower = false;
   bool json = false;
 };
+
+bool parse_newlines(const std::string& name) {
+  if (name == "keep" || name == "drop") return name == "drop";
+  throw UsageError(text("prepare: --newlines must be keep or drop, got '", name, "'"));
+}
 
 data::VocabularyFrom parse_vocabulary_from(const std::string& name) {
   if (name == "train") return data::VocabularyFrom::train;
@@ -38,12 +48,17 @@ data::VocabularyFrom parse_vocabulary_from(const std::string& name) {
 nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& out) {
   nlohmann::json splits = nlohmann::json::object();
   for (const data::SplitSummary& split : summary.splits) {
-    nlohmann::json one{{"source", split.source},     {"bytes", split.bytes},
-                       {"stripped", split.stripped}, {"end_appended", split.end_appended},
-                       {"tokens", split.tokens},     {"hash", data::hash_text(split.content_hash)}};
+    nlohmann::json one{{"source", split.source},
+                       {"bytes", split.bytes},
+                       {"stripped", split.stripped},
+                       {"end_appended", split.end_appended},
+                       {"newlines_dropped", split.newlines_dropped},
+                       {"tokens", split.tokens},
+                       {"hash", data::hash_text(split.content_hash)}};
     if (summary.kind == data::TokenKind::word) {
       one["end_tokens"] = split.end_tokens;
       one["unknown"] = split.unknown;
+      one["certain_marks"] = split.certain_marks;
     }
     splits[std::string(split.name)] = std::move(one);
   }
@@ -67,22 +82,40 @@ std::string table_of(const data::PrepareSummary& summary) {
   return lines;
 }
 
-void run(const Arguments& arguments) {
+/// The rules: those of --rules, if it is given, and in their place those that are given by themselves.
+void set_rules(const Arguments& arguments, const CLI::App& command, data::PrepareOptions& options) {
+  const auto given = [&command](const char* name) { return command.count(name) > 0; };
+  if (given("--rules")) data::set_named_rules(arguments.rules, options);
+  const data::TokenKind kind = data::parse_token_kind(arguments.kind);
+  if (given("--rules") && given("--kind") && kind != options.kind)
+    throw UsageError(text("prepare: the rules ", arguments.rules, " are for ", data::plural_of(options.kind),
+                          ", got --kind ", arguments.kind));
+  if (given("--kind")) options.kind = kind;
+  if (given("--rule")) options.rule = data::parse_text_rule(arguments.rule);
+  if (given("--exact-bytes")) options.exact_bytes = arguments.exact_bytes;
+  if (given("--newlines")) options.drop_newlines = parse_newlines(arguments.newlines);
+  if (given("--vocabulary-from")) options.vocabulary_from = parse_vocabulary_from(arguments.vocabulary_from);
+  if (given("--ids")) options.byte_order = data::parse_byte_order(arguments.ids);
+  if (given("--eol")) options.words.end_of_line = data::parse_end_of_line(arguments.eol);
+  if (given("--ties")) options.words.ties = data::parse_ties(arguments.ties);
+  if (given("--oov")) options.words.unseen = data::parse_unseen(arguments.oov);
+  if (given("--min-count")) options.words.min_count = arguments.min_count;
+  if (given("--eos-id")) options.words.end_first = data::parse_end_id(arguments.eos_id);
+  if (given("--count-from")) options.words.count_all = data::parse_count_from(arguments.count_from);
+  if (given("--lower")) options.words.lower = arguments.lower;
+  if (given("--sentences")) options.words.sentences = data::parse_sentence_marks(arguments.sentences);
+}
+
+void run(const Arguments& arguments, const CLI::App& command) {
   data::PrepareOptions options;
-  options.kind = data::parse_token_kind(arguments.kind);
-  options.rule = data::parse_text_rule(arguments.rule);
+  set_rules(arguments, command, options);
   options.text = arguments.text;
   if (!arguments.split.empty()) options.split = data::parse_percentages(arguments.split);
   options.train = arguments.train;
   options.valid = arguments.valid;
   options.test = arguments.test;
   options.out = arguments.out;
-  options.exact_bytes = arguments.exact_bytes;
-  options.vocabulary_from = parse_vocabulary_from(arguments.vocabulary_from);
-  options.words = {.end_of_line = data::parse_end_of_line(arguments.eol),
-                   .ties = data::parse_ties(arguments.ties),
-                   .unseen = data::parse_unseen(arguments.oov),
-                   .min_count = arguments.min_count};
+  options.word_list = arguments.word_list;
   const data::PrepareSummary summary = data::prepare(options);
 
   std::string lines = table_of(summary);
@@ -110,11 +143,19 @@ CLI::App* add_prepare_command(CLI::App& program) {
       ->add_option("--rule", arguments->rule,
                    "char: any; enwik8 or text8: how the papers cut and tokenise these data sets")
       ->capture_default_str();
+  command->add_option(
+      "--rules", arguments->rules,
+      "all rules of a published corpus: enwik8, enwik8-bytes, text8, wikitext-103, lm1b, lm1b-sentences "
+      "or ptb; options given beside it replace theirs");
   command->add_option("--out", arguments->out, "folder to write; made if it does not exist")->required();
   command->add_flag("--exact-bytes", arguments->exact_bytes, "char: never append an end token to a split");
   command
       ->add_option("--vocabulary-from", arguments->vocabulary_from,
                    "char: splits that the characters are collected from: train or all")
+      ->capture_default_str();
+  command->add_option("--newlines", arguments->newlines, "char: keep, or drop: no newline is a token")
+      ->capture_default_str();
+  command->add_option("--ids", arguments->ids, "char: ids by first appearance (seen) or by decreasing count")
       ->capture_default_str();
   command->add_option("--eol", arguments->eol, "word: keep (a token <eos> after every line) or drop")
       ->capture_default_str();
@@ -127,8 +168,19 @@ CLI::App* add_prepare_command(CLI::App& program) {
   command->add_option("--min-count", arguments->min_count, "word: words that train has fewer times become <unk>")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_option("--eos-id", arguments->eos_id, "word: the id of <eos>: by its count, or first (0)")
+      ->capture_default_str();
+  command->add_option("--count-from", arguments->count_from, "word: splits whose words get ids: train or all")
+      ->capture_default_str();
+  command->add_flag("--lower", arguments->lower, "word: A to Z become a to z");
+  command->add_option("--word-list", arguments->word_list,
+                      "word: file of the vocabulary, a word a line; --train, --valid and --test may then be folders");
+  command
+      ->add_option("--sentences", arguments->sentences,
+                   "word, with --word-list: <S> around every line, or one between two; none: line ends as --eol says")
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "print the summary as one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, command] { run(*arguments, *command); });
   return command;
 }
 

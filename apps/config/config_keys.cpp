@@ -52,6 +52,8 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   schedule(&Schedule::finetune, "finetune", "begins after schedule.steps, or on a plateau of validation");
   schedule(&Schedule::finetune_share, "finetune_share", "share of the rate in fine-tuning");
   schedule(&Schedule::plateau_validations, "plateau_validations", "validations without improvement that are a plateau");
+  schedule(&Schedule::plateau_factor, "plateau_factor", "decay plateau: what the rate is multiplied by");
+  schedule(&Schedule::plateau_patience, "plateau_patience", "decay plateau: validations that may fail before that");
   schedule(&Schedule::plateau_margin, "plateau_margin", "bits per token: less is no improvement");
 
   const auto training = [&keys](auto member, std::string_view name, std::string_view meaning) {
@@ -70,6 +72,8 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");
   training(&TrainingOptions::checkpoint_every, "checkpoint_every", "steps between checkpoints");
+  training(&TrainingOptions::weight_average, "weight_average",
+           "once validation stops improving, evaluate with the mean of the weights since then");
   training(&TrainingOptions::gradient_report, "gradient_report",
            "report every tensor's gradient, for engram gradients");
   training(&TrainingOptions::seed, "seed", "of weights, dropout and reading");

@@ -29,6 +29,7 @@ struct TrainingOptions {
   std::int64_t validate_every = 1000;    ///< steps between short validations
   std::int64_t validate_blocks = 100;    ///< blocks of one short validation
   std::int64_t checkpoint_every = 1000;  ///< steps between checkpoints
+  bool weight_average = false;           ///< from when validation stops improving, models are judged by mean weights
   bool gradient_report = false;          ///< norms and clipping of every tensor, in the metrics
   std::uint64_t seed = 1;
 };

@@ -13,14 +13,24 @@ struct Rule {
   ParameterRole role;
 };
 // The first rule that matches counts: the norms' names hold the names of what they normalise.
-constexpr Rule kRules[] = {
-    {"_norm.", ParameterRole::layer_norm},          {"persistent_", ParameterRole::persistent},
-    {"attention.span", ParameterRole::spans},       {"attention.", ParameterRole::attention},
-    {"feed_forward.", ParameterRole::feed_forward}, {"output.cluster_head.", ParameterRole::cluster_head},
-    {"embedding.", ParameterRole::embeddings},      {"position_keys", ParameterRole::positions},
-    {"position_values", ParameterRole::positions},  {"output.", ParameterRole::output}};
+constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},
+                           {"position_biases.", ParameterRole::positions},
+                           {"attention.content_bias", ParameterRole::positions},
+                           {"attention.position_bias", ParameterRole::positions},
+                           {"attention.distance_", ParameterRole::positions},
+                           {".positions", ParameterRole::positions},
+                           {"persistent_", ParameterRole::persistent},
+                           {"attention.span", ParameterRole::spans},
+                           {"attention.", ParameterRole::attention},
+                           {"feed_forward.", ParameterRole::feed_forward},
+                           {"output.cluster_head.", ParameterRole::cluster_head},
+                           {"embedding.", ParameterRole::embeddings},
+                           {"position_keys", ParameterRole::positions},
+                           {"position_values", ParameterRole::positions},
+                           {"output.", ParameterRole::output}};
 
 ParameterRole role_of(const std::string& name) {
+  if (name == "embedding.projection" || name == "output.projection") return ParameterRole::projections;
   if (name.starts_with("embedding.clusters.") || name.starts_with("output.clusters.")) {
     if (name.ends_with(".projection")) return ParameterRole::projections;
     if (name.ends_with(".bias")) return ParameterRole::output_biases;

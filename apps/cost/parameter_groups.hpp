@@ -12,7 +12,7 @@ namespace engram {
 
 enum class ParameterRole : std::uint8_t {
   embeddings,  ///< for a vocabulary in clusters, E_i
-  positions,   ///< u, shared by all heads and layers
+  positions,   ///< u, shared by all heads and layers; Transformer-XL: biases of queries, tables of learned positions
   attention,   ///< W_q, W_k, W_v, W_o
   persistent,  ///< K', V'
   feed_forward,

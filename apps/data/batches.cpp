@@ -46,6 +46,7 @@ void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int r
   const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(length);
   block.rows = rows;
   block.length = length;
+  block.context = block.fed_again = 0;
   block.inputs.resize(count);
   block.targets.resize(count);
   block.scored.assign(count, 1);
@@ -82,23 +83,28 @@ void StreamReader::next(Block& block) {
 }
 
 bool StreamReader::accepts(const ReaderState& state) const {
-  return state.total == state_.total && state.rows == state_.rows && state.block == state_.block &&
-         state.position >= 0 && state.position <= row_length_;
+  return state.rule.empty() && state.total == state_.total && state.rows == state_.rows &&
+         state.block == state_.block && state.position >= 0 && state.position <= row_length_;
 }
 
 void StreamReader::restore(const ReaderState& state) {
-  const auto facts = [](const ReaderState& s) {
-    return text(s.total, " tokens, batch ", s.rows, ", block ", s.block, ", position ", s.position);
-  };
-  if (!accepts(state))
-    throw UsageError(text("reader: a saved position must be of the same data, batch and block length (", facts(state_),
-                          "), got ", facts(state), "\n  start the reader afresh instead"));
+  if (!accepts(state)) refuse_state(state_, state);
   state_ = state;
+}
+
+void refuse_state(const ReaderState& own, const ReaderState& saved) {
+  const auto facts = [](const ReaderState& s) {
+    return text(s.total, " tokens, batch ", s.rows, ", block ", s.block, ", position ", s.position,
+                s.rule.empty() ? "" : ", ", s.rule);
+  };
+  throw UsageError(text("reader: a saved position must be of the same data, batch and block length (", facts(own),
+                        "), got ", facts(saved), "\n  start the reader afresh instead"));
 }
 
 void to_json(nlohmann::json& json, const ReaderState& state) {
   json = {{"total", state.total}, {"rows", state.rows},     {"block", state.block}, {"position", state.position},
           {"wraps", state.wraps}, {"blocks", state.blocks}, {"seed", state.seed}};
+  if (!state.rule.empty()) json["rule"] = state.rule;
 }
 
 void from_json(const nlohmann::json& json, ReaderState& state) {
@@ -115,6 +121,12 @@ void from_json(const nlohmann::json& json, ReaderState& state) {
   read("wraps", state.wraps);
   read("blocks", state.blocks);
   read("seed", state.seed);
+  state.rule.clear();
+  if (const auto rule = json.find("rule"); rule != json.end()) {
+    if (!rule->is_string())
+      throw UsageError(text("reader: a saved state must have text for 'rule', got ", rule->dump()));
+    rule->get_to(state.rule);
+  }
 }
 
 }  // namespace engram::data

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,16 +14,26 @@
 
 namespace engram::data {
 
-/// What a model sees in one step. Vectors are [rows, length], row by row, and keep their memory between blocks.
+/// What a model sees in one step. Vectors are row by row and keep their memory between blocks. The first `context`
+/// columns of every row are read and not predicted from, so that losses are of the last length - context columns alone:
+/// `inputs` is [rows, length], `targets` and `scored` are [rows, length - context], whose column i belongs to input
+/// column context + i. Without context all three are [rows, length]; only readers of segments (segments.hpp) and of
+/// sliding windows (segment_evaluation.hpp) make any.
 struct Block {
   int rows = 0;
   int length = 0;
+  /// Leading columns without targets, from 0 to length - 1.
+  int context = 0;
+  /// Last columns of every row that the next block of the pass has again as its first ones. Memory must end before
+  /// them (spec transformer-xl 1.7), or the model sees them twice; 0 if the next block begins after this one.
+  int fed_again = 0;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> targets;
   std::vector<std::uint8_t> scored;  ///< 1 where the target counts in the loss, 0 where it is context or padding
   std::int64_t scored_count = 0;
-  bool zero_caches = false;  ///< the caches must be zero vectors before this block
-  /// Where it is in the split: input m of row b is token first + b * stride + m, its target the next one.
+  bool zero_caches = false;  ///< a pass starts: caches must be zero vectors, or empty, before this block
+  /// Where it is in the split: input m of row b is token first + b * stride + m, and the target for it, if it has one,
+  /// the next one.
   std::int64_t first = 0, stride = 0;
 };
 
@@ -39,29 +50,43 @@ struct ReaderState {
   std::uint64_t wraps = 0;    ///< so far; the counter of the random generator
   std::uint64_t blocks = 0;   ///< handed out so far
   std::uint64_t seed = 0;
+  std::string rule{};  ///< how segments are cut; empty: the blocks of StreamReader
   friend bool operator==(const ReaderState&, const ReaderState&) = default;
 };
 void to_json(nlohmann::json& json, const ReaderState& state);
 /// Throws UsageError naming a member that is missing or no integer.
 void from_json(const nlohmann::json& json, ReaderState& state);
 
-class StreamReader {
+/// An endless source of the blocks that training takes.
+class BlockReader {
+ public:
+  virtual ~BlockReader() = default;
+  virtual void next(Block& block) = 0;
+  virtual const ReaderState& state() const = 0;
+  /// Whether restore() would take the state: one of a reader that cuts as many tokens in the same way.
+  virtual bool accepts(const ReaderState& state) const = 0;
+  /// Continues where the state was saved. Throws UsageError unless accepts(state).
+  virtual void restore(const ReaderState& state) = 0;
+  /// Tokens that no row holds.
+  virtual std::int64_t dropped() const = 0;
+};
+
+class StreamReader final : public BlockReader {
  public:
   /// B rows and blocks of M tokens. The tokens must outlive the reader. Throws UsageError for B or M below 1, and for
   /// fewer than B*(M+1) tokens.
   StreamReader(TokenView tokens, int rows, int block, std::uint64_t seed);
 
   /// Fills the next block, wrapping first if needed. Its zero_caches is set on the very first block and after a wrap.
-  void next(Block& block);
+  void next(Block& block) override;
 
-  const ReaderState& state() const { return state_; }
-  /// Whether restore() would take it: a state of a reader with the same B and M over as many tokens.
-  bool accepts(const ReaderState& state) const;
-  /// Continues where the state was saved. Throws UsageError unless accepts(state).
-  void restore(const ReaderState& state);
+  const ReaderState& state() const override { return state_; }
+  /// A state of a StreamReader with the same B and M over as many tokens.
+  bool accepts(const ReaderState& state) const override;
+  void restore(const ReaderState& state) override;
 
-  std::int64_t row_length() const { return row_length_; }                            ///< T
-  std::int64_t dropped() const { return state_.total - row_length_ * state_.rows; }  ///< tokens that no row holds
+  std::int64_t row_length() const { return row_length_; }  ///< T
+  std::int64_t dropped() const override { return state_.total - row_length_ * state_.rows; }
 
  private:
   TokenView tokens_;
@@ -71,6 +96,9 @@ class StreamReader {
 
 /// Copies inputs and targets of rows [first + b * stride, ... + length) to the block, all of them scored.
 void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int rows, int length, Block& block);
+
+/// Throws the UsageError of BlockReader::restore: `own` is the reader's state, `saved` the one that it does not accept.
+[[noreturn]] void refuse_state(const ReaderState& own, const ReaderState& saved);
 
 /// Throws the UsageErrors of StreamReader's constructor, `what` being the name of what is read.
 void check_rows(std::string_view what, std::int64_t total, int rows, int block, std::string_view advice);

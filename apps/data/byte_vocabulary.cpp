@@ -30,14 +30,20 @@ ByteVocabulary::ByteVocabulary(std::vector<std::uint8_t> entries, bool space_is_
   if (space_is_underscore_) ids_[' '] = std::exchange(ids_['_'], std::int16_t{-1});
 }
 
-ByteVocabulary ByteVocabulary::collect(const Corpus& corpus, VocabularyFrom from) {
+ByteOrder parse_byte_order(std::string_view name) {
+  for (const ByteOrder order : {ByteOrder::seen, ByteOrder::count})
+    if (name == name_of(order)) return order;
+  throw UsageError(text("prepare: --ids must be seen or count, got '", name, "'"));
+}
+
+ByteVocabulary ByteVocabulary::collect(const Corpus& corpus, VocabularyFrom from, ByteOrder order) {
   const bool space_is_underscore = corpus.rule == TextRule::text8;
-  std::array<bool, 256> seen{};
+  std::array<std::int64_t, 256> counts{};
   std::vector<std::uint8_t> entries;
   Fnv1a64 hash;
   const auto meet = [&](char byte) {
-    if (std::exchange(seen[index_of(byte)], true)) return;
-    entries.push_back(static_cast<std::uint8_t>(space_is_underscore && byte == ' ' ? '_' : byte));
+    if (byte == '\n' && corpus.drop_newlines) return;
+    if (counts[index_of(byte)]++ == 0) entries.push_back(static_cast<std::uint8_t>(byte));
   };
   const std::size_t split_count = from == VocabularyFrom::all ? corpus.splits.size() : 1;
   for (std::size_t i = 0; i < split_count; ++i) {
@@ -45,6 +51,9 @@ ByteVocabulary ByteVocabulary::collect(const Corpus& corpus, VocabularyFrom from
     if (corpus.splits[i].end_appended) meet('\n');
     hash.add(corpus.splits[i].text);
   }
+  if (order == ByteOrder::count)
+    std::ranges::stable_sort(entries, [&counts](std::uint8_t a, std::uint8_t b) { return counts[a] > counts[b]; });
+  if (space_is_underscore) std::ranges::replace(entries, std::uint8_t{' '}, std::uint8_t{'_'});
   return ByteVocabulary(std::move(entries), space_is_underscore, hash.value());
 }
 

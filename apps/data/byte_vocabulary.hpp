@@ -1,7 +1,8 @@
 #pragma once
 /// The vocabulary of character models, a token being a byte. Ids go by first appearance in train, so that they are
-/// those of the published character models' pipeline. In text8 a space is the token '_' and the end token is kept apart
-/// from it, which encode() and decode() hide: they take and give the text that people read.
+/// those of the published character models' pipeline, or by decreasing count, as in that of Transformer-XL. In text8 a
+/// space is the token '_' and the end token is kept apart from it, which encode() and decode() hide: they take and give
+/// the text that people read.
 
 #include <array>
 #include <cstdint>
@@ -20,19 +21,26 @@ namespace engram::data {
 /// train lacks: it goes by first appearance in train, valid, test, and the model never learns the additional ones.
 enum class VocabularyFrom : std::uint8_t { train, all };
 
+/// What the order of ids is: first appearance, or decreasing count in the splits that are collected from and, of equal
+/// counts, first appearance (spec transformer-xl 6.1).
+enum class ByteOrder : std::uint8_t { seen, count };
+constexpr std::string_view name_of(ByteOrder order) { return order == ByteOrder::seen ? "seen" : "count"; }
+/// The inverse; throws UsageError on any other text.
+ByteOrder parse_byte_order(std::string_view name);
+
 class ByteVocabulary {
  public:
   static constexpr std::string_view kFormat = "engram character vocabulary";
 
-  /// Collects the vocabulary of a corpus.
-  static ByteVocabulary collect(const Corpus& corpus, VocabularyFrom from);
+  /// Collects the vocabulary of a corpus; of newlines none where the corpus drops them.
+  static ByteVocabulary collect(const Corpus& corpus, VocabularyFrom from, ByteOrder order = ByteOrder::seen);
   /// Reads what json_text() wrote; `source` is named in messages. Throws FileError for what is damaged or of another
   /// format.
   static ByteVocabulary from_json(const nlohmann::json& json, const std::filesystem::path& source);
 
   /// V, 1 to 256.
   std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }
-  /// The id of newline, or -1 if the vocabulary has none (--exact-bytes on a text without lines).
+  /// The id of newline, or -1 if the vocabulary has none (newlines dropped, or a text without lines).
   std::int32_t end_token() const { return ids_[static_cast<unsigned char>('\n')]; }
   /// Identifies ids and characters together: equal vocabularies, and only they, read each other's tokens. It does not
   /// depend on the text that the vocabulary was collected from.

@@ -24,18 +24,16 @@ struct Counts {
   }
 };
 
-Counts count_words(const WordSplit& train, bool end_of_line) {
+void count_words(const WordSplit& split, bool end_of_line, Counts& counts) {
   using Piece = LineWordReader::Piece;
-  Counts counts;
-  LineWordReader reader(train.text);
+  LineWordReader reader(split.text);
   for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
     if (piece == Piece::word)
       counts.add(reader.word());
     else if (end_of_line)
       counts.add(WordVocabulary::kEndOfLine);
   }
-  if (end_of_line && train.end_missing) counts.add(WordVocabulary::kEndOfLine);
-  return counts;
+  if (end_of_line && split.end_missing) counts.add(WordVocabulary::kEndOfLine);
 }
 
 struct Entry {
@@ -44,21 +42,25 @@ struct Entry {
   std::string_view word;
 };
 
-std::uint64_t source_hash(const WordSplit& train, const WordRules& rules) {
+std::uint64_t source_hash(std::span<const WordSplit> splits, const WordRules& rules) {
   Fnv1a64 hash;
-  hash.add(train.text);
+  for (const WordSplit& split : splits) hash.add(split.text);
   hash.add_number(rules.end_of_line ? 1 : 0);
   hash.add(name_of(rules.ties));
   hash.add(name_of(rules.unseen));
   hash.add_number(static_cast<std::uint64_t>(rules.min_count));
+  if (rules.end_first) hash.add("eos first");
   return hash.value();
 }
 
 }  // namespace
 
-CollectedWords collect_words(const WordSplit& train, const WordRules& rules) {
+CollectedWords collect_words(std::span<const WordSplit> splits, const WordRules& rules) {
   if (rules.min_count < 1) throw UsageError(text("prepare: --min-count must be at least 1, got ", rules.min_count));
-  const Counts counts = count_words(train, rules.end_of_line);
+  if (rules.end_first && !rules.end_of_line)
+    throw UsageError("prepare: --eos-id first works with --eol keep, got it where line ends are no tokens");
+  Counts counts;
+  for (const WordSplit& split : splits) count_words(split, rules.end_of_line, counts);
   std::vector<Entry> entries;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   Entry unknown{0, kNever, WordVocabulary::kUnknown};
@@ -86,8 +88,9 @@ CollectedWords collect_words(const WordSplit& train, const WordRules& rules) {
     return rules.ties == TieOrder::later ? a.first_seen > b.first_seen : a.first_seen < b.first_seen;
   });
   WordTable words;
+  if (rules.end_first) words.add(WordVocabulary::kEndOfLine);
   for (const Entry& entry : entries) words.add(entry.word);
-  return {WordVocabulary(std::move(words), rules.end_of_line, source_hash(train, rules)), std::move(rare), rare_tokens,
+  return {WordVocabulary(std::move(words), rules.end_of_line, source_hash(splits, rules)), std::move(rare), rare_tokens,
           unknown_added};
 }
 

@@ -46,12 +46,11 @@ void strip_spaces(Split& split) {
 void finish(Corpus& corpus, bool exact_bytes) {
   for (std::size_t i = 0; i < corpus.splits.size(); ++i) {
     Split& split = corpus.splits[i];
-    if (corpus.rule == TextRule::text8) {
-      strip_spaces(split);
-      split.end_appended = true;
-    } else {
-      split.end_appended = !exact_bytes && !split.text.ends_with(kEnd);
-    }
+    if (corpus.rule == TextRule::text8) strip_spaces(split);
+    if (corpus.drop_newlines)
+      split.newlines = std::count(split.text.begin(), split.text.end(), kEnd);
+    else
+      split.end_appended = corpus.rule == TextRule::text8 || (!exact_bytes && !split.text.ends_with(kEnd));
     if (split.text.empty() || split.token_count() < 2)
       throw FileError(text("prepare: every split needs at least 2 tokens (an input and a target), got ",
                            split.text.size(), " bytes of text for ", kSplitNames[i], " from '",
@@ -60,7 +59,9 @@ void finish(Corpus& corpus, bool exact_bytes) {
   }
 }
 
-void check_options(TextRule rule, bool exact_bytes) {
+void check_options(TextRule rule, bool exact_bytes, bool drop_newlines) {
+  if (exact_bytes && drop_newlines)
+    throw UsageError("prepare: --exact-bytes keeps newlines as they are, got it with --newlines drop");
   if (rule == TextRule::text8 && exact_bytes)
     throw UsageError(
         "prepare: --exact-bytes works with the rules enwik8 and any, got text8, which defines its end token");
@@ -130,8 +131,9 @@ void require_contents(const Source& source) {
     throw FileError(text("prepare: a text must not be empty, got 0 bytes in '", source.name, "'"));
 }
 
-Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>& percentages, bool exact_bytes) {
-  check_options(rule, exact_bytes);
+Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>& percentages, bool exact_bytes,
+                  bool drop_newlines) {
+  check_options(rule, exact_bytes, drop_newlines);
   if (rule != TextRule::any && percentages && *percentages != kUsualPercentages)
     throw UsageError(text("prepare: the rule ", name_of(rule), " splits 90,5,5, got ", (*percentages)[0], ",",
                           (*percentages)[1], ",", (*percentages)[2], "\n  use --rule any for other splits"));
@@ -141,10 +143,11 @@ Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>
   if (rule == TextRule::text8)
     require_text8(source);
   else
-    require_lines(source, exact_bytes);
+    require_lines(source, exact_bytes || drop_newlines);
 
   Corpus corpus;
   corpus.rule = rule;
+  corpus.drop_newlines = drop_newlines;
   corpus.sources.push_back(std::move(source));
   const std::string_view bytes = corpus.sources[0].bytes;
   const auto total = static_cast<std::int64_t>(bytes.size());
@@ -162,16 +165,17 @@ Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>
   return corpus;
 }
 
-Corpus splits_of_files(std::array<Source, 3> sources, TextRule rule, bool exact_bytes) {
-  check_options(rule, exact_bytes);
+Corpus splits_of_files(std::array<Source, 3> sources, TextRule rule, bool exact_bytes, bool drop_newlines) {
+  check_options(rule, exact_bytes, drop_newlines);
   Corpus corpus;
   corpus.rule = rule;
+  corpus.drop_newlines = drop_newlines;
   for (Source& source : sources) {
     require_contents(source);
     if (rule == TextRule::text8) require_text8(source);
     corpus.sources.push_back(std::move(source));
   }
-  if (rule != TextRule::text8) require_lines(corpus.sources[0], exact_bytes);
+  if (rule != TextRule::text8) require_lines(corpus.sources[0], exact_bytes || drop_newlines);
   for (std::size_t i = 0; i < corpus.splits.size(); ++i) {
     corpus.splits[i].source = i;
     corpus.splits[i].text = corpus.sources[i].bytes;

@@ -1,5 +1,6 @@
 #pragma once
-/// A text and its three splits, as bytes. The rules are those of the papers' data sets (docs/all-attention.md, data):
+/// A text and its three splits, as bytes. The rules are those of the papers' data sets (docs/all-attention.md, data,
+/// and spec transformer-xl 6.1 for newlines that are dropped):
 ///
 ///   enwik8  a token is a byte and newline is the end token; a split that does not end in one gets one more token
 ///   text8   a-z and space only; spaces at both ends of a split are dropped, one end token is added to each split
@@ -47,14 +48,18 @@ struct Source {
 /// Throws FileError for an empty one.
 void require_contents(const Source& source);
 
-/// One split. Its tokens are the bytes of `text`, then one end token if `end_appended`.
+/// One split. Its tokens are the bytes of `text` (but newlines, where the corpus drops them), then one end token if
+/// `end_appended`.
 struct Split {
   std::string_view text;
   bool end_appended = false;
   std::size_t source = 0;       ///< index in Corpus::sources
   std::int64_t first_byte = 0;  ///< where `text` begins in its source
   std::int64_t stripped = 0;    ///< spaces dropped at both ends (text8)
-  std::int64_t token_count() const { return static_cast<std::int64_t>(text.size()) + (end_appended ? 1 : 0); }
+  std::int64_t newlines = 0;    ///< in `text`, if they are no tokens
+  std::int64_t token_count() const {
+    return static_cast<std::int64_t>(text.size()) - newlines + (end_appended ? 1 : 0);
+  }
 };
 
 /// Owns the sources that its splits point into; movable, not copyable.
@@ -65,18 +70,20 @@ struct Corpus {
   Corpus(const Corpus&) = delete;
 
   TextRule rule = TextRule::any;
+  bool drop_newlines = false;  ///< no newline is a token, neither one of the text nor one at the end of a split
   std::vector<Source> sources;
   std::array<Split, 3> splits;     ///< in the order of kSplitNames
   std::vector<std::string> notes;  ///< what the user should be told, one sentence each
 };
 
-/// Cuts one text into three. `exact_bytes` never adds an end token (enwik8 and any only). Percentages are given for
-/// `any`; for the other rules none, or exactly 90,5,5.
+/// Cuts one text into three. `exact_bytes` never adds an end token (enwik8 and any only); `drop_newlines` leaves out
+/// those of the text as well. Percentages are given for `any`; for the other rules none, or exactly 90,5,5.
 /// Throws UsageError for options that exclude each other; FileError for an empty text, a single line (unless
 /// exact_bytes or text8), a byte that text8 cannot have, and a split of fewer than two tokens.
-Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>& percentages, bool exact_bytes);
+Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>& percentages, bool exact_bytes,
+                  bool drop_newlines = false);
 
 /// Takes each split from a file of its own, train, valid, test in this order. Throws as split_text.
-Corpus splits_of_files(std::array<Source, 3> sources, TextRule rule, bool exact_bytes);
+Corpus splits_of_files(std::array<Source, 3> sources, TextRule rule, bool exact_bytes, bool drop_newlines = false);
 
 }  // namespace engram::data

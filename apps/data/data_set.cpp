@@ -42,11 +42,13 @@ std::size_t index_of_split(std::string_view name) {
 
 std::string token_file_name(std::string_view split) { return text(split, ".tokens"); }
 
-DataSet::DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule)
+DataSet::DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
+                 std::int32_t doubled_mark)
     : folder_(std::move(folder)),
       vocabulary_(std::move(vocabulary)),
       files_(std::move(files)),
-      rule_(std::move(rule)) {}
+      rule_(std::move(rule)),
+      doubled_mark_(doubled_mark) {}
 
 DataSet DataSet::open(const std::filesystem::path& folder) {
   require_files(folder);
@@ -73,7 +75,9 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
                              "' must hold the tokens that data.json states, ", stated.dump(), ", got ",
                              hash_text(files[i].content_hash()), kAgain));
     }
-    return DataSet(folder, std::move(vocabulary), std::move(files), json.at("rule"));
+    const bool marks_doubled = json.value("sentences", std::string()) == name_of(SentenceMarks::around);
+    const std::int32_t mark = marks_doubled ? vocabulary.end_token() : -1;
+    return DataSet(folder, std::move(vocabulary), std::move(files), json.at("rule"), mark);
   } catch (const nlohmann::json::exception& error) {
     throw FileError(text("data: '", data_path.string(),
                          "' must state the rule and the hash of each split, got this: ", error.what(), kAgain));

@@ -37,6 +37,10 @@ class DataSet {
   std::uint64_t hash() const;
   /// The rule that it was prepared by: enwik8, text8 or any; any for words.
   const std::string& rule() const { return rule_; }
+  /// The sentence mark of data that has one before and one after each sentence, -1 for other data. A target that is
+  /// this token and follows it begins a sentence, so that no model can miss it: perplexities with and without such
+  /// targets differ (spec transformer-xl 6.1, lm1b).
+  std::int32_t doubled_mark() const { return doubled_mark_; }
   const std::filesystem::path& folder() const { return folder_; }
 
   /// Throws FileError naming both hashes unless the vocabulary is the one with this hash; `of` says whose it is, for
@@ -47,12 +51,14 @@ class DataSet {
   void require_kind(TokenKind kind, std::string_view because) const;
 
  private:
-  DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule);
+  DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
+          std::int32_t doubled_mark);
 
   std::filesystem::path folder_;
   Vocabulary vocabulary_;
   std::array<TokenFile, 3> files_;
   std::string rule_;
+  std::int32_t doubled_mark_ = -1;
 };
 
 }  // namespace engram::data

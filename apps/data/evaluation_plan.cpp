@@ -40,6 +40,7 @@ bool ExactEvaluation::next(Block& block) {
   const auto count = static_cast<std::size_t>(rows_ * length);
   block.rows = rows_;
   block.length = static_cast<int>(length);
+  block.context = block.fed_again = 0;
   block.inputs.assign(count, 0);
   block.targets.assign(count, 0);
   block.scored.assign(count, 0);

@@ -6,6 +6,7 @@
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
+#include "apps/data/named_rules.hpp"
 #include "apps/data/prepare_parts.hpp"
 #include "apps/data/read_file.hpp"
 #include "core/error.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nlohmann::ordered_json splits_json(const PrepareSummary& summary) {
+nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks sentences) {
   nlohmann::ordered_json splits;
   for (const SplitSummary& split : summary.splits) {
     nlohmann::ordered_json one{{"source", split.source_index},
@@ -23,9 +24,12 @@ nlohmann::ordered_json splits_json(const PrepareSummary& summary) {
                                {"bytes", split.bytes},
                                {"end_appended", split.end_appended},
                                {"tokens", split.tokens}};
+    if (split.source_count > 1) one["source_count"] = split.source_count;
+    if (split.newlines_dropped > 0) one["newlines_dropped"] = split.newlines_dropped;
     if (summary.kind == TokenKind::word) {
       one["end_tokens"] = split.end_tokens;
       one["unknown"] = split.unknown;
+      if (sentences == SentenceMarks::around) one["certain_marks"] = split.certain_marks;
     }
     one["content_hash"] = hash_text(split.content_hash);
     splits[std::string(split.name)] = std::move(one);
@@ -33,30 +37,37 @@ nlohmann::ordered_json splits_json(const PrepareSummary& summary) {
   return splits;
 }
 
-std::string data_json(const PrepareOptions& options, const std::vector<Source>& sources,
+std::string data_json(const PrepareOptions& options, const std::vector<SourceFacts>& sources,
                       const PrepareSummary& summary) {
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
-  for (const Source& source : sources)
-    files.push_back(
-        {{"name", source.name}, {"bytes", source.bytes.size()}, {"hash", hash_text(hash_of(source.bytes))}});
+  for (const SourceFacts& source : sources)
+    files.push_back({{"name", source.name}, {"bytes", source.bytes}, {"hash", hash_text(source.hash)}});
   nlohmann::ordered_json json{{"format", kDataFormat},
                               {"version", kDataVersion},
                               {"kind", name_of(options.kind)},
-                              {"rule", name_of(options.rule)}};
+                              {"rule", name_of(options.rule)},
+                              {"rules", named_rules(options)}};
   if (options.kind == TokenKind::word) {
     const WordRules& rules = options.words;
     json["eol"] = name_of_end_of_line(rules.end_of_line);
     json["ties"] = name_of(rules.ties);
     json["oov"] = name_of(rules.unseen);
     json["min_count"] = rules.min_count;
+    json["eos_id"] = name_of_end_id(rules.end_first);
+    json["count_from"] = name_of_count_from(rules.count_all);
+    json["lower"] = rules.lower;
+    json["sentences"] = name_of(rules.sentences);
+    if (!options.word_list.empty()) json["word_list"] = options.word_list.string();
   } else {
     json["exact_bytes"] = options.exact_bytes;
+    json["newlines"] = options.drop_newlines ? "drop" : "keep";
+    json["ids"] = name_of(options.byte_order);
     json["vocabulary_from"] = options.vocabulary_from == VocabularyFrom::all ? "all" : "train";
   }
   json["vocabulary_size"] = summary.vocabulary_size;
   json["vocabulary_hash"] = hash_text(summary.vocabulary_hash);
   json["sources"] = std::move(files);
-  json["splits"] = splits_json(summary);
+  json["splits"] = splits_json(summary, options.words.sentences);
   json["notes"] = summary.notes;
   // A path may be any bytes; JSON is UTF-8.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -90,7 +101,13 @@ std::array<Source, 3> three(std::vector<Source> sources) {
   return {std::move(sources[0]), std::move(sources[1]), std::move(sources[2])};
 }
 
-void finish(const PrepareOptions& options, const std::vector<Source>& sources, const Vocabulary& vocabulary,
+std::vector<SourceFacts> facts_of(const std::vector<Source>& sources) {
+  std::vector<SourceFacts> facts;
+  for (const Source& source : sources) facts.push_back({source.name, std::ssize(source.bytes), hash_of(source.bytes)});
+  return facts;
+}
+
+void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sources, const Vocabulary& vocabulary,
             FolderWriter& writer, PrepareSummary& summary) {
   summary.kind = options.kind;
   summary.vocabulary_size = vocabulary.size();
@@ -103,7 +120,8 @@ void finish(const PrepareOptions& options, const std::vector<Source>& sources, c
 }
 
 PrepareSummary prepare(const PrepareOptions& options) {
-  return options.kind == TokenKind::word ? prepare_words(options) : prepare_characters(options);
+  if (options.kind == TokenKind::character) return prepare_characters(options);
+  return options.word_list.empty() ? prepare_words(options) : prepare_listed_words(options);
 }
 
 }  // namespace engram::data

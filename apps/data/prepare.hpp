@@ -1,7 +1,8 @@
 #pragma once
 /// `engram prepare`: from text files to a data folder (data_set.hpp). Everything is read and checked before anything is
 /// written, and all files are on the disk under partial names before the first one takes its name: whatever fails
-/// before that, an older data set in the folder stays as it was.
+/// before that, an older data set in the folder stays as it was. Words with the ids of a list are the exception to
+/// reading first: their files, which may be larger than memory, are read piece by piece while partial files grow.
 
 #include <array>
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace engram::data {
 
-/// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given.
+/// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given. Rules of a
+/// published corpus: named_rules.hpp.
 struct PrepareOptions {
   TokenKind kind = TokenKind::character;
   std::filesystem::path text;
@@ -28,22 +30,30 @@ struct PrepareOptions {
   // Of characters only.
   TextRule rule = TextRule::any;  ///< see corpus.hpp
   bool exact_bytes = false;       ///< never append an end token (rules enwik8 and any)
+  bool drop_newlines = false;     ///< no newline is a token
   VocabularyFrom vocabulary_from = VocabularyFrom::train;
+  ByteOrder byte_order = ByteOrder::seen;
   // Of words only.
   WordRules words;
+  /// File of the vocabulary, one word a line, ids in the order of lines. `train`, `valid` and `test` may then be
+  /// folders, whose files are read in the order of their names, and without `test` it is `valid`.
+  std::filesystem::path word_list;
 };
 
 struct SplitSummary {
   std::string_view name;
-  std::string source;            ///< file it came from
-  std::size_t source_index = 0;  ///< among the files given
-  std::int64_t first_byte = 0;   ///< where the text begins in its file
-  std::int64_t bytes = 0;        ///< of text taken
-  std::int64_t stripped = 0;     ///< spaces dropped at both ends (text8)
-  bool end_appended = false;     ///< there is an end token at its end that the text has not
+  std::string source;                 ///< file it came from
+  std::size_t source_index = 0;       ///< among the files given
+  std::int64_t source_count = 1;      ///< files, from source_index on
+  std::int64_t first_byte = 0;        ///< where the text begins in its file
+  std::int64_t bytes = 0;             ///< of text taken
+  std::int64_t stripped = 0;          ///< spaces dropped at both ends (text8)
+  std::int64_t newlines_dropped = 0;  ///< of the text taken, bytes that are no tokens
+  bool end_appended = false;          ///< there is an end token at its end that the text has not
   std::int64_t tokens = 0;
-  std::int64_t end_tokens = 0;  ///< of them, line ends; counted for words only
-  std::int64_t unknown = 0;     ///< of them, words for which "<unk>" was put
+  std::int64_t end_tokens = 0;     ///< of them, line ends or sentence marks; counted for words only
+  std::int64_t certain_marks = 0;  ///< of them, marks of SentenceMarks::around straight after another one: sure to come
+  std::int64_t unknown = 0;        ///< of them, words for which "<unk>" was put
   std::uint64_t content_hash = 0;
 };
 

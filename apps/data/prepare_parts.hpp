@@ -2,6 +2,8 @@
 /// What preparing characters and preparing words have in common. Only the sources of prepare() include this.
 
 #include <array>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "apps/data/corpus.hpp"
@@ -17,11 +19,23 @@ std::vector<Source> read_sources(const PrepareOptions& options);
 /// The same three as an array.
 std::array<Source, 3> three(std::vector<Source> sources);
 
+/// What data.json says about a file that was read.
+struct SourceFacts {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::uint64_t hash = 0;  ///< of its bytes
+};
+std::vector<SourceFacts> facts_of(const std::vector<Source>& sources);
+
 /// Completes the summary of splits that are written, writes data.json, and gives all files their names.
-void finish(const PrepareOptions& options, const std::vector<Source>& sources, const Vocabulary& vocabulary,
+void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sources, const Vocabulary& vocabulary,
             FolderWriter& writer, PrepareSummary& summary);
 
+/// Throws UsageError for rules of characters.
+void require_word_options(const PrepareOptions& options);
 PrepareSummary prepare_characters(const PrepareOptions& options);
 PrepareSummary prepare_words(const PrepareOptions& options);
+/// Words with the ids of a list (PrepareOptions::word_list).
+PrepareSummary prepare_listed_words(const PrepareOptions& options);
 
 }  // namespace engram::data

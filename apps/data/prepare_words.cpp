@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,16 +15,17 @@
 #include "core/error.hpp"
 
 namespace engram::data {
-namespace {
-
 using Piece = LineWordReader::Piece;
 
 void require_word_options(const PrepareOptions& options) {
-  if (options.rule != TextRule::any || options.exact_bytes || options.vocabulary_from != VocabularyFrom::train)
+  if (options.rule != TextRule::any || options.exact_bytes || options.vocabulary_from != VocabularyFrom::train ||
+      options.drop_newlines || options.byte_order != ByteOrder::seen)
     throw UsageError(
-        "prepare: --rule, --exact-bytes and --vocabulary-from work with --kind char, got them with word\n  words have "
-        "--eol, --ties, --oov and --min-count");
+        "prepare: --rule, --exact-bytes, --newlines, --ids and --vocabulary-from work with --kind char, got them with "
+        "word\n  words have --eol, --ties, --oov, --min-count and others");
 }
+
+namespace {
 
 /// The tokens of a split, piece by piece, words that become "<unk>" counted.
 class WordEncoder {
@@ -96,8 +98,9 @@ std::vector<std::string> notes_of(const WordCorpus& corpus, const CollectedWords
     notes.push_back("train has no <unk>: a model gets an id for it, but never learns when it comes");
   const bool comparable = rules.min_count == 1 && !collected.unknown_added;
   const std::int64_t with_end_token = collected.vocabulary.size() + (rules.end_of_line ? 0 : 1);
-  if (std::string note = wikitext103_note(corpus.splits, comparable ? with_end_token : 0); !note.empty())
-    notes.push_back(std::move(note));
+  for (auto* const note_of : {wikitext103_note, penn_treebank_note})
+    if (std::string note = note_of(corpus.splits, comparable ? with_end_token : 0); !note.empty())
+      notes.push_back(std::move(note));
   return notes;
 }
 
@@ -106,12 +109,17 @@ std::vector<std::string> notes_of(const WordCorpus& corpus, const CollectedWords
 PrepareSummary prepare_words(const PrepareOptions& options) {
   require_word_options(options);
   const WordRules& rules = options.words;
+  if (rules.sentences != SentenceMarks::none)
+    throw UsageError(text("prepare: --sentences ", name_of(rules.sentences), " works with --word-list, got no list"));
   std::vector<Source> sources = read_sources(options);
+  const std::vector<SourceFacts> facts = facts_of(sources);
+  if (rules.lower)
+    for (Source& source : sources) lower_ascii(source.bytes);
   const WordCorpus corpus =
       sources.size() == 1
           ? split_lines(std::move(sources[0]), options.split.value_or(kUsualPercentages), rules.end_of_line)
           : lines_of_files(three(std::move(sources)), rules.end_of_line);
-  const CollectedWords collected = collect_words(corpus.splits[0], rules);
+  const CollectedWords collected = collect_words(std::span(corpus.splits).first(rules.count_all ? 3 : 1), rules);
   const WordEncoder encoder(corpus, collected, rules);
   for (std::size_t i = 1; i < corpus.splits.size(); ++i) encoder.check(corpus.splits[i], kSplitNames[i]);
 
@@ -131,7 +139,7 @@ PrepareSummary prepare_words(const PrepareOptions& options) {
                          .unknown = unknown};
   }
   summary.notes = notes_of(corpus, collected, rules, summary);
-  finish(options, corpus.sources, vocabulary, writer, summary);
+  finish(options, facts, vocabulary, writer, summary);
   return summary;
 }
 

@@ -52,6 +52,32 @@ void finish(WordCorpus& corpus, bool end_of_line) {
   }
 }
 
+/// A published corpus: tokens of train, valid and test with line ends, and how many different ones there are.
+struct PublishedCorpus {
+  std::string_view name;
+  std::array<std::int64_t, 3> tokens;
+  std::int64_t vocabulary;
+};
+
+std::string published_note(const PublishedCorpus& published, const std::array<WordSplit, 3>& splits,
+                           std::int64_t vocabulary_size) {
+  constexpr double kNear = 0.05;
+  const auto listed = [](const std::array<std::int64_t, 3>& counts) {
+    return text(counts[0], ", ", counts[1], " and ", counts[2]);
+  };
+  std::array<std::int64_t, 3> tokens{};
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    tokens[i] = splits[i].token_count(true);
+    const std::int64_t difference = std::abs(tokens[i] - published.tokens[i]);
+    if (static_cast<double>(difference) > kNear * static_cast<double>(published.tokens[i])) return "";
+  }
+  if (tokens == published.tokens && (vocabulary_size == 0 || vocabulary_size == published.vocabulary)) return "";
+  const std::string entries = vocabulary_size == 0 ? "" : text(" and a vocabulary of ", vocabulary_size);
+  return text("this looks like ", published.name, ", which has ", listed(published.tokens),
+              " tokens with line ends and a vocabulary of ", published.vocabulary, ", but it has ", listed(tokens),
+              entries, ": results do not compare with published ones");
+}
+
 }  // namespace
 
 WordCorpus split_lines(Source source, const Percentages& percentages, bool end_of_line) {
@@ -96,22 +122,11 @@ std::string place_text(const WordCorpus& corpus, const WordSplit& split, std::si
 }
 
 std::string wikitext103_note(const std::array<WordSplit, 3>& splits, std::int64_t vocabulary_size) {
-  constexpr std::array<std::int64_t, 3> kTokens{103'227'021, 217'646, 245'569};
-  constexpr std::int64_t kVocabulary = 267'735;
-  constexpr double kNear = 0.05;
-  bool differs = vocabulary_size != 0 && vocabulary_size != kVocabulary;
-  std::string tokens;
-  for (std::size_t i = 0; i < splits.size(); ++i) {
-    const std::int64_t count = splits[i].token_count(true);
-    const std::int64_t difference = std::abs(count - kTokens[i]);
-    if (static_cast<double>(difference) > kNear * static_cast<double>(kTokens[i])) return "";
-    differs = differs || difference != 0;
-    tokens += text(i == 0 ? "" : i == 1 ? ", " : " and ", count);
-  }
-  if (!differs) return "";
-  const std::string entries = vocabulary_size == 0 ? "" : text(" and a vocabulary of ", vocabulary_size);
-  return text("this looks like WikiText-103, which has 103227021, 217646 and 245569 tokens with line ends and a ",
-              "vocabulary of 267735, but it has ", tokens, entries, ": results do not compare with published ones");
+  return published_note({"WikiText-103", {103'227'021, 217'646, 245'569}, 267'735}, splits, vocabulary_size);
+}
+
+std::string penn_treebank_note(const std::array<WordSplit, 3>& splits, std::int64_t vocabulary_size) {
+  return published_note({"the Penn Treebank", {929'589, 73'760, 82'430}, 10'000}, splits, vocabulary_size);
 }
 
 }  // namespace engram::data

@@ -50,5 +50,7 @@ std::string place_text(const WordCorpus& corpus, const WordSplit& split, std::si
 /// 103,227,021, 217,646 and 245,569 tokens with line ends, 267,735 different ones); empty when it has them, and when
 /// it is another corpus (a split differs by more than 5%). `vocabulary_size` is with the end token; 0: not compared.
 std::string wikitext103_note(const std::array<WordSplit, 3>& splits, std::int64_t vocabulary_size);
+/// The same for the Penn Treebank (spec transformer-xl 6.1: 929,589, 73,760 and 82,430 tokens, 10,000 different ones).
+std::string penn_treebank_note(const std::array<WordSplit, 3>& splits, std::int64_t vocabulary_size);
 
 }  // namespace engram::data

@@ -29,14 +29,15 @@ bool is_word(std::string_view word) {
 
 }  // namespace
 
-WordVocabulary::WordVocabulary(WordTable words, bool end_of_line, std::uint64_t source_hash)
+WordVocabulary::WordVocabulary(WordTable words, bool end_of_line, std::uint64_t source_hash, WordMarks marks)
     : words_(std::move(words)),
+      marks_(std::move(marks)),
       end_of_line_(end_of_line),
-      end_token_(end_of_line ? words_.find(kEndOfLine) : -1),
+      end_token_(end_of_line ? words_.find(marks_.end_of_line) : -1),
       source_hash_(source_hash),
       hash_(compute_hash()) {
   if (size() < 1 || (end_of_line_ && end_token_ < 0))
-    throw UsageError(text("vocabulary: there must be at least one word, and '", kEndOfLine,
+    throw UsageError(text("vocabulary: there must be at least one word, and '", marks_.end_of_line,
                           "' where line ends are tokens, got ", size(), " words without"));
 }
 
@@ -48,6 +49,10 @@ std::uint64_t WordVocabulary::compute_hash() const {
   for (std::int64_t id = 0; id < size(); ++id) {
     hash.add(words_[id]);
     hash.add("\n");  // no word has one inside
+  }
+  if (marks_ != WordMarks{}) {
+    hash.add(marks_.end_of_line + "\n");
+    hash.add(marks_.unknown + "\n");
   }
   return hash.value();
 }
@@ -99,14 +104,18 @@ std::string WordVocabulary::decode(std::span<const std::int32_t> tokens, std::in
 std::string WordVocabulary::json_text() const {
   nlohmann::ordered_json words = nlohmann::ordered_json::array();
   for (std::int64_t id = 0; id < size(); ++id) words.push_back(std::string(words_[id]));
-  const nlohmann::ordered_json json{{"format", kFormat},
-                                    {"version", kVersion},
-                                    {"size", size()},
-                                    {"hash", hash_text(hash())},
-                                    {"source_hash", hash_text(source_hash_)},
-                                    {"end_of_line", end_of_line_},
-                                    {"end_token", end_token()},
-                                    {"words", std::move(words)}};
+  nlohmann::ordered_json json{{"format", kFormat},
+                              {"version", kVersion},
+                              {"size", size()},
+                              {"hash", hash_text(hash())},
+                              {"source_hash", hash_text(source_hash_)},
+                              {"end_of_line", end_of_line_},
+                              {"end_token", end_token()}};
+  if (marks_ != WordMarks{}) {
+    json["end_word"] = marks_.end_of_line;
+    json["unknown_word"] = marks_.unknown;
+  }
+  json["words"] = std::move(words);
   return json.dump() + "\n";
 }
 
@@ -125,8 +134,11 @@ WordVocabulary WordVocabulary::from_json(const nlohmann::json& json, const std::
     }
     const bool end_of_line = json.at("end_of_line");
     if (words.size() == 0) reject(path, "none");
-    if (end_of_line && words.find(kEndOfLine) < 0) reject(path, text("no '", kEndOfLine, "'"));
-    WordVocabulary vocabulary(std::move(words), end_of_line, *source_hash);
+    WordMarks marks;
+    marks.end_of_line = json.value("end_word", marks.end_of_line);
+    marks.unknown = json.value("unknown_word", marks.unknown);
+    if (end_of_line && words.find(marks.end_of_line) < 0) reject(path, text("no '", marks.end_of_line, "'"));
+    WordVocabulary vocabulary(std::move(words), end_of_line, *source_hash, std::move(marks));
     if (json.at("hash") != hash_text(vocabulary.hash()))
       reject(path, text("the hash ", json.at("hash").dump(), " where the words have ", hash_text(vocabulary.hash())));
     return vocabulary;

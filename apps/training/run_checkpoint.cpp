@@ -44,6 +44,14 @@ std::vector<NamedTensor> optimizer_tensors(const TrainingSession& session) {
   return tensors;
 }
 
+std::vector<NamedTensor> average_tensors(const TrainingSession& session) {
+  std::vector<NamedTensor> tensors;
+  session.average.visit_state([&tensors](const std::string& name, const Tensor& tensor) {
+    tensors.push_back({text(kAveragePrefix, name), tensor});
+  });
+  return tensors;
+}
+
 Metadata model_metadata(const TrainingSession& session) {
   Metadata metadata;
   const auto set = [&metadata](std::string_view key, std::string value) {
@@ -70,6 +78,10 @@ json run_state(TrainingSession& session) {
   if (const AllAttentionModel* const model = all_attention_of(std::as_const(session.model)))
     for (std::int64_t layer = 0; layer < model->options().layers && model->options().span == SpanKind::dynamic; ++layer)
       state["span_means"].push_back(model->span(layer).zeta());
+  if (session.config.schedule.decay == Schedule::Decay::plateau)
+    state["plateau_decay"] = session.trainer.plateau_decay().state();
+  if (session.config.training.weight_average)
+    state[kAverageKey] = {{"updates", session.average.updates()}, {"validations", session.averaging.state()}};
   if (session.best) state["best"] = {{"nll", session.best->nll}, {"step", session.best->step}};
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
   for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
@@ -125,6 +137,7 @@ void expect_caches(const CheckpointFile& file, const json& state, const std::vec
 void save_session(const std::filesystem::path& path, TrainingSession& session) {
   std::vector<NamedTensor> tensors = parameter_tensors(session.store);
   for (NamedTensor& tensor : optimizer_tensors(session)) tensors.push_back(std::move(tensor));
+  for (NamedTensor& tensor : average_tensors(session)) tensors.push_back(std::move(tensor));
   for (const auto& [name, cache] : caches_of(session))
     if (!empty(*cache)) tensors.push_back({name, cache->states()});
   Metadata metadata = model_metadata(session);
@@ -159,9 +172,11 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   std::vector<NamedTensor> wanted = parameter_tensors(session.store);
   for (NamedTensor& tensor : optimizer_tensors(session)) wanted.push_back(std::move(tensor));
   LoadRules rules;
+  std::int64_t averaged = 0;
   const RunConfig before = read_facts(file).config;
   std::optional<SpanResize> resize;
-  if (const std::int64_t from = before.model.all_attention.max_span, to = session.config.model.all_attention.max_span; from != to) {
+  if (const std::int64_t from = before.model.all_attention.max_span, to = session.config.model.all_attention.max_span;
+      from != to) {
     resize.emplace(from, to, session.runtime.backend(), session.runtime.memory());
     resize->prepare(wanted);
   }
@@ -192,6 +207,12 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
       for (std::int64_t layer = 0; layer < model->options().layers; ++layer)
         model->span(layer).take_means(
             state.at("span_means").at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
+    if (state.contains("plateau_decay"))
+      session.trainer.plateau_decay().restore(state.at("plateau_decay").get<std::vector<double>>());
+    if (state.contains(kAverageKey)) {
+      session.averaging.restore(state.at(kAverageKey).at("validations").get<std::vector<double>>());
+      averaged = state.at(kAverageKey).at("updates").get<std::int64_t>();
+    }
     if (same_data && state.contains("plateau")) session.plateau.restore(state.at("plateau"));
     if (session.config.schedule.finetune == Schedule::Finetune::plateau && state.contains("finetune_after"))
       session.trainer.finetune_after(state.at("finetune_after").get<std::int64_t>());
@@ -201,7 +222,14 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     throw FileError(text("checkpoint: the state of the run in '", file.path().string(),
                          "' must be complete, got this: ", error.what()));
   }
+  if (averaged > 0 && session.config.training.weight_average) {
+    session.average.start(session.runtime.step());
+    for (NamedTensor& tensor : average_tensors(session)) wanted.push_back(std::move(tensor));
+  } else {
+    rules.may_be_ignored.push_back(std::string(kAveragePrefix));
+  }
   file.load(session.runtime.backend(), wanted, rules);
+  if (session.average.started()) session.average.restore(averaged);
   if (resize) resize->finish();
   session.store.refresh_rounded(session.runtime.step());
   session.trainer.set_steps(read_facts(file).step);

@@ -77,22 +77,43 @@ StepLosses TrainingSession::step() {
     reader.restore(before);
     throw;
   }
+  if (average.started()) average.add(runtime.step());
   divergence.add(losses.nll);
   interval.nll_sum += losses.nll;
   ++interval.steps;
   return losses;
 }
 
+void TrainingSession::with_judged_weights(const std::function<void()>& use) {
+  const bool averaged = average.updates() > 0;
+  if (averaged) {
+    average.swap(runtime.step());
+    model.refresh(runtime.backend());
+  }
+  use();
+  if (averaged) {
+    average.swap(runtime.step());
+    model.refresh(runtime.backend());
+  }
+}
+
 Evaluation TrainingSession::validate(const TokenLoss& found) {
   // As `engram evaluate` does it.
   runtime.step().set_products(ProductPrecision::f32);
   runtime.step().set_activations(ActivationPrecision::f32);
-  const Evaluation result = evaluate(model, validation, validation_past, store.dtype(), runtime, found);
+  Evaluation result;
+  with_judged_weights([&] { result = evaluate(model, validation, validation_past, store.dtype(), runtime, found); });
   runtime.step().set_products(config.training.products);
   runtime.step().set_activations(config.training.activations);
   if (config.schedule.finetune == Schedule::Finetune::plateau && trainer.steps() < trainer.finetune_after()) {
     plateau.add(result.bits());
     if (plateau.reached()) trainer.finetune_after(trainer.steps());
+  }
+  if (config.schedule.decay == Schedule::Decay::plateau && trainer.steps() >= config.schedule.warmup)
+    trainer.plateau_decay().add(result.nll());
+  if (config.training.weight_average) {
+    averaging.add(result.nll());
+    if (averaging.reached() && !average.started()) average.start(runtime.step());
   }
   return result;
 }

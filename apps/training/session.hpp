@@ -3,6 +3,7 @@
 /// caches, and what the reports are made from.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "apps/training/runtime.hpp"
 #include "apps/training/trainer.hpp"
 #include "nn/models/language_model.hpp"
+#include "nn/optim/weight_average.hpp"
 
 namespace engram {
 
@@ -55,6 +57,11 @@ class TrainingSession {
   ModelPast validation_past;
   DivergenceWatch divergence;
   PlateauWatch plateau;
+  WeightAverage average{store};  ///< begun by `averaging`, where training.weight_average asks for it
+  AveragingTrigger averaging;
+
+  /// Does something with the weights that the model is judged by: the mean of the weights, as soon as there is one.
+  void with_judged_weights(const std::function<void()>& use);
 
   /// The step that the run ends with, as far as is known: fine-tuning may begin earlier than planned.
   std::int64_t last_step() const { return trainer.finetune_after() + config.training.finetune_steps; }

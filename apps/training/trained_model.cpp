@@ -1,8 +1,10 @@
 #include "apps/training/trained_model.hpp"
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "nn/optim/weight_average.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
@@ -26,6 +28,15 @@ std::int64_t read_step(const CheckpointFile& file) {
     throw FileError(text("checkpoint: '", file.path().string(), "' must state its step as a number from 0 on, got '",
                          written, "'"));
   return step;
+}
+
+/// Of how many updates the sums of weights in a run's checkpoint are; 0: there are none.
+std::int64_t averaged_updates(const CheckpointFile& file) {
+  const auto found = file.metadata().find(metadata_keys::kRun);
+  if (found == file.metadata().end()) return 0;
+  const nlohmann::json state = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  const auto average = state.is_object() ? state.find(kAverageKey) : state.end();
+  return average == state.end() || !average->is_object() ? 0 : average->value("updates", std::int64_t{0});
 }
 
 }  // namespace
@@ -68,7 +79,21 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
   collect(*model_, store_);
   store_.place(runtime.backend(), dtype, facts_.config.training.seed);
   file.load(runtime.backend(), parameter_tensors(store_),
-            {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/"}, .convert_floats = true});
+            {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/", "average/"}, .convert_floats = true});
+  if (const std::int64_t updates = averaged_updates(file); updates > 0) {
+    // A run whose weights are averaged is judged by their mean.
+    WeightAverage average(store_);
+    average.start(runtime.step());
+    std::vector<NamedTensor> sums;
+    average.visit_state([&sums](const std::string& name, const Tensor& tensor) {
+      sums.push_back({text(kAveragePrefix, name), tensor});
+    });
+    LoadRules rules{.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/"}, .convert_floats = true};
+    for (const NamedTensor& parameter : parameter_tensors(store_)) rules.may_be_ignored.push_back(parameter.name);
+    file.load(runtime.backend(), sums, rules);
+    average.restore(updates);
+    average.swap(runtime.step());
+  }
   model_->refresh(runtime.backend());
 }
 

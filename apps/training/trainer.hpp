@@ -16,6 +16,7 @@
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
 #include "nn/models/language_model.hpp"
+#include "nn/optim/plateau_decay.hpp"
 
 namespace engram {
 
@@ -55,7 +56,9 @@ class Trainer {
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
   /// The learning rate of the next update.
-  double next_rate() const { return config_->schedule.at(steps_ + 1, finetune_after_); }
+  double next_rate() const { return config_->schedule.at(steps_ + 1, finetune_after_, plateau_decay_.share()); }
+  /// What lowers the rate when the validation loss stops falling, where the schedule says so.
+  PlateauDecay& plateau_decay() { return plateau_decay_; }
   /// Fine-tuning begins after so many updates, schedule.steps unless said otherwise.
   std::int64_t finetune_after() const { return finetune_after_; }
   void finetune_after(std::int64_t updates) { finetune_after_ = updates; }
@@ -94,6 +97,7 @@ class Trainer {
   StepReplay replay_;
   std::int64_t steps_ = 0;
   std::int64_t finetune_after_ = config_->schedule.steps;
+  PlateauDecay plateau_decay_{config_->schedule};
   std::function<void(const Tape&)> view_;
   bool keep_scopes_ = false;
   bool may_replay_ = true;

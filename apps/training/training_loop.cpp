@@ -157,7 +157,7 @@ void Loop::validate() {
   }
   if (!is_best) return;
   session_.best = TrainingSession::Best{result.nll(), step()};
-  save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_);
+  session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
 }
 
 void Loop::save() {

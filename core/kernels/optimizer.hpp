@@ -59,8 +59,8 @@ inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scal
     sgd{"sgd"};
 
 /// scale[0] = min(1, limit / (sqrt(sum of squared_norm) + 1e-6)), 1 when limit is 0. Both f64, on the device. It is the
-/// form of PyTorch; that of TensorFlow, limit / max(norm, limit), is larger by a share of 1e-6 / norm where it clips, and
-/// is 1 from a norm of `limit` down, not of limit - 1e-6.
+/// form of PyTorch; that of TensorFlow, limit / max(norm, limit), is larger by a share of 1e-6 / norm where it clips,
+/// and is 1 from a norm of `limit` down, not of limit - 1e-6.
 inline constinit Kernel<void(const Tensor& squared_norm, double limit, Tensor& scale)> clip_scale{"clip_scale"};
 
 /// x[i] = clamp(x[i], low, high); a NaN stays a NaN.

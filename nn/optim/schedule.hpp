@@ -47,8 +47,8 @@ struct Schedule {
   ///   cosine             lr [a + (1 - a) (1 + cos(pi (t - w) / (T - w))) / 2]: Transformer-XL's TensorFlow form
   ///   cosine_from_start  lr [a + (1 - a) (1 + cos(pi t / T)) / 2]: its PyTorch form. The cosine runs from 0 on, so
   ///                      after a warm-up the rate begins below lr
-  ///   inverse_root       lr / sqrt(t) for t > w, lr t / w^1.5 up to there, lr at t = w = 0: the highest is lr /
-  ///   sqrt(w) plateau            lr plateau_share
+  ///   inverse_root       lr / sqrt(t) for t > w, lr t / w^1.5 up to there, lr at t = w = 0; highest: lr / sqrt(w)
+  ///   plateau            lr plateau_share
   /// and the last value of linear and cosines beyond T. Source: spec of Transformer-XL, section 4.3, for all but
   /// linear.
   double formula(std::int64_t t, double plateau_share = 1) const;

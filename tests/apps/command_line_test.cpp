@@ -99,6 +99,8 @@ TEST_CASE("command line: wrong usage is exit code 2") {
   check_error({"generate", workplace().run(), "--top-p", "0"}, 2, {"--top-p"});
   check_error({"prepare", "--text", "x", "--split", "50,20", "--out", "y"}, 2, {"50,20"});
   check_error({"prepare", "--text", "x", "--out", "y", "--vocabulary-from", "some"}, 2, {"some", "train or all"});
+  check_error({"prepare", "--text", "x", "--out", "y", "--rules", "wikitext"}, 2, {"'wikitext'", "wikitext-103, lm1b"});
+  check_error({"prepare", "--text", "x", "--out", "y", "--rules", "ptb", "--kind", "char"}, 2, {"ptb", "--kind char"});
   check_error({"evaluate", workplace().run(), "--data", workplace().data(), "--split", "tset"}, 2, {"tset"});
   check_error({"bench", "--filter", "no such", "--product-size", "16"}, 2, {"no such"});
   check_error({"bench", "--product-size", "1"}, 2, {"--product-size"});

@@ -66,7 +66,7 @@ TEST_CASE("layer norm: epsilon is added to the variance") {
 
 TEST_CASE("feed-forward: weights and biases start uniform in +-1/sqrt(in), or as told") {
   StartBench plain, told;
-  FeedForward usual(64, 100, 0), xl(64, 100, 0, {init::normal(0.02), init::zeros()});
+  FeedForward usual(64, 100, {}), xl(64, 100, {}, {init::normal(0.02), init::zeros()});
   CHECK(largest(plain.start_of(usual, "inner.weight")) == Approx(1 / 8.0).epsilon(0.01));
   CHECK(largest(plain.value("outer.weight")) == Approx(1 / 10.0).epsilon(0.01));
   CHECK(largest(plain.value("inner.bias")) > 0.1);

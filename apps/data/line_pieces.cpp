@@ -1,0 +1,53 @@
+#include "apps/data/line_pieces.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace engram::data {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+  throw FileError(text("read_file: '", path.string(), "' must be a readable file, got '",
+                       std::generic_category().message(error), "'"));
+}
+
+}  // namespace
+
+LinePieces::LinePieces(std::filesystem::path path, std::size_t piece_bytes)
+    : path_(std::move(path)), piece_bytes_(piece_bytes), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail(path_, errno);
+}
+
+LinePieces::~LinePieces() { ::close(descriptor_); }
+
+bool LinePieces::next(std::string& piece) {
+  first_byte_ = bytes_ - std::ssize(rest_);
+  piece = std::exchange(rest_, {});
+  while (!at_end_) {
+    const std::size_t used = piece.size();
+    piece.resize(used + piece_bytes_);
+    const ssize_t count = ::read(descriptor_, piece.data() + used, piece_bytes_);
+    if (count < 0 && errno != EINTR) fail(path_, errno);
+    piece.resize(used + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count < 0) continue;
+    at_end_ = count == 0;
+    hash_.add(std::string_view(piece).substr(used));
+    bytes_ += count;
+    // Only what is new can hold the end of the line that was not complete.
+    const std::size_t end = piece.find_last_of('\n');
+    if (end == std::string::npos || end < used || at_end_) continue;
+    rest_ = piece.substr(end + 1);
+    piece.resize(end + 1);
+    return true;
+  }
+  return !piece.empty();
+}
+
+}  // namespace engram::data
