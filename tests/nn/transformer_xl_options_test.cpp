@@ -78,7 +78,7 @@ TEST_CASE("T11: parameters of the stand-ins, and of the other kinds of positions
   CHECK(count(sized({10000, 16, 360, 10, 36, 900})) == 24389920);
   CHECK(count(wikitext(sized({267735, 14, 400, 10, 40, 900}), 1)) == 128684338);
   CHECK(count(gold_options()) == 1187);
-  CHECK(count(sized({27, 20, 1024, 8, 128, 2048})) > 0);
+  CHECK(count(billion(sized({793471, 20, 1024, 8, 128, 2048}), true)) == 299108210);
 
   // N layers, a = D: 5 D a + 2 D F + F + D + 4 D each, and what 5.1 says of the kinds.
   const std::int64_t n = 3, d = 12, heads = 3, depth = 4, f = 20, v = 50, rows = 17;

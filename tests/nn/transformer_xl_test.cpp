@@ -253,6 +253,30 @@ TEST_CASE("T16: where dropout acts, and that evaluation draws nothing") {
   for (int block = 0; block < 2; ++block) CHECK(placed.run({1, 2, 3}, a).data == without.run({1, 2, 3}, b).data);
 }
 
+TEST_CASE("T16: dropout whose masks keep everything equals none") {
+  for (const XlVariant& variant : xl_variants())
+    for (const bool over_time : {false, true}) {
+      CAPTURE(variant.name, over_time);
+      const Ids tokens = random_ids(6, 5, 1), targets = random_ids(6, 5, 2);
+      const auto loss = [&](double rate) {
+        TransformerXlOptions options = variant.options;
+        options.dropout = options.attention_dropout = rate;
+        options.dropout_over_time = over_time;
+        PlacedXl placed(options);
+        placed.spread(7);
+        ModelPast past = placed.memory(2);
+        placed.run(tokens, past, 2);
+        return placed.train(tokens, targets, past, 1.0 / 6, 2);
+      };
+      const double none = loss(0);
+      CHECK(loss(1e-6) == none);  // rounded to 0
+      // One in 65536 is dropped, none of these few; what is kept grows by as much.
+      CHECK(loss(1.0 / 65536) == Approx(none).epsilon(1e-3));
+      CHECK(loss(1.0 / 65536) != none);
+      CHECK(std::abs(loss(0.5) - none) > 1e-3);
+    }
+}
+
 TEST_CASE("T16: one mask of the position table for layers and streams") {
   // Equal streams have equal attention when nothing but the table is dropped, which one mask for all streams keeps so.
   TransformerXlOptions options = small_xl(PositionKind::relative);
