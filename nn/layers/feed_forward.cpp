@@ -5,7 +5,7 @@
 namespace engram {
 
 FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout)
-    : inner_(width, inner), outer_(inner, width), dropout_{.rate = dropout} {}
+    : inner_(width, inner), outer_(inner, width), dropout_(dropout) {}
 
 FeedForward::FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const LinearStart& start)
     : inner_(width, inner, start), outer_(inner, width, start), dropout_(dropout) {}

@@ -11,6 +11,9 @@ struct StateDropout {
   /// Neural Networks" (2016); spec of the Transformer-XL family, section 4.6.
   bool over_time = false;
 
+  StateDropout(double rate_of_elements = 0, bool one_mask_over_time = false)
+      : rate(rate_of_elements), over_time(one_mask_over_time) {}
+
   /// x: [B, M, width], or [P, width] without streams; the same shape.
   Variable operator()(const Variable& x) const { return over_time ? variational_dropout(x, rate) : dropout(x, rate); }
 };

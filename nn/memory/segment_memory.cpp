@@ -30,7 +30,7 @@ void SegmentMemory::restore(std::int64_t length, std::int64_t valid) {
   states_ = Tensor({streams(), length, width_}, dtype_, backend_->device(), *allocator_);
   const std::vector<std::byte> zeros(states_.bytes());
   backend_->copy(states_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
-  valid_ = valid;
+  valid_ = valid_before_ = valid;
 }
 
 void SegmentMemory::hide_missing(Tape& tape, AttentionVariables& in) const {
@@ -66,6 +66,7 @@ void SegmentMemory::read_normalised(Tape& tape, LayerNorm& norm, const Variable&
 void SegmentMemory::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&) {
   if (hidden.shape()[0] != streams())
     throw ShapeError(text("segment memory: remembers ", streams(), " streams, got a block of ", hidden.shape()[0]));
+  valid_before_ = valid_;
   valid_ += hidden.shape()[1];
   if (context().memory == 0 || hidden.shape()[1] == 0) return;
   const Shape wanted{streams(), context().memory, width_};
@@ -88,12 +89,13 @@ void SegmentMemory::append_state(std::vector<std::int64_t>& state) const {
 
 void SegmentMemory::replayed(std::int64_t positions) {
   if (context().memory > 0 && positions > 0) std::swap(states_, spare_);
+  valid_before_ = valid_;
   valid_ += positions;
 }
 
-void SegmentMemory::undo(std::int64_t positions) {
-  if (context().memory > 0 && positions > 0) std::swap(states_, spare_);
-  valid_ -= positions;
+void SegmentMemory::undo(std::int64_t) {
+  if (context().memory > 0 && valid_ != valid_before_) std::swap(states_, spare_);
+  valid_ = valid_before_;
 }
 
 }  // namespace engram

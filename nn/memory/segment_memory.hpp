@@ -36,6 +36,7 @@ class SegmentMemory final : public StatePast, public SegmentPast {
   void append_state(std::vector<std::int64_t>& state) const override;
   /// `positions`: those that the block remembered.
   void replayed(std::int64_t positions) override;
+  /// Whatever it remembered.
   void undo(std::int64_t positions) override;
 
  private:
@@ -46,8 +47,8 @@ class SegmentMemory final : public StatePast, public SegmentPast {
   std::shared_ptr<SegmentGeometry> geometry_;
   std::int64_t width_;
   DType dtype_;
-  Tensor states_, spare_;  // a step reads one and writes the other
-  std::int64_t valid_ = 0;
+  Tensor states_, spare_;                      // a step reads one and writes the other
+  std::int64_t valid_ = 0, valid_before_ = 0;  // now, and before the last block
 };
 
 }  // namespace engram

@@ -37,9 +37,7 @@ TokenIoOptions token_options(const TransformerXlOptions& options) {
       .deviations = TokenDeviations{.table = options.init_deviation, .projection = options.projection_init_deviation}};
 }
 
-StateDropout state_dropout(const TransformerXlOptions& options) {
-  return {.rate = options.dropout, .over_time = options.dropout_over_time};
-}
+StateDropout state_dropout(const TransformerXlOptions& options) { return {options.dropout, options.dropout_over_time}; }
 
 LayerNorm layer_norm(const TransformerXlOptions& options) {
   return LayerNorm(options.width, init::normal(options.norm_init_deviation, 1), options.norm_epsilon);
