@@ -296,7 +296,7 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
   std::map<std::int64_t, double> losses;
   const auto measure = [&](int block, bool ring, const TokenLoss& found) {
     data::ExactEvaluation plan(test, block);
-    ModelPast past = ring ? trained.model().frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64)
+    ModelPast past = ring ? trained.model().frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64, block)
                           : trained.model().training_past(runtime.backend(), runtime.memory(), 1, DType::f64);
     return evaluate(trained.model(), plan, past, DType::f64, runtime, found);
   };

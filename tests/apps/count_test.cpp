@@ -42,7 +42,7 @@ constexpr Published kPublished[] = {
 TEST_CASE("the papers' configs have the published numbers of parameters") {
   for (const auto& [name, parameters] : kPublished) {
     INFO(name);
-    CHECK(count_of(config_named(name).model).total == parameters);
+    CHECK(count_of(config_named(name).model.all_attention).total == parameters);
   }
 }
 
@@ -85,10 +85,10 @@ TEST_CASE("the configs of figure 2 have the numbers of parameters of the spec") 
     RunConfig config = config_named(std::string("figure-2/") + name);
     CHECK(count_of(config.model.all_attention).total == parameters);
     // Nothing else differs from the large text8 model.
-    config.model.all_attention.memory_mode = large.model.memory_mode;
-    config.model.all_attention.slots = large.model.slots;
-    config.model.all_attention.inner = large.model.inner;
-    config.model.all_attention.layers = large.model.layers;
+    config.model.all_attention.memory_mode = large.model.all_attention.memory_mode;
+    config.model.all_attention.slots = large.model.all_attention.slots;
+    config.model.all_attention.inner = large.model.all_attention.inner;
+    config.model.all_attention.layers = large.model.all_attention.layers;
     CHECK(to_toml(config) == to_toml(large));
   }
 }
@@ -164,8 +164,8 @@ TEST_CASE("every config loads, counts and defines another run") {
     ++files;
     RunConfig config = load_run_config(entry.path());
     CHECK(contents.insert(to_toml(config)).second);
-    if (config.model.all_attention.vocabulary == 0) config.model.all_attention.vocabulary = 10000;
-    CHECK(count_of(config.model.all_attention).total > 0);
+    if (config.model.vocabulary() == 0) config.model.set_vocabulary(10000);
+    CHECK(count_parameters(*make_model(config.model)).total > 0);
     CHECK(config.training.batch % config.training.split == 0);
   }
   CHECK(files >= 32);

@@ -217,7 +217,7 @@ TEST_CASE("short validation: goes on where it stopped, wraps as training does", 
       ShortValidation resumed(TokenView(ids), 4, 2, 30, 0);
       REQUIRE(resumed.accepts(plan.state()));
       resumed.restore(plan.state());
-      plan = resumed;
+      plan = std::move(resumed);
     } else {
       plan.begin();
     }

@@ -32,8 +32,10 @@ struct EvaluationBench : RunFolder {
     data_set = std::make_unique<data::DataSet>(data::DataSet::open(data()));
   }
   data::TokenView test() const { return data_set->split("test"); }
-  AllAttentionModel& model() { return trained->model(); }
-  ModelPast ring(int rows) { return model().frozen_past(runtime.backend(), runtime.memory(), rows, DType::f64); }
+  LanguageModel& model() { return trained->model(); }
+  ModelPast ring(int rows) {
+    return model().frozen_past(runtime.backend(), runtime.memory(), rows, DType::f64, 1 << 10);
+  }
   ModelPast hidden(int rows) { return model().training_past(runtime.backend(), runtime.memory(), rows, DType::f64); }
   Evaluation run(data::EvaluationPlan& plan, ModelPast past, const TokenLoss& found = {}) {
     return evaluate(model(), plan, past, DType::f64, runtime, found);
@@ -95,7 +97,7 @@ TEST_CASE("evaluating twice gives the same, and f32 nearly the same as f64") {
   const Evaluation first = bench.run(plan, bench.ring(4));
   CHECK(bench.run(plan, bench.ring(4)).nll_sum == first.nll_sum);
   TrainedModel single(bench.options.out, CheckpointKind::newest, bench.runtime, DType::f32);
-  ModelPast past = single.model().frozen_past(bench.runtime.backend(), bench.runtime.memory(), 4, DType::f32);
+  ModelPast past = single.model().frozen_past(bench.runtime.backend(), bench.runtime.memory(), 4, DType::f32, 16);
   const Evaluation rough = evaluate(single.model(), plan, past, DType::f32, bench.runtime);
   CHECK(rough.nll() == Approx(first.nll()).epsilon(1e-5));
   CHECK(rough.scored == first.scored);

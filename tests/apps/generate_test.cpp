@@ -11,6 +11,7 @@
 #include "apps/generation/token_stream.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "nn/models/all_attention.hpp"
 #include "nn/visitor.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/model_options.hpp"

@@ -68,7 +68,8 @@ TEST_CASE("schedules of Transformer-XL have names; a decay must end after its wa
   CHECK(config.schedule.clock == Schedule::Clock::full_first);
   CHECK(parse("", {"schedule.clock=completed"}).schedule.clock == Schedule::Clock::completed);
   CHECK(parse("", {"schedule.decay=inverse_root"}).schedule.decay == Schedule::Decay::inverse_root);
-  CHECK_THAT(refusal("", {"schedule.decay=plateau"}), Catch::Contains("schedule.decay"));  // runs have none
+  CHECK(parse("", {"schedule.decay=plateau"}).schedule.decay == Schedule::Decay::plateau);
+  CHECK_THAT(refusal("", {"schedule.plateau_factor=1"}), Catch::Contains("plateau_factor"));
   CHECK_THAT(refusal("", {"schedule.decay=cosine", "schedule.steps=9", "schedule.warmup=9"}),
              Catch::Contains("steps 9 and warmup 9"));
 }
@@ -81,38 +82,77 @@ TEST_CASE("how gradients are clipped follows the optimiser unless it is said") {
   CHECK_THAT(refusal("[optimizer]\nkind = \"adam\"\nclip_kind = \"step\"\n"), Catch::Contains("clip_kind"));
 }
 
-TEST_CASE("what is written reads back to the same configuration, every key of it") {
+/// Overrides that give every key of a family another value than its default, and are valid together.
+std::vector<std::string> other_values(ModelFamily family) {
+  RunConfig defaults;
+  defaults.model.family = family;
   std::vector<std::string> overrides;
-  for (const ConfigKey& key : config_keys()) {
+  for (const ConfigKey& key : config_keys(family)) {
     const std::string name = key.full_name();
     if (name == "model.memory_mode" || name == "optimizer.kind" || name == "optimizer.clip_kind") continue;
-    const std::string now = key.write(RunConfig{});
+    const std::string now = key.write(defaults);
     std::string other = now == "true" ? "false" : now == "false" ? "true" : "1";
-    if (name == "model.inner") other = "0";
+    if (name == "model.family") other = std::string(name_of(family));
+    if (name == "model.inner" && family == ModelFamily::all_attention) other = "0";
     if (name == "model.vocabulary") other = "50";
     if (name == "model.cutoffs") other = "[3, 9]";
+    if (name == "model.untied_projections") other = "[2]";
     if (name == "model.width") other = "30";
+    if (name == "model.embedding_width") other = "24";
     if (name == "model.heads") other = "3";
-    if (name == "model.dropout" || name == "model.embedding_dropout") other = "0.1234567890123";
+    if (name == "model.depth" || name == "model.memory" || name == "model.divisor") other = "2";
+    if (name.ends_with("dropout")) other = "0.1234567890123";
     if (name == "model.pad") other = "mask";
     if (name == "model.span") other = "dynamic";
+    if (name == "model.positions") other = "shaw";
+    if (name == "model.shaw_terms") other = "abcd";
+    if (name == "model.visibility") other = "last_memory";
+    if (name == "model.memory_start") other = "zeros";
+    if (name == "model.cluster_order") other = "reversed";
     if (name == "model.position_values") other = "own";
     if (name == "model.table_init") other = "scaled";
     if (name == "model.ramp_gradient") other = "right";
     if (name == "schedule.decay") continue;  // none goes with a plateau
     if (name == "schedule.clock") other = "completed";
     if (name == "schedule.finetune") other = "plateau";
+    if (name == "schedule.plateau_factor") other = "0.25";
+    if (name == "training.latest_half") continue;  // not with an extension
     if (name == "training.products" || name == "training.activations") other = "bf16";
     if (name == "schedule.rate") other = "3.0000000000000004e-05";
     if (name.ends_with("beta1") || name.ends_with("beta2") || name.ends_with("momentum")) other = "0.75";
     overrides.push_back(name + "=" + other);
   }
-  const RunConfig config = parse("", overrides);
-  const RunConfig again = parse_run_config(to_toml(config), "again");
-  CHECK(config_differences(config, again).empty());
-  CHECK(to_toml(again) == to_toml(config));
-  CHECK(again.schedule.rate == 3.0000000000000004e-05);
-  CHECK(config_differences(parse(""), again).size() > 20);
+  return overrides;
+}
+
+TEST_CASE("what is written reads back to the same configuration, every key of it") {
+  for (const ModelFamily family : kModelFamilies) {
+    INFO(name_of(family));
+    const std::string start = family == ModelFamily::all_attention ? kSmallest : "[schedule]\nsteps = 10\n";
+    const RunConfig config = parse_run_config(start, "test.toml", other_values(family));
+    const RunConfig again = parse_run_config(to_toml(config), "again");
+    CHECK(config_differences(config, again).empty());
+    CHECK(to_toml(again) == to_toml(config));
+    CHECK(again.model.family == family);
+    CHECK(again.schedule.rate == 3.0000000000000004e-05);
+    RunConfig plain;
+    plain.model.family = family;
+    CHECK(config_differences(plain, again).size() > 20);
+  }
+}
+
+TEST_CASE("another family is one difference, and its keys are named") {
+  const RunConfig plain = parse("");
+  RunConfig other = plain;
+  other.model.family = ModelFamily::transformer_xl;
+  const std::vector<ConfigDifference> differences = config_differences(plain, other);
+  REQUIRE(differences.size() == 1);
+  CHECK(differences[0].key == "model.family");
+  CHECK(differences[0].refused);
+  CHECK_THAT(refusal("", {"model.clamp=4"}), Catch::Contains("model.clamp") && Catch::Contains("transformer_xl"));
+  CHECK_THAT(refusal("", {"model.family=transformer_xl"}),
+             Catch::Contains("model.max_span") && Catch::Contains("all_attention"));
+  CHECK_THAT(refusal("", {"model.family=lstm"}), Catch::Contains("model.family") && Catch::Contains("lstm"));
 }
 
 TEST_CASE("lists are written as arrays, and read from arrays and numbers with commas") {
