@@ -27,7 +27,9 @@ struct Arguments {
   std::string source, data, per_token;
   std::string split = "valid";
   std::string device = "cpu", dtype = "f32";
-  int batch = 0, block = 0, threads = 0;
+  std::string same_length;
+  std::int64_t memory = 0, clamp = 0;
+  int batch = 0, block = 0, window = 0, stride = 1, threads = 0;
   bool exact = false, best = false, json = false;
 };
 
@@ -36,16 +38,37 @@ std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
   const double bits = loss.all / std::numbers::ln2;
   if (kind == data::TokenKind::character) return fmt::format("bpc {:.6f}", bits);
   const std::string all = fmt::format("bits {:.6f}  ppl {:.7g}", bits, std::exp(loss.all));
-  return loss.no_eol ? fmt::format("{}  ppl_no_eol {:.7g}", all, std::exp(*loss.no_eol)) : all;
+  const std::string eol = loss.no_eol ? fmt::format("  ppl_no_eol {:.7g}", std::exp(*loss.no_eol)) : "";
+  return all + eol +
+         (loss.no_certain_marks ? fmt::format("  ppl_no_certain_marks {:.7g}", std::exp(*loss.no_certain_marks)) : "");
 }
 
-void run(const Arguments& arguments) {
+ContextOptions context_of(const CLI::App& command, const Arguments& arguments) {
+  ContextOptions context;
+  if (command.count("--mem-len") > 0) context.memory = arguments.memory;
+  if (command.count("--clamp-len") > 0) context.clamp = arguments.clamp;
+  if (command.count("--same-length") > 0) {
+    for (const Visibility visibility : {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1})
+      if (arguments.same_length == name_of(visibility)) context.visibility = visibility;
+    if (!context.visibility)
+      throw UsageError(text("evaluate: --same-length must be last_memory, last_memory_plus_1 or all, got '",
+                            arguments.same_length, "'"));
+  }
+  return context;
+}
+
+void run(const CLI::App& command, const Arguments& arguments) {
+  const ContextOptions context = context_of(command, arguments);
+  if (arguments.window > 0 && (arguments.exact || command.count("--block") > 0))
+    throw UsageError("evaluate: --window has a way and blocks of its own, got --exact or --block too");
+  if (arguments.window == 0 && command.count("--stride") > 0)
+    throw UsageError("evaluate: --stride is that of --window, got none");
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = parse_dtype(arguments.dtype);
   if (dtype != DType::f32 && dtype != DType::f64)
     throw UsageError(text("evaluate: --dtype must be f32 or f64, got ", dtype));
-  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       dtype);
+  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, dtype,
+                       [&context](ModelOptions& model) { context.apply(model, "evaluate"); });
   const data::DataSet data = data::DataSet::open(arguments.data);
   data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
   const data::TokenView tokens = data.split(arguments.split);
@@ -54,18 +77,25 @@ void run(const Arguments& arguments) {
   if (!arguments.per_token.empty()) {
     losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
   }
-  LossWithoutEnds without_ends(tokens, trained.vocabulary());
-  const auto [result, rows] =
-      evaluate_split(trained, tokens, {.exact = arguments.exact, .batch = arguments.batch, .block = arguments.block},
-                     runtime, [&](std::int64_t token, double nll) {
-                       without_ends.add(token, nll);
-                       if (!losses.empty()) losses[static_cast<std::size_t>(token)] = float(nll);
-                     });
+  PartialLoss without_ends = PartialLoss::without_ends(tokens, trained.vocabulary());
+  PartialLoss without_marks = PartialLoss::without_certain_marks(tokens, data.doubled_mark());
+  const auto [result, rows] = evaluate_split(trained, tokens,
+                                             {.exact = arguments.exact,
+                                              .batch = arguments.batch,
+                                              .block = arguments.block,
+                                              .window = arguments.window,
+                                              .stride = arguments.stride},
+                                             runtime, [&](std::int64_t token, double nll) {
+                                               without_ends.add(token, nll);
+                                               without_marks.add(token, nll);
+                                               if (!losses.empty())
+                                                 losses[static_cast<std::size_t>(token)] = float(nll);
+                                             });
   if (!losses.empty()) write_npy(arguments.per_token, losses);
 
   const data::TokenKind kind = trained.vocabulary().kind();
-  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
-  const char* way = arguments.exact ? "exact" : "paper";
+  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
+  const char* way = arguments.window > 0 ? "sliding" : arguments.exact ? "exact" : "paper";
   if (arguments.json) {
     nlohmann::json object = loss_json(kind, loss);
     object.update({{"checkpoint", trained.path().string()},
@@ -94,15 +124,31 @@ CLI::App* add_evaluate_command(CLI::App& program) {
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_flag("--exact", arguments->exact,
-                    "score every token but the first; otherwise whole blocks of 8 streams, as the papers do");
+                    "score every token but the first; otherwise streams side by side, as the papers do");
   command
       ->add_option("--batch", arguments->batch,
-                   "streams side by side; does not change exact results [8; with --exact at most 8]")
+                   "streams side by side; does not change exact results [8, transformer_xl 10; with --exact at most 8]")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--block", arguments->block,
                    "tokens of a stream per step; does not change exact results [the run's; with --exact 256]")
       ->check(CLI::PositiveNumber);
+  command->add_option("--window", arguments->window, "read so many tokens from nothing for every --stride new ones")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--stride", arguments->stride, "new tokens of each window")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--clamp-len", arguments->clamp, "transformer_xl: distances above it count as it [the run's]")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option(
+          "--same-length", arguments->same_length,
+          "transformer_xl: every position sees --mem-len ones, itself among them; last_memory_plus_1: one more "
+          "[the run's]")
+      ->expected(0, 1)
+      ->default_str("last_memory");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--per-token", arguments->per_token,
                       "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32)");
@@ -110,7 +156,7 @@ CLI::App* add_evaluate_command(CLI::App& program) {
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([command, arguments] { run(*command, *arguments); });
   return command;
 }
 

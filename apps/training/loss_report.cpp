@@ -8,16 +8,22 @@
 
 namespace engram {
 
-LossWithoutEnds::LossWithoutEnds(data::TokenView tokens, const data::Vocabulary& vocabulary)
-    : tokens_(tokens), end_token_(vocabulary.kind() == data::TokenKind::word ? vocabulary.end_token() : -1) {}
+PartialLoss PartialLoss::without_ends(data::TokenView tokens, const data::Vocabulary& vocabulary) {
+  return {tokens, vocabulary.kind() == data::TokenKind::word ? vocabulary.end_token() : -1, false};
+}
 
-void LossWithoutEnds::add(std::int64_t token, double nll) {
-  if (end_token_ < 0 || tokens_[token] == end_token_) return;
+PartialLoss PartialLoss::without_certain_marks(data::TokenView tokens, std::int32_t doubled_mark) {
+  return {tokens, doubled_mark, true};
+}
+
+void PartialLoss::add(std::int64_t token, double nll) {
+  if (left_out_ < 0) return;
+  if (tokens_[token] == left_out_ && (!only_doubled_ || tokens_[token - 1] == left_out_)) return;
   sum_ += nll;
   ++count_;
 }
 
-std::optional<double> LossWithoutEnds::mean() const {
+std::optional<double> PartialLoss::mean() const {
   return count_ > 0 ? std::optional(sum_ / static_cast<double>(count_)) : std::nullopt;
 }
 
@@ -26,6 +32,7 @@ nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss) {
   if (kind == data::TokenKind::character) return {{"nll", loss.all}, {"bpc", bits}};
   nlohmann::json json{{"nll", loss.all}, {"bits", bits}, {"ppl", std::exp(loss.all)}};
   if (loss.no_eol) json["ppl_no_eol"] = std::exp(*loss.no_eol);
+  if (loss.no_certain_marks) json["ppl_no_certain_marks"] = std::exp(*loss.no_certain_marks);
   return json;
 }
 

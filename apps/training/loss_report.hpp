@@ -17,27 +17,36 @@ struct MeanLoss {
   double all = 0;
   std::optional<double> no_eol;  ///< over the targets that are no line ends; none for characters, or if line ends are
                                  ///< no tokens
+  /// Over the targets that do not begin a sentence, where every sentence has a mark before and after it; else none.
+  std::optional<double> no_certain_marks = {};
 };
 
-/// Adds up the losses of the targets of a split that are no line ends.
-class LossWithoutEnds {
+/// Adds up the losses of some of the targets of a split.
+class PartialLoss {
  public:
-  /// The tokens must outlive it.
-  LossWithoutEnds(data::TokenView tokens, const data::Vocabulary& vocabulary);
+  /// Targets that are no line ends; none for characters. The tokens must outlive it.
+  static PartialLoss without_ends(data::TokenView tokens, const data::Vocabulary& vocabulary);
+  /// Targets that are not a second mark after one (DataSet::doubled_mark); none where that is -1.
+  static PartialLoss without_certain_marks(data::TokenView tokens, std::int32_t doubled_mark);
+
   /// `token`: the target's place in the split; `nll` in nats. As TokenLoss of evaluator.hpp.
   void add(std::int64_t token, double nll);
-  /// None for characters, without line ends among the tokens, and before the first target.
+  /// None before the first target that counts.
   std::optional<double> mean() const;
 
  private:
+  PartialLoss(data::TokenView tokens, std::int32_t left_out, bool only_doubled)
+      : tokens_(tokens), left_out_(left_out), only_doubled_(only_doubled) {}
+
   data::TokenView tokens_;
-  std::int32_t end_token_;  // -1: nothing is added up
+  std::int32_t left_out_;  // -1: nothing is added up
+  bool only_doubled_;      // left out after itself only
   double sum_ = 0;
   std::int64_t count_ = 0;
 };
 
 /// Characters: {"nll", "bpc"}. Words: {"nll", "bits", "ppl"} and, where there are line ends, "ppl_no_eol"; ppl is
-/// exp(nll).
+/// exp(nll). With sentence marks "ppl_no_certain_marks".
 nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss);
 /// "bpc 1.5756"; "ppl 60.31" or "ppl 60.31 ppl_no_eol 71.13".
 std::string loss_text(data::TokenKind kind, const MeanLoss& loss);

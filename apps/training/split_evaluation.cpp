@@ -1,43 +1,93 @@
 #include "apps/training/split_evaluation.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "apps/data/evaluation_plan.hpp"
+#include "apps/data/segment_evaluation.hpp"
+#include "core/error.hpp"
 
 namespace engram {
 namespace {
 
-std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
-                                                data::TokenView tokens, int& rows) {
-  constexpr int kUsualRows = data::FullEvaluation::kUsualRows;
-  if (!options.exact) {
-    rows = options.batch > 0 ? options.batch : kUsualRows;
-    const int block = options.block > 0 ? options.block : static_cast<int>(trained.config().training.block);
+constexpr int kExactBlock = 256;
+
+/// The papers' ways.
+std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& options, const RunConfig& config,
+                                                 data::TokenView tokens, int& rows) {
+  const int block = options.block > 0 ? options.block : static_cast<int>(config.training.block);
+  if (config.model.family == ModelFamily::all_attention) {
+    rows = options.batch > 0 ? options.batch : data::FullEvaluation::kUsualRows;
     return std::make_unique<data::FullEvaluation>(tokens, block, rows);
+  }
+  constexpr int kStreams = 10;
+  rows = options.batch > 0 ? options.batch : kStreams;
+  return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(config.training.extension), rows);
+}
+
+std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
+                                                 data::TokenView tokens, int& rows) {
+  const TrainingOptions& training = trained.config().training;
+  if (trained.model().depends_on_blocks()) {
+    // Blocks begin at the same tokens in one stream only.
+    rows = options.batch > 0 ? options.batch : 1;
+    if (rows > 1)
+      throw UsageError(text("evaluate: --exact must have one stream where results depend on how the text is cut, got ",
+                            "--batch ", rows, "\n  --same-length makes a model independent of that"));
+    const int block = options.block > 0 ? options.block : static_cast<int>(training.block);
+    return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(training.extension));
   }
   // With several rows, each starts so many tokens before the ones it scores that its past is as in one long run.
   // Neither changes the result, so both are what is fast: several rows, unless what they must read before the tokens
   // that they score costs more than an eighth, and long blocks.
   constexpr std::int64_t kWorthwhile = 8;
-  constexpr int kExactBlock = 256;
   const std::int64_t reach = trained.model().reach();
-  rows = options.batch > 0 ? options.batch
-                           : static_cast<int>(std::clamp<std::int64_t>(
-                                 tokens.size() / (kWorthwhile * std::max<std::int64_t>(1, reach)), 1, kUsualRows));
+  rows =
+      options.batch > 0
+          ? options.batch
+          : static_cast<int>(std::clamp<std::int64_t>(tokens.size() / (kWorthwhile * std::max<std::int64_t>(1, reach)),
+                                                      1, data::FullEvaluation::kUsualRows));
   const int block = options.block > 0 ? options.block : kExactBlock;
   return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
 }
 
+std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
+                                                data::TokenView tokens, int& rows) {
+  if (options.window == 0)
+    return options.exact ? exact_plan(options, trained, tokens, rows)
+                         : usual_plan(options, trained.config(), tokens, rows);
+  constexpr int kWindows = 32;  // side by side
+  rows = options.batch > 0 ? options.batch : kWindows;
+  return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
+}
+
 }  // namespace
+
+void ContextOptions::apply(ModelOptions& model, std::string_view command) const {
+  if (!any()) return;
+  if (model.family != ModelFamily::transformer_xl)
+    throw UsageError(text(command, ": --mem-len, --clamp-len and --same-length are for models of family ",
+                          "transformer_xl, got one of family ", name_of(model.family)));
+  TransformerXlOptions& options = model.transformer_xl;
+  if (memory) options.memory = *memory;
+  if (clamp) options.clamp = *clamp;
+  if (visibility) options.visibility = *visibility;
+}
 
 SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,
                                Runtime& runtime, const TokenLoss& found) {
   int rows = 0;
   const auto plan = make_plan(options, trained, tokens, rows);
-  ModelPast past =
-      trained.model().frozen_past(runtime.backend(), runtime.memory(), rows, trained.dtype(), plan->longest_block());
-  return {evaluate(trained.model(), *plan, past, trained.dtype(), runtime, found), rows};
+  // Windows at the start and at the end come one by one.
+  std::map<std::int64_t, ModelPast> pasts;
+  const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {
+    const auto made = pasts.find(streams);
+    if (made != pasts.end()) return made->second;
+    return pasts[streams] = trained.model().frozen_past(runtime.backend(), runtime.memory(), streams, trained.dtype(),
+                                                        plan->longest_block());
+  };
+  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found), rows};
 }
 
 }  // namespace engram

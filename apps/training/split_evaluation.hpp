@@ -1,6 +1,11 @@
 #pragma once
 /// Measuring a trained model on a split, the papers' way or exactly: what `engram evaluate` does.
 
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "apps/config/model_options.hpp"
 #include "apps/data/token_view.hpp"
 #include "apps/training/evaluator.hpp"
 #include "apps/training/trained_model.hpp"
@@ -11,14 +16,30 @@ struct SplitEvaluationOptions {
   bool exact = false;  ///< score every token but the first; otherwise whole blocks of 8 streams
   int batch = 0;       ///< streams; 0: 8, with `exact` at most 8
   int block = 0;       ///< tokens of a stream per step; 0: the run's, with `exact` 256
+  /// Above 0: every window of so many tokens is read from nothing and scores its last `stride` ones: the way of models
+  /// without memory (spec of the Transformer-XL family, section 1.9). Scores every token but the first.
+  int window = 0;
+  int stride = 1;
+};
+
+/// What evaluation may set otherwise than training did, of models of segments.
+struct ContextOptions {
+  std::optional<std::int64_t> memory;  ///< positions
+  std::optional<std::int64_t> clamp;   ///< distances above it count as it; 0: no clamp
+  std::optional<Visibility> visibility;
+
+  bool any() const { return memory || clamp || visibility; }
+  /// Throws UsageError for a model of another family, naming the `command`.
+  void apply(ModelOptions& model, std::string_view command) const;
 };
 
 struct SplitEvaluation {
   Evaluation result;
   int rows = 0;  ///< streams that were used
 };
-/// Through key and value rings, in the precision of the model's parameters. Throws UsageError when the split is too
-/// short for the streams and blocks.
+/// Models of segments: streams of segments, 10 of them, as the paper does, and one with `exact` where results depend on
+/// how the text is cut. Through key and value rings, in the precision of the model's parameters. Throws UsageError when
+/// the split is too short for the streams and blocks.
 SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,
                                Runtime& runtime, const TokenLoss& found = {});
 

@@ -133,7 +133,7 @@ void Loop::report_gradients() {
 
 void Loop::validate() {
   const std::int64_t planned = last();
-  LossWithoutEnds without_ends(session_.data.split("valid"), session_.data.vocabulary());
+  PartialLoss without_ends = PartialLoss::without_ends(session_.data.split("valid"), session_.data.vocabulary());
   const Evaluation result =
       session_.validate([&without_ends](std::int64_t token, double nll) { without_ends.add(token, nll); });
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};

@@ -13,6 +13,7 @@
 #if defined(ENGRAM_HAVE_SIMULATED)
 #include "cuda/simulated/backend.hpp"
 #endif
+#include "tests/apps/other_devices.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
@@ -21,14 +22,6 @@
 namespace engram::harness {
 namespace {
 
-/// All but the CPU. Presets of sanitizers have none (docs/architecture.md).
-std::vector<Device> devices() {
-  std::vector<Device> found;
-  for (const auto& backend : available_backends())
-    if (backend->device().kind != DeviceKind::cpu) found.push_back(backend->device());
-  return found;
-}
-
 TEST_CASE("steps on every device have the CPU's losses, gradients and spans, replayed ones as well", "[gpu]") {
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "cpu");
@@ -36,7 +29,7 @@ TEST_CASE("steps on every device have the CPU's losses, gradients and spans, rep
                        "training.validate_every=5", "training.validate_blocks=1", "training.batch=2",
                        "training.block=20",         "model.span_init=0.3"};
   run_training(options, never());
-  for (const Device device : devices()) {
+  for (const Device device : other_devices()) {
     CAPTURE(text(device));
     options.out = folder / std::string(name_of(device.kind));
     options.device = device;
@@ -70,7 +63,7 @@ TEST_CASE("every variant has the CPU's losses on every device, and losses near t
     options.overrides.insert(options.overrides.end(), variant.begin(), variant.end());
     run_training(options, never());
     const std::vector<double> wanted = metrics(options.out, "nll");
-    for (const Device device : devices())
+    for (const Device device : other_devices())
       for (const char* activations : {"f32", "bf16"}) {
         CAPTURE(text(device), activations);
         TrainingRunOptions other = options;
@@ -87,7 +80,7 @@ TEST_CASE("every variant has the CPU's losses on every device, and losses near t
 }
 
 TEST_CASE("bf16 activations on every device: losses near those of f32, and a run that goes on as it was", "[gpu]") {
-  for (const Device device : devices()) {
+  for (const Device device : other_devices()) {
     CAPTURE(text(device));
     const RunFolder folder;
     const auto options_of = [&](const char* name, const char* activations) {

@@ -151,7 +151,7 @@ TEST_CASE("another family is one difference, and its keys are named") {
   CHECK(differences[0].refused);
   CHECK_THAT(refusal("", {"model.clamp=4"}), Catch::Contains("model.clamp") && Catch::Contains("transformer_xl"));
   CHECK_THAT(refusal("", {"model.family=transformer_xl"}),
-             Catch::Contains("model.max_span") && Catch::Contains("all_attention"));
+             Catch::Contains("model.slots") && Catch::Contains("of all_attention"));
   CHECK_THAT(refusal("", {"model.family=lstm"}), Catch::Contains("model.family") && Catch::Contains("lstm"));
 }
 

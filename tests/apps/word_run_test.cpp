@@ -214,12 +214,20 @@ TEST_CASE("losses of words: perplexities of all targets and of those that are no
   };
   const std::array<std::int32_t, 6> ids{0, 1, 2, 1, 0, 2};
   const data::TokenView tokens(std::span<const std::int32_t>(ids.data(), ids.size()));
-  LossWithoutEnds kept(tokens, vocabulary(true)), dropped(tokens, vocabulary(false));
+  PartialLoss kept = PartialLoss::without_ends(tokens, vocabulary(true)),
+              dropped = PartialLoss::without_ends(tokens, vocabulary(false)),
+              marked = PartialLoss::without_certain_marks(tokens, 1),
+              none = PartialLoss::without_certain_marks(tokens, -1);
   CHECK_FALSE(kept.mean().has_value());
   for (std::int64_t i = 1; i < 6; ++i) {
     kept.add(i, static_cast<double>(i));
     dropped.add(i, static_cast<double>(i));
   }
+  // Of ids 0 1 2 1 0 2 no 1 follows a 1, so every target counts.
+  for (std::int64_t i = 1; i < 6; ++i) marked.add(i, 1);
+  CHECK(marked.mean() == 1);
+  none.add(1, 1);
+  CHECK_FALSE(none.mean().has_value());
   // Targets 2, 4 and 5; 1 and 3 are line ends.
   REQUIRE(kept.mean().has_value());
   CHECK(*kept.mean() == Approx(11.0 / 3));
