@@ -58,7 +58,8 @@ class RowGradients {
       for (std::int64_t row = 0; row < run.length; ++row, from += depth_)
         if (wanted != nullptr) add_scaled_row(to.data + row * to.stride, from, depth_, factor);
     }
-    std::fill_n(from - tile.columns * depth_, tile.columns * depth_, T(0));
+    const std::int64_t copied = (tile.columns - tile.skipped) * depth_;
+    std::fill_n(from - copied, copied, T(0));
   }
 
   const BackwardCall<T>& call_;
@@ -191,20 +192,24 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   rows.spread_context(tile);
   if (tile.columns == 0) return;
 
-  const std::int64_t slots = tile.head_plan.slots;
-  gradients.into_rows(scratch.weights + tile.band(0), tile.band_stride(), slots, scratch.dout, T(1),
-                      partial.position_values);
+  // What a span hides is zero here and stays in, as does what is missing in a few columns.
+  const std::int64_t first = tile.skipped > 0 ? tile.first_place : 0, slots = tile.head_plan.slots - first;
+  const auto from_first = [&](T* sum) { return sum == nullptr ? nullptr : sum + first * call.data.plan.sizes.depth; };
+  gradients.into_rows(scratch.weights + tile.band(0) + first, tile.band_stride(), slots, scratch.dout, T(1),
+                      from_first(partial.position_values));
   if (!call.data.position_keys) return;
   const auto score_scale = static_cast<T>(call.data.options.score_scale);
-  const T* band = scratch.dscores + tile.band(0);
-  const ScaledRows<T> positions{tile.position_rows(call.data.position_keys), score_scale};
+  const T* band = scratch.dscores + tile.band(0) + first;
+  ScaledRows<T> positions{tile.position_rows(call.data.position_keys), score_scale};
+  positions.rows.data += first * positions.rows.stride;
   Write position_write = call.gradients.position_query.write;
   if (call.data.in.position_query)
     gradients.into_query(call.of(call.gradients.position_query), position_write, band, tile.band_stride(), slots,
                          positions);
   else
     gradients.into_query(gradients.dquery, gradients.query_write, band, tile.band_stride(), slots, positions);
-  gradients.into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale, partial.position_keys);
+  gradients.into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale,
+                      from_first(partial.position_keys));
 }
 
 template <class T>

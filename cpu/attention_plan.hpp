@@ -128,7 +128,9 @@ struct ColumnRuns {
   std::array<ColumnRun, 3> run;
   int count = 0;
 
-  ColumnRuns(const HeadPlan& plan, std::int64_t first_query, std::int64_t queries, std::int64_t past_count) {
+  /// Without the first `skipped` columns, at most as many as a query's places.
+  ColumnRuns(const HeadPlan& plan, std::int64_t first_query, std::int64_t queries, std::int64_t past_count,
+             std::int64_t skipped = 0) {
     if (plan.slots == 0) return;
     const std::int64_t columns = queries - 1 + plan.slots;
     const std::int64_t past = std::clamp<std::int64_t>(plan.window - first_query, 0, columns);
@@ -139,6 +141,16 @@ struct ColumnRuns {
       if (unwrapped < past) run[count++] = {unwrapped, past - unwrapped, true, 0};
     }
     if (past < columns) run[count++] = {past, columns - past, false, first_query - plan.window + past};
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      ColumnRun part = run[static_cast<std::size_t>(i)];
+      const std::int64_t left = std::clamp<std::int64_t>(skipped - part.column, 0, part.length);
+      part.column += left;
+      part.row += left;
+      part.length -= left;
+      if (part.length > 0) run[static_cast<std::size_t>(kept++)] = part;
+    }
+    count = kept;
   }
   const ColumnRun* begin() const { return run.data(); }
   const ColumnRun* end() const { return run.data() + count; }

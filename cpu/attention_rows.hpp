@@ -81,10 +81,12 @@ class AttentionRows {
           std::copy_n(from_values.data + row * from_values.stride, depth, values);
         }
       }
-      const std::int64_t length = gathered_slots_ + tile.columns;
+      const std::int64_t length = gathered_slots_ + tile.columns - tile.skipped;
       if (length > 0)
-        parts_[count++] = {
-            tile.slot_columns - gathered_slots_, length, {{keys_, depth}, T(1)}, {{values_, depth}, T(1)}};
+        parts_[count++] = {tile.slot_columns - gathered_slots_ + tile.skipped,
+                           length,
+                           {{keys_, depth}, T(1)},
+                           {{values_, depth}, T(1)}};
     } else {
       for (const ColumnRun& run : tile.runs)
         parts_[count++] = {tile.slot_columns + run.column,

@@ -59,6 +59,7 @@ struct AttentionTile {
   std::int64_t stream, head, first, queries;
   std::int64_t columns, slot_columns, row_length;
   std::int64_t first_place;  ///< of the bands: what lies before it matters to no query, nor to its span's gradient
+  std::int64_t skipped;      ///< context columns at the left whose positions do not exist: not computed
   ColumnRuns runs;
   void* rounding;  ///< memory of the thread for products of rounded operands; nullptr: not rounded
 
@@ -75,11 +76,15 @@ struct AttentionTile {
         // Of a whole tile, so that a shorter last one does not need more.
         row_length(matrix_row_length(head_plan.columns() + slot_columns)),
         first_place(head_plan.edges.corner_begin),
-        runs(head_plan, query, queries, call.options.past_count),
+        skipped(missing_columns()),
+        runs(head_plan, query, queries, call.options.past_count, skipped),
         rounding(rounding_memory) {
-    if (data.query_spans == nullptr) return;
-    first_place = head_plan.slots;
-    for (std::int64_t i = 0; i < queries; ++i) first_place = std::min(first_place, edges(query_mask(i)).corner_begin);
+    if (data.query_spans != nullptr) {
+      first_place = head_plan.slots;
+      for (std::int64_t i = 0; i < queries; ++i) first_place = std::min(first_place, edges(query_mask(i)).corner_begin);
+    }
+    // The last query sees farthest to the left of its own band.
+    if (skipped > 0) first_place = std::max(first_place, std::min(first_valid(queries - 1), head_plan.slots - 1));
   }
 
   /// Query m of this tile's head and stream in a [B, M, H D] tensor.
@@ -98,9 +103,9 @@ struct AttentionTile {
   }
   /// The rows of a position table that belong to this head's band.
   RowsAt<const T> position_rows(const ReversedTable<T>& table) const {
-    const std::int64_t skipped = data.options.windows.longest - head_plan.window;
+    const std::int64_t unused = data.options.windows.longest - head_plan.window;
     const std::int64_t column = table.row_length == data.plan.sizes.depth ? 0 : head * data.plan.sizes.depth;
-    return {table.rows + skipped * table.row_length + column, table.row_length};
+    return {table.rows + unused * table.row_length + column, table.row_length};
   }
   /// Where the band of query number i starts in the tile's matrix.
   std::int64_t band(std::int64_t i) const { return i * band_stride() + slot_columns; }
@@ -151,6 +156,12 @@ struct AttentionTile {
     return data.in.past_valid
                ? first_valid_place(head_plan, first + i, data.in.past_valid.template data<const std::int32_t>()[stream])
                : 0;
+  }
+
+  /// For tiles without persistent slots, whose columns would have to touch those of the context.
+  std::int64_t missing_columns() const {
+    constexpr std::int64_t kUnit = 16;  // rows of the matrix stay aligned
+    return slot_columns > 0 || columns == 0 ? 0 : first_valid(0) / kUnit * kUnit;
   }
 
   /// to[i, :] (set) = factor times row i of the tile (of a [B, M, H D] tensor) against `count` rows.

@@ -42,12 +42,14 @@ TEST_CASE("attention: gradients equal the definition's over many tiles", "[atten
   options.min_distance = GENERATE(0, 1);
   options.past_count = GENERATE(0, 1234);
   options.dropout = DropoutRule(GENERATE(0.0, 0.3));
-  CAPTURE(options.min_distance, options.past_count, options.dropout.threshold);
+  // Without slots the columns of missing positions are left out.
+  const std::int64_t slots = GENERATE(7, -1);
+  CAPTURE(options.min_distance, options.past_count, options.dropout.threshold, slots);
   // More streams than groups of partial sums, and a block of several tiles of each height.
   const AttentionInputSizes sizes{.streams = 5,
                                   .block = 131,
                                   .depth = 3,
-                                  .slots = 7,
+                                  .slots = slots,
                                   .positions = options.min_distance == 0 ? Positions::per_head : Positions::shared,
                                   .position_query = options.min_distance == 0,
                                   .span = {0.61, 0.137, 0.9},
@@ -62,13 +64,14 @@ TEST_CASE("attention: gradients of spans of queries and of position values over 
   options.min_distance = GENERATE(0, 1);
   options.past_count = GENERATE(0, 1234);
   options.dropout = DropoutRule(GENERATE(0.0, 0.3));
-  CAPTURE(options.min_distance, options.past_count, options.dropout.threshold);
+  const std::int64_t slots = GENERATE(7, -1);
+  CAPTURE(options.min_distance, options.past_count, options.dropout.threshold, slots);
   // Spans of every length side by side in a tile; some end at a slot.
   const AttentionInputSizes sizes{
       .streams = 5,
       .block = 131,
       .depth = 3,
-      .slots = 7,
+      .slots = slots,
       .position_values = options.min_distance == 0 ? Positions::per_head : Positions::shared,
       .span = {0.61, 0.137, 0.9, 0, 1, 0.25, 0.0051, 0.333},
       .query_spans = true,
@@ -77,6 +80,24 @@ TEST_CASE("attention: gradients of spans of queries and of position values over 
   const Array64 dout = cotangent(x[kContentQuery]);
   check_against_truth(x, options, dout, DType::f64, kDouble);
   check_against_truth(x, options, dout, DType::f32, {kSingle.forward, 5 * kSingle.gradient});
+}
+
+TEST_CASE("attention: a memory that is not full yet, without spans and slots", "[attention]") {
+  AttentionOptions options = attention_options(160, {160, 160});
+  options.min_distance = 0;
+  options.dropout = DropoutRule(GENERATE(0.0, 0.2));
+  options.past_count = GENERATE(0, 77);
+  // 30 of the memory's rows and 70 before the block's end; one stream at its start, one that has all.
+  const AttentionInputSizes sizes{.streams = 3,
+                                  .block = 70,
+                                  .depth = 5,
+                                  .positions = Positions::per_head,
+                                  .position_query = true,
+                                  .past_valid = {30, 0, 160}};
+  const std::vector<Array64> x = attention_numbers("growing memory", options, sizes);
+  const Array64 dout = cotangent(x[kContentQuery]);
+  check_against_truth(x, options, dout, DType::f64, kDouble);
+  check_against_truth(x, options, dout, DType::f32, kSingle);
 }
 
 TEST_CASE("attention: products of the size of real models, in f32 and f64", "[attention]") {
