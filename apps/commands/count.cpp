@@ -66,7 +66,10 @@ CostTable costs_of(const AllAttentionOptions& model, const TrainingOptions& trai
 CostTable costs_of(const TransformerXlOptions& model, const TrainingOptions& training,
                    const std::vector<double>& cluster_shares) {
   CostTable table{.positions = "memory, positions", .json_name = "memory_positions", .rows = {}};
-  const XlCostSetting setting{.segment = training.block, .batch = training.batch, .cluster_shares = cluster_shares};
+  const XlCostSetting setting{.segment = training.block + training.extension,
+                              .extension = training.extension,
+                              .batch = training.batch,
+                              .cluster_shares = cluster_shares};
   for (const std::int64_t factor : {1, 4}) {
     TransformerXlOptions with = model;
     with.memory *= factor;

@@ -45,9 +45,12 @@ std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
 
 ContextOptions context_of(const CLI::App& command, const Arguments& arguments) {
   ContextOptions context;
+  for (const auto& [option, value] : {std::pair("--mem-len", arguments.memory), {"--clamp-len", arguments.clamp}})
+    if (value < 0) throw UsageError(text("evaluate: ", option, " must be at least 0, got ", value));
   if (command.count("--mem-len") > 0) context.memory = arguments.memory;
   if (command.count("--clamp-len") > 0) context.clamp = arguments.clamp;
   if (command.count("--same-length") > 0) {
+    if (arguments.same_length.empty()) context.visibility = Visibility::last_memory;
     for (const Visibility visibility : {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1})
       if (arguments.same_length == name_of(visibility)) context.visibility = visibility;
     if (!context.visibility)
@@ -126,29 +129,29 @@ CLI::App* add_evaluate_command(CLI::App& program) {
   command->add_flag("--exact", arguments->exact,
                     "score every token but the first; otherwise streams side by side, as the papers do");
   command
-      ->add_option("--batch", arguments->batch,
-                   "streams side by side; does not change exact results [8, transformer_xl 10; with --exact at most 8]")
+      ->add_option(
+          "--batch", arguments->batch,
+          "streams side by side; does not change exact results [8, transformer_xl 10; with --exact at most 8,\n"
+          "transformer_xl without --same-length 1]")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--block", arguments->block,
-                   "tokens of a stream per step; does not change exact results [the run's; with --exact 256]")
+                   "tokens of a stream per step; does not change exact results, but for transformer_xl without\n"
+                   "--same-length [the run's; with --exact 256, but for the same]")
       ->check(CLI::PositiveNumber);
   command->add_option("--window", arguments->window, "read so many tokens from nothing for every --stride new ones")
       ->check(CLI::PositiveNumber);
   command->add_option("--stride", arguments->stride, "new tokens of each window")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--clamp-len", arguments->clamp, "transformer_xl: distances above it count as it [the run's]")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]");
+  command->add_option("--clamp-len", arguments->clamp, "transformer_xl: distances above it count as it [the run's]");
   command
       ->add_option(
           "--same-length", arguments->same_length,
           "transformer_xl: every position sees --mem-len ones, itself among them; last_memory_plus_1: one more "
-          "[the run's]")
-      ->expected(0, 1)
-      ->default_str("last_memory");
+          "[the run's; without a value last_memory]")
+      ->expected(0, 1);
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--per-token", arguments->per_token,
                       "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32)");

@@ -48,7 +48,7 @@ void run(const Arguments& arguments) {
   const std::string beginning = vocabulary.decode(prompt);
   if (prompt.empty()) prompt.push_back(start_token(vocabulary));
 
-  TokenStream stream(trained.model(), runtime, trained.dtype());
+  TokenStream stream(trained.model(), runtime, trained.dtype(), TokenStream::window_of(trained.config()));
   TokenSampler sampler(arguments.sampling);
   print(beginning);
   std::span<const double> logits = stream.append(prompt);

@@ -36,8 +36,9 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   optimizer(&OptimizerOptions::epsilon, "epsilon", kChange, "adam: added to the root of the second moment");
   optimizer(&OptimizerOptions::momentum, "momentum", kChange, "sgd: share of the last step that is kept");
   optimizer(&OptimizerOptions::weight_decay, "weight_decay", kChange, "adam: decoupled decay, times the rate per step");
-  optimizer(&OptimizerOptions::span_rate_share, "span_rate_share", kChange,
-            "rate of the spans, as a share of the rate");
+  if (family == ModelFamily::all_attention)
+    optimizer(&OptimizerOptions::span_rate_share, "span_rate_share", kChange,
+              "rate of the spans, as a share of the rate");
 
   const auto schedule = [&keys](auto member, std::string_view name, std::string_view meaning) {
     keys.push_back(make_key(
@@ -51,10 +52,10 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   schedule(&Schedule::steps, "steps", "steps of the run before fine-tuning");
   schedule(&Schedule::finetune, "finetune", "begins after schedule.steps, or on a plateau of validation");
   schedule(&Schedule::finetune_share, "finetune_share", "share of the rate in fine-tuning");
-  schedule(&Schedule::plateau_validations, "plateau_validations", "validations without improvement that are a plateau");
+  schedule(&Schedule::plateau_validations, "plateau_validations", "finetune plateau: validations without improvement");
   schedule(&Schedule::plateau_factor, "plateau_factor", "decay plateau: what the rate is multiplied by");
   schedule(&Schedule::plateau_patience, "plateau_patience", "decay plateau: validations that may fail before that");
-  schedule(&Schedule::plateau_margin, "plateau_margin", "bits per token: less is no improvement");
+  schedule(&Schedule::plateau_margin, "plateau_margin", "finetune plateau: bits per token, less is no improvement");
 
   const auto training = [&keys](auto member, std::string_view name, std::string_view meaning) {
     keys.push_back(make_key(
@@ -71,7 +72,8 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",
            "what is stored between parameters and losses (docs/numerics.md)");
-  training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
+  if (family == ModelFamily::all_attention)
+    training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
   training(&TrainingOptions::finetune_steps, "finetune_steps", "steps of fine-tuning, after the others");
   training(&TrainingOptions::report_every, "report_every", "steps between reports");
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");

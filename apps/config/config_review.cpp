@@ -22,12 +22,31 @@ void warn_of(const AllAttentionOptions& model, double span_loss, std::vector<std
         "tied");
 }
 
+void warn_of(const TransformerXlOptions& model, std::vector<std::string>& warnings) {
+  const TransformerXlOptions usual;
+  const auto without_effect = [&](bool changed, std::string_view key, std::string_view reason) {
+    if (changed) warnings.push_back(text("model.", key, " has no effect ", reason));
+  };
+  without_effect(model.shaw_terms != usual.shaw_terms && model.positions != PositionKind::shaw, "shaw_terms",
+                 "unless model.positions is shaw");
+  without_effect(!model.tie_position_biases && model.positions != PositionKind::relative, "tie_position_biases",
+                 "unless model.positions is relative");
+  without_effect(model.memory_start != usual.memory_start && model.memory == 0, "memory_start", "without model.memory");
+  without_effect(model.cutoffs.empty() && model.divisor != usual.divisor, "divisor", "without model.cutoffs");
+  without_effect(model.cutoffs.empty() && model.cluster_order != usual.cluster_order, "cluster_order",
+                 "without model.cutoffs");
+  without_effect(!model.project_same_width && (model.cutoffs.empty() || model.divisor == 1), "project_same_width",
+                 "without model.cutoffs and a model.divisor above 1");
+}
+
 }  // namespace
 
 std::vector<std::string> config_warnings(const RunConfig& config) {
   std::vector<std::string> warnings;
   if (config.model.family == ModelFamily::all_attention)
     warn_of(config.model.all_attention, config.training.span_loss, warnings);
+  else
+    warn_of(config.model.transformer_xl, warnings);
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

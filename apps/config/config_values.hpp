@@ -111,7 +111,6 @@ struct Choices<Schedule::Finetune> {
 };
 template <>
 struct Choices<Schedule::Decay> {
-  /// Not plateau: a run does not count validations for it.
   static constexpr Schedule::Decay values[] = {Schedule::Decay::none,         Schedule::Decay::linear,
                                                Schedule::Decay::cosine,       Schedule::Decay::cosine_from_start,
                                                Schedule::Decay::inverse_root, Schedule::Decay::plateau};

@@ -44,8 +44,7 @@ void ModelOptions::check() const {
   with_own_options(*this, [](auto own) {
     if (own.vocabulary == 0) {
       check_cutoffs(own);
-      own.vocabulary = 1;
-      own.cutoffs.clear();
+      own.vocabulary = own.cutoffs.empty() ? 1 : own.cutoffs.back() + 1;
     }
     own.check();
   });

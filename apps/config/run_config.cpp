@@ -146,6 +146,12 @@ void RunConfig::check() const {
           training.block);
   require(training.extension >= 0 && training.extension <= kMostRows - training.block, "training: extension",
           text("from 0 to 2^24 - block ", training.block), training.extension);
+  if (model.family == ModelFamily::transformer_xl && model.transformer_xl.positions == PositionKind::absolute_learned) {
+    constexpr std::int64_t kDrawnMore = 15;
+    const std::int64_t longest = training.block + training.extension + (training.drawn_lengths ? kDrawnMore : 0);
+    require(model.transformer_xl.position_rows >= longest, "model: position_rows",
+            text("at least ", longest, ", the longest block with its extension"), model.transformer_xl.position_rows);
+  }
   require(!training.latest_half || training.extension == 0, "training: latest_half",
           text("false with an extension of ", training.extension), training.latest_half);
   require(training.split >= 1 && training.batch % training.split == 0, "training: split",
@@ -190,7 +196,7 @@ RunConfig load_run_config(const std::filesystem::path& file, const std::vector<s
 }
 
 std::string to_toml(const RunConfig& config) {
-  std::string toml = "# Every key of an Engram run; `engram train --help` explains them.\n";
+  std::string toml = "# Every key of an Engram run; `engram keys FAMILY` explains them.\n";
   std::string_view section;
   for (const ConfigKey& key : config_keys(config.model.family)) {
     if (key.section != section) toml += text("\n[", key.section, "]\n");

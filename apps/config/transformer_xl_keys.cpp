@@ -33,9 +33,9 @@ void add_transformer_xl_keys(std::vector<ConfigKey>& keys) {
   model(&Model::divisor, "divisor", kKeep, "clusters: each has vectors so many times shorter than the one before");
   model(&Model::cluster_order, "cluster_order", kKeep, "clusters: order of their slots in the first softmax");
   model(&Model::tie_tables, "tie_tables", kKeep, "input and output share vectors");
-  model(&Model::tie_projections, "tie_projections", kKeep, "clusters: and their projections");
+  model(&Model::tie_projections, "tie_projections", kKeep, "and their projections");
   model(&Model::untied_projections, "untied_projections", kKeep,
-        "clusters whose projections are not shared all the same");
+        "clusters (0: also the plain table) whose projections are not shared");
   model(&Model::project_same_width, "project_same_width", kKeep, "clusters: project vectors of the model's width too");
   model(&Model::dropout, "dropout", kChange, "share of everything but attention weights");
   model(&Model::attention_dropout, "attention_dropout", kChange, "share of attention weights");

@@ -1,10 +1,10 @@
 #pragma once
 /// Three ways through a split for measuring a model; each gives a list of blocks and says which targets count.
 ///
-///   full   the papers' way: B rows from position 0, whole blocks only, so that the last tokens of every row go
-///   unscored exact  every token of the split but the first is scored once, in a last short block too short  a few
-///   blocks while training, going on where the last pass stopped; pessimistic (it starts from empty caches
-///          in as many places as there are rows) and covering only a part
+/// - full: the papers' way: B rows from position 0, whole blocks only, so that the last tokens of every row go unscored
+/// - exact: every token of the split but the first is scored once, in a last short block too
+/// - short: a few blocks while training, going on where the last pass stopped; pessimistic (it starts from empty caches
+///   in as many places as there are rows) and covering only a part
 ///
 /// The mean over blocks equals the mean over tokens only for `full` and `short`: weigh by Block::scored_count.
 

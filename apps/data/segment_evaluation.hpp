@@ -2,6 +2,7 @@
 /// Two ways through a split that give a model old tokens to read before the new ones that it predicts (Block::context).
 /// Neither scores a token twice.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "apps/data/evaluation_plan.hpp"
@@ -22,7 +23,9 @@ class SegmentEvaluation final : public EvaluationPlan {
   std::int64_t block_count() const override { return (row_length_ - 2) / rule_.segment + 1; }
   /// B (T - 1).
   std::int64_t scored_count() const override { return rows_ * (row_length_ - 1); }
-  std::int64_t longest_block() const override { return rule_.segment + rule_.extension; }
+  std::int64_t longest_block() const override {
+    return std::min<std::int64_t>(std::int64_t{rule_.segment} + rule_.extension, row_length_ - 1);
+  }
 
  private:
   TokenView tokens_;
@@ -45,7 +48,9 @@ class SlidingEvaluation final : public EvaluationPlan {
   bool next(Block& block) override;
   std::int64_t block_count() const override;
   std::int64_t scored_count() const override { return tokens_.size() - 1; }
-  std::int64_t longest_block() const override { return rule_.segment + rule_.extension; }
+  std::int64_t longest_block() const override {
+    return std::min<std::int64_t>(std::int64_t{rule_.segment} + rule_.extension, tokens_.size() - 1);
+  }
   std::int64_t window_count() const { return (tokens_.size() - 2) / rule_.segment + 1; }
 
  private:

@@ -8,13 +8,31 @@
 
 namespace engram {
 
-TokenStream::TokenStream(LanguageModel& model, Runtime& runtime, DType dtype)
+std::int64_t TokenStream::window_of(const RunConfig& config) {
+  const bool remembers = config.model.family != ModelFamily::transformer_xl || config.model.transformer_xl.memory > 0;
+  return remembers ? 0 : config.training.block + config.training.extension;
+}
+
+void TokenStream::append_to_window(std::span<const std::int32_t> tokens) {
+  last_.insert(last_.end(), tokens.begin(), tokens.end());
+  if (last_.size() > window_) last_.erase(last_.begin(), last_.end() - static_cast<std::ptrdiff_t>(window_));
+  for (const auto& layer : past_) layer->reset();
+  append_block(last_);
+}
+
+TokenStream::TokenStream(LanguageModel& model, Runtime& runtime, DType dtype, std::int64_t window)
     : model_(&model),
       runtime_(&runtime),
-      past_(model.frozen_past(runtime.backend(), runtime.memory(), 1, dtype, kLongestBlock)) {}
+      past_(model.frozen_past(runtime.backend(), runtime.memory(), 1, dtype,
+                              std::max<std::int64_t>(window, kLongestBlock))),
+      window_(static_cast<std::size_t>(window)) {}
 
 std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens) {
   if (tokens.empty()) throw Error("token stream: needs at least one token");
+  if (window_ > 0) {
+    append_to_window(tokens);
+    return log_probabilities_;
+  }
   while (!tokens.empty()) {
     const std::size_t length = std::min(tokens.size(), kLongestBlock);
     append_block(tokens.first(length));

@@ -4,11 +4,9 @@
 #include <set>
 
 #include "apps/cost/parameter_groups.hpp"
-#include "apps/data/batches.hpp"
-#include "apps/data/evaluation_plan.hpp"
 #include "apps/training/session.hpp"
+#include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
-#include "nn/models/all_attention.hpp"
 
 namespace engram {
 namespace {
@@ -21,12 +19,11 @@ std::string written(const std::vector<std::string>& overrides) {
 
 /// What training and evaluating would refuse.
 void check_data(const SweepOptions& options, const RunConfig& config, const data::DataSet& data) {
-  const int block = static_cast<int>(config.training.block);
-  data::StreamReader(data.split("train"), static_cast<int>(config.training.batch), block, config.training.seed);
+  make_reader(config, data.split("train"));
   if (options.exact) return;
   try {
-    data::FullEvaluation(data.split("valid"), block);
-    if (options.test) data::FullEvaluation(data.split("test"), block);
+    check_usual_evaluation(config, data.split("valid"));
+    if (options.test) check_usual_evaluation(config, data.split("test"));
   } catch (const UsageError& error) {
     throw UsageError(text(error.what(), "\n  --exact evaluates short splits too"));
   }

@@ -81,7 +81,9 @@ json run_state(TrainingSession& session) {
   if (session.config.schedule.decay == Schedule::Decay::plateau)
     state["plateau_decay"] = session.trainer.plateau_decay().state();
   if (session.config.training.weight_average)
-    state[kAverageKey] = {{"updates", session.average.updates()}, {"validations", session.averaging.state()}};
+    state[kAverageKey] = {{"begun", session.average.started()},
+                          {"updates", session.average.updates()},
+                          {"validations", session.averaging.state()}};
   if (session.best) state["best"] = {{"nll", session.best->nll}, {"step", session.best->step}};
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
   for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
@@ -172,7 +174,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   std::vector<NamedTensor> wanted = parameter_tensors(session.store);
   for (NamedTensor& tensor : optimizer_tensors(session)) wanted.push_back(std::move(tensor));
   LoadRules rules;
-  std::int64_t averaged = 0;
+  std::optional<std::int64_t> averaged;  // updates in the mean of the weights, if it has begun
   const RunConfig before = read_facts(file).config;
   std::optional<SpanResize> resize;
   if (const std::int64_t from = before.model.all_attention.max_span, to = session.config.model.all_attention.max_span;
@@ -207,11 +209,15 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
       for (std::int64_t layer = 0; layer < model->options().layers; ++layer)
         model->span(layer).take_means(
             state.at("span_means").at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
-    if (state.contains("plateau_decay"))
-      session.trainer.plateau_decay().restore(state.at("plateau_decay").get<std::vector<double>>());
-    if (state.contains(kAverageKey)) {
-      session.averaging.restore(state.at(kAverageKey).at("validations").get<std::vector<double>>());
-      averaged = state.at(kAverageKey).at("updates").get<std::int64_t>();
+    if (state.contains("plateau_decay")) {
+      const auto saved = state.at("plateau_decay").get<std::vector<double>>();
+      // Losses of other data do not compare; the rate stays where it was.
+      session.trainer.plateau_decay().restore(same_data ? saved : std::vector<double>{saved.at(0), 0});
+    }
+    if (same_data && state.contains(kAverageKey)) {
+      const json& average = state.at(kAverageKey);
+      session.averaging.restore(average.at("validations").get<std::vector<double>>());
+      if (average.at("begun").get<bool>()) averaged = average.at("updates").get<std::int64_t>();
     }
     if (same_data && state.contains("plateau")) session.plateau.restore(state.at("plateau"));
     if (session.config.schedule.finetune == Schedule::Finetune::plateau && state.contains("finetune_after"))
@@ -222,14 +228,15 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
     throw FileError(text("checkpoint: the state of the run in '", file.path().string(),
                          "' must be complete, got this: ", error.what()));
   }
-  if (averaged > 0 && session.config.training.weight_average) {
+  if (averaged && resize) notes.push_back("the mean of the weights begins anew, because of another max_span");
+  if (averaged && !resize && session.config.training.weight_average) {
     session.average.start(session.runtime.step());
     for (NamedTensor& tensor : average_tensors(session)) wanted.push_back(std::move(tensor));
   } else {
     rules.may_be_ignored.push_back(std::string(kAveragePrefix));
   }
   file.load(session.runtime.backend(), wanted, rules);
-  if (session.average.started()) session.average.restore(averaged);
+  if (session.average.started()) session.average.restore(*averaged);
   if (resize) resize->finish();
   session.store.refresh_rounded(session.runtime.step());
   session.trainer.set_steps(read_facts(file).step);

@@ -15,6 +15,8 @@ ParameterStore& placed(ParameterStore& store, LanguageModel& model, Backend& bac
   return store;
 }
 
+}  // namespace
+
 std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::TokenView tokens) {
   const TrainingOptions& training = config.training;
   const auto rows = static_cast<int>(training.batch), block = static_cast<int>(training.block);
@@ -27,8 +29,6 @@ std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::To
                                                                  .latest_half = training.latest_half},
                                                training.seed);
 }
-
-}  // namespace
 
 RunConfig resolved_config(RunConfig config, const data::DataSet& data) {
   const std::int64_t size = data.vocabulary().size();
@@ -107,26 +107,40 @@ StepLosses TrainingSession::step() {
 }
 
 void TrainingSession::with_judged_weights(const std::function<void()>& use) {
-  const bool averaged = average.updates() > 0;
-  if (averaged) {
+  if (average.updates() == 0) return use();
+  const auto swap = [this] {
     average.swap(runtime.step());
     model.refresh(runtime.backend());
+  };
+  swap();
+  // Lack of memory must not leave the mean in the place of what is trained.
+  try {
+    use();
+  } catch (...) {
+    swap();
+    throw;
   }
-  use();
-  if (averaged) {
-    average.swap(runtime.step());
-    model.refresh(runtime.backend());
-  }
+  swap();
 }
 
 Evaluation TrainingSession::validate(const TokenLoss& found) {
   // As `engram evaluate` does it.
-  runtime.step().set_products(ProductPrecision::f32);
-  runtime.step().set_activations(ActivationPrecision::f32);
+  struct Precisions {
+    TrainingSession& session;
+    explicit Precisions(TrainingSession& of) : session(of) {
+      session.runtime.step().set_products(ProductPrecision::f32);
+      session.runtime.step().set_activations(ActivationPrecision::f32);
+    }
+    ~Precisions() {
+      session.runtime.step().set_products(session.config.training.products);
+      session.runtime.step().set_activations(session.config.training.activations);
+    }
+  };
   Evaluation result;
-  with_judged_weights([&] { result = evaluate(model, validation, validation_past, store.dtype(), runtime, found); });
-  runtime.step().set_products(config.training.products);
-  runtime.step().set_activations(config.training.activations);
+  with_judged_weights([&] {
+    const Precisions precisions(*this);
+    result = evaluate(model, validation, validation_past, store.dtype(), runtime, found);
+  });
   if (config.schedule.finetune == Schedule::Finetune::plateau && trainer.steps() < trainer.finetune_after()) {
     plateau.add(result.bits());
     if (plateau.reached()) trainer.finetune_after(trainer.steps());

@@ -26,6 +26,9 @@ namespace engram {
 /// The configuration for this data: a vocabulary of 0 becomes the data's. Throws UsageError when it is another number.
 RunConfig resolved_config(RunConfig config, const data::DataSet& data);
 
+/// What a run takes its blocks from. Throws UsageError when the tokens are too few for a batch.
+std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::TokenView tokens);
+
 class TrainingSession {
   std::vector<std::string> notes_;  // first: making the other members adds to them
 

@@ -42,12 +42,10 @@ std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& o
   // Neither changes the result, so both are what is fast: several rows, unless what they must read before the tokens
   // that they score costs more than an eighth, and long blocks.
   constexpr std::int64_t kWorthwhile = 8;
-  const std::int64_t reach = trained.model().reach();
-  rows =
-      options.batch > 0
-          ? options.batch
-          : static_cast<int>(std::clamp<std::int64_t>(tokens.size() / (kWorthwhile * std::max<std::int64_t>(1, reach)),
-                                                      1, data::FullEvaluation::kUsualRows));
+  const std::int64_t reach = std::max<std::int64_t>(1, trained.model().reach());
+  rows = options.batch > 0 ? options.batch
+                           : static_cast<int>(std::clamp<std::int64_t>(tokens.size() / (kWorthwhile * reach), 1,
+                                                                       data::FullEvaluation::kUsualRows));
   const int block = options.block > 0 ? options.block : kExactBlock;
   return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
 }
@@ -73,6 +71,11 @@ void ContextOptions::apply(ModelOptions& model, std::string_view command) const 
   if (memory) options.memory = *memory;
   if (clamp) options.clamp = *clamp;
   if (visibility) options.visibility = *visibility;
+}
+
+void check_usual_evaluation(const RunConfig& config, data::TokenView tokens) {
+  int rows = 0;
+  usual_plan({}, config, tokens, rows);
 }
 
 SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,

@@ -14,7 +14,7 @@ namespace engram {
 
 struct SplitEvaluationOptions {
   bool exact = false;  ///< score every token but the first; otherwise whole blocks of 8 streams
-  int batch = 0;       ///< streams; 0: 8, with `exact` at most 8
+  int batch = 0;       ///< streams; 0: 8 (models of segments 10), with `exact` at most 8
   int block = 0;       ///< tokens of a stream per step; 0: the run's, with `exact` 256
   /// Above 0: every window of so many tokens is read from nothing and scores its last `stride` ones: the way of models
   /// without memory (spec of the Transformer-XL family, section 1.9). Scores every token but the first.
@@ -32,6 +32,9 @@ struct ContextOptions {
   /// Throws UsageError for a model of another family, naming the `command`.
   void apply(ModelOptions& model, std::string_view command) const;
 };
+
+/// Throws the UsageError of evaluating a split of these tokens without options, where it is too short.
+void check_usual_evaluation(const RunConfig& config, data::TokenView tokens);
 
 struct SplitEvaluation {
   Evaluation result;

@@ -108,6 +108,7 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
   if (options.resize_span && !options.resume)
     throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
+  if (options.resize_span) require_all_attention(config.model, "training: --resize-span");
   if (before) compare(*before, config, dtype, options.resize_span);
   const bool resized = before && before->config.model.all_attention.max_span != config.model.all_attention.max_span;
   if (resized && config.model.all_attention.span == SpanKind::dynamic)

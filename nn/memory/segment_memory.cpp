@@ -30,7 +30,9 @@ void SegmentMemory::restore(std::int64_t length, std::int64_t valid) {
   states_ = Tensor({streams(), length, width_}, dtype_, backend_->device(), *allocator_);
   const std::vector<std::byte> zeros(states_.bytes());
   backend_->copy(states_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
-  valid_ = valid_before_ = valid;
+  // Of a shorter memory than this one, what was forgotten is not there.
+  const bool shorter = context().start == MemoryStart::empty && length < context().memory;
+  valid_ = valid_before_ = shorter ? std::min(valid, length) : valid;
 }
 
 void SegmentMemory::hide_missing(Tape& tape, AttentionVariables& in) const {

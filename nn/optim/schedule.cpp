@@ -60,7 +60,8 @@ void Schedule::check() const {
     throw UsageError(text("schedule: a decay that ends at steps must have more steps than its warmup, got steps ",
                           steps, " and warmup ", warmup, "\n  give more steps, a shorter warmup, or decay none"));
   if (finetune == Finetune::plateau && needs_end(decay))
-    throw UsageError("schedule: a decay must know where it ends; finetune = plateau takes decay = none");
+    throw UsageError(
+        "schedule: a decay must know where it ends; finetune = plateau takes decay = none, inverse_root or plateau");
   require(finetune_share >= 0 && finetune_share <= 1, "finetune_share", "in [0, 1]", finetune_share);
 }
 

@@ -105,7 +105,8 @@ TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to
     INFO(i);
     const TrainingRunOptions whole = xl_run(folder, text("whole", i), runs[i]);
     run_training(whole, never());
-    for (const int steps : {1, 7, 19}) {
+    // Of the second run also where the mean of the weights begins: it has no update then.
+    for (const int steps : i == 1 ? std::vector<int>{1, 12, 14, 16, 19} : std::vector<int>{1, 7, 19}) {
       TrainingRunOptions parts = xl_run(folder, text("parts", i, ".", steps), runs[i]);
       CHECK_THROWS_AS(run_training(parts, after_steps(steps)), Interrupted);
       parts.resume = true;
@@ -220,6 +221,14 @@ TEST_CASE("transformer-xl: every sliding window is read from nothing") {
         window.push_back(trained.test()[i]);
       const std::span<const double> next = stream.append(window);
       CHECK(stride_1.at(target) == Approx(-next[static_cast<std::size_t>(trained.test()[target])]).epsilon(1e-11));
+    }
+    // A model that remembers nothing reads its window anew for every token that it generates.
+    CHECK(TokenStream::window_of(trained.model->config()) == 12);
+    TokenStream stream(trained.model->model(), trained.runtime, DType::f64, 12);
+    for (std::int64_t i = 0; i < 30; ++i) {
+      const std::array<std::int32_t, 1> token{trained.test()[i]};
+      const std::span<const double> next = stream.append(token);
+      CHECK(stride_1.at(i + 1) == Approx(-next[static_cast<std::size_t>(trained.test()[i + 1])]).epsilon(1e-11));
     }
     const auto stride_5 = trained.losses({.window = 12, .stride = 5});
     CHECK(stride_5.size() == stride_1.size());
