@@ -44,9 +44,11 @@ CLI::App* add_export_command(CLI::App& program) {
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
   command->add_option("--out", arguments->out, "safetensors file to write; config.json is written beside it")
       ->required();
-  command->add_option("--set", arguments->settings,
-                      "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
-                      "model.visibility=all or last_memory, model.clamp=N");
+  command
+      ->add_option("--set", arguments->settings,
+                   "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
+                   "model.visibility=all or last_memory, model.clamp=N")
+      ->allow_extra_args(false);  // what follows may be the file
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });

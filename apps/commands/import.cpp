@@ -55,8 +55,10 @@ CLI::App* add_import_command(CLI::App& program) {
   command->add_option("--config-json", arguments->config,
                       "the model's config.json [the one beside the weights; without one the tensors' shapes say what "
                       "they can]");
-  command->add_option("--set", arguments->settings,
-                      "a key of config.json with its value in JSON, in the place of the file's: mem_len=1600");
+  command
+      ->add_option("--set", arguments->settings,
+                   "a key of config.json with its value in JSON, in the place of the file's: mem_len=1600")
+      ->allow_extra_args(false);  // what follows may be the file
   command->add_option("--vocab", arguments->vocabulary,
                       "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
                       "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]");

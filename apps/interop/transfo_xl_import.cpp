@@ -185,7 +185,9 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
   RunConfig run;
   run.model.family = ModelFamily::transformer_xl;
   run.model.transformer_xl = config.options;
-  run.schedule.steps = 1;  // a configuration has at least one; none was done
+  // A configuration must have them; no step was done. The rate is that of the family's published runs.
+  run.schedule.steps = 1;
+  run.schedule.rate = 2.5e-4;
   if (config.segment > 0) run.training.block = config.segment;
   run.check();
   imported.dtype = weights.dtype();

@@ -271,6 +271,16 @@ TEST_CASE("command line: import and export go through evaluate and generate") {
   REQUIRE(run_engram({"import", "--from", "transfo-xl", back, "--out", again, "--vocab", data}).exit_code == 0);
   CHECK(get_file(again) == get_file(out));
 
+  // Each --set takes one key, so that the model's path may follow it.
+  const ProcessResult changed = run_engram({"export", "--to", "transfo-xl", "--set", "model.clamp=3", "--set",
+                                            "model.memory=6", out, "--out", back, "--json"});
+  INFO(changed.err);
+  REQUIRE(changed.exit_code == 0);
+  CHECK(nlohmann::json::parse(changed.out).at("tensors") == 44);
+  const nlohmann::json context = nlohmann::json::parse(get_file(folder / "config.json"));
+  CHECK(context.at("clamp_len") == 3);
+  CHECK(context.at("mem_len") == 6);
+
   const ProcessResult unknown = run_engram({"import", "--from", "gpt", weights, "--out", out});
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.err, Contains("--from"));

@@ -2,6 +2,7 @@
 /// spec.
 
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "apps/interop/transfo_xl_export.hpp"
@@ -62,8 +63,6 @@ TEST_CASE("interop: log-probabilities are those of Hugging Face's Transformer-XL
       CAPTURE(name, ring, narrow_distance, exact_distance);
       CHECK(narrow_distance < 1e-4);
       CHECK(exact_distance < 1e-12);
-      if (std::getenv("ENGRAM_SHOW") != nullptr)
-        WARN(name << " " << ring << " " << narrow_distance << " " << exact_distance);
     }
   }
 }
@@ -243,6 +242,35 @@ TEST_CASE("interop: every parameter of a model has its place in the layout, and 
     }
     CHECK(parameters.size() == store.parameters().size());
   }
+}
+
+TEST_CASE("interop: the layout of the published checkpoint of WikiText-103") {
+  TransformerXlOptions options;
+  options.vocabulary = 267'735;
+  options.layers = 18;
+  options.width = 1024;
+  options.heads = 16;
+  options.inner = 4096;
+  options.cutoffs = {20'000, 40'000, 200'000};
+  options.divisor = 4;
+  options.untied_projections = {0};
+  options.tie_position_biases = false;
+  std::map<std::string, Shape> shapes;
+  std::int64_t trained = 0;
+  for (const TransfoXlTensor& tensor : transfo_xl_tensors(options)) {
+    shapes[tensor.name] = tensor.shape;
+    if (tensor.copy_of.empty()) trained += tensor.shape.count();
+  }
+  CHECK(trained == 285'205'322);
+  CHECK(shapes.size() == 2 * 4 + 18 * 13 + 2 + 3 * 4);
+  CHECK(shapes.at("transformer.word_emb.emb_layers.2.weight") == Shape{160'000, 64});
+  CHECK(shapes.at("transformer.word_emb.emb_projs.3") == Shape{1024, 16});
+  CHECK(shapes.at("transformer.layers.17.dec_attn.qkv_net.weight") == Shape{3072, 1024});
+  CHECK(shapes.at("transformer.layers.0.dec_attn.r_w_bias") == Shape{16, 64});
+  CHECK(shapes.at("crit.cluster_weight") == Shape{3, 1024});
+  CHECK(shapes.at("crit.out_layers.3.weight") == Shape{67'735, 16});
+  CHECK(shapes.at("crit.out_layers.3.bias") == Shape{67'735});
+  CHECK(shapes.at("crit.out_projs.1") == Shape{1024, 256});
 }
 
 }  // namespace
