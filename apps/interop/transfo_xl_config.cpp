@@ -129,7 +129,9 @@ std::optional<std::int64_t> ConfigReader::layers() const {
        found != facts_.shapes.end() && found->first.starts_with(kPrefix); ++found) {
     std::int64_t layer = 0;
     const std::string_view digits = std::string_view(found->first).substr(kPrefix.size());
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), layer).ec == std::errc())
+    // A number beyond that of all tensors is no layer's; the tensor will be an unknown one.
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), layer).ec == std::errc() &&
+        layer < static_cast<std::int64_t>(facts_.shapes.size()))
       most = std::max(most, layer + 1);
   }
   return most > 0 ? std::optional(most) : std::nullopt;
@@ -192,6 +194,8 @@ void ConfigReader::read_sizes(TransformerXlOptions& options) {
   };
   options.vocabulary = either("vocab_size", vocabulary());
   options.layers = either("n_layer", layers());
+  constexpr std::int64_t kMostLayers = 10'000;  // so that the list of their tensors has an end
+  if (options.layers > kMostLayers) reject("n_layer", text("at most ", kMostLayers), options.layers);
   options.width = either("d_model", axis(layer + "dec_attn.o_net.weight", 2, 0));
   options.heads = either("n_head", axis(layer + "dec_attn.r_w_bias", 2, 0));
   options.depth = either("d_head", axis(layer + "dec_attn.r_w_bias", 2, 1));

@@ -90,6 +90,7 @@ TEST_CASE("import: what Engram does not have, and what is no config, is refused 
   CHECK_THAT(said("model_type=\"gpt2\""), Contains("model_type") && Contains("gpt2"));
   CHECK_THAT(said("tie_projs=[true]"), Contains("tie_projs must be as long as there are clusters, 3"));
   CHECK_THAT(said("mem_len=0"), Contains("memory must be at least 1 for visibility last_memory"));
+  CHECK_THAT(said("n_layer=1000000000000"), Contains("n_layer must be at most 10000, got 1000000000000"));
   CHECK_THAT(said("mem_len=many"), Contains("must be JSON") && Contains("'many'"));
   CHECK_THAT(said("mem_len=true"), Contains("mem_len must be an integer, got true"));
   CHECK_THAT(said("memory=5"), Contains("mem_len") && Contains("'memory=5'"));

@@ -180,6 +180,11 @@ TEST_CASE("T19: the gold model in the layout of Hugging Face has the losses of c
   CHECK_THAT(refusal(file), Contains("extra: transformer.layers.0.dec_attn.qkv_net.bias [18]"));
 
   file = gold_file();
+  file.tensors.push_back({"transformer.layers.1000000000000.dec_attn.o_net.weight", {1}, {1}});
+  CHECK_THAT(refusal(file),
+             Contains("extra: transformer.layers.1000000000000.dec_attn.o_net.weight [1]") && Contains("1 difference"));
+
+  file = gold_file();
   file.at("transformer.layers.1.dec_attn.r_net.weight").shape = {8, 6};
   CHECK_THAT(refusal(file), Contains("transformer.layers.1.dec_attn.r_net.weight must be [6, 8], got [8, 6]"));
 
