@@ -13,8 +13,10 @@
 #include "apps/commands/bench.hpp"
 #include "apps/commands/count.hpp"
 #include "apps/commands/evaluate.hpp"
+#include "apps/commands/export.hpp"
 #include "apps/commands/generate.hpp"
 #include "apps/commands/gradients.hpp"
+#include "apps/commands/import.hpp"
 #include "apps/commands/keys.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/spans.hpp"
@@ -46,6 +48,8 @@ void add_commands(CLI::App& program) {
   engram::add_attention_command(program);
   engram::add_gradients_command(program);
   engram::add_bench_command(program);
+  engram::add_import_command(program);
+  engram::add_export_command(program);
 }
 
 /// CLI11 would call it an unexpected argument.

@@ -120,7 +120,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   });
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, HalfFloats half_floats) : path_(path) {
   std::size_t size = 0;
   std::tie(mapping_, size) = map_file(path);
   const std::span<const std::byte> file(mapping_.get(), size);
@@ -132,13 +132,14 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   if (length > kLongestHeader) fail(path, "the header must be of at most ", kLongestHeader, " bytes, got ", length);
   data_begin_ = kLengthBytes + static_cast<std::size_t>(length);
   const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
-  SafetensorsHeader parsed = parse_safetensors_header(header, size - data_begin_, path.string());
+  SafetensorsHeader parsed = parse_safetensors_header(header, size - data_begin_, path.string(), half_floats);
   if (const auto checksum = parsed.metadata.find(kChecksumKey); checksum != parsed.metadata.end()) {
     check_checksum(path, file, header, checksum->second);
     parsed.metadata.erase(checksum);
   }
   metadata_ = std::move(parsed.metadata);
   tensors_ = std::move(parsed.tensors);
+  half_floats_ = std::move(parsed.half_floats);
 }
 
 std::span<const std::byte> SafetensorsFile::bytes(const StoredTensor& tensor) const {

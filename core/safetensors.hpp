@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ struct StoredTensor {
   std::size_t end = 0;
 };
 
+/// What becomes of tensors with elements F16 (IEEE binary16), which Engram has no dtype for.
+enum class HalfFloats : std::uint8_t {
+  refused,
+  listed  ///< they are as other tensors, but of no dtype of Engram: listed as bf16, which has as many bytes
+};
+
 /// A file mapped into memory, every statement of its header checked. Reading is undefined when another program
 /// shortens the file meanwhile; one that replaces it, as write_safetensors does, is harmless.
 class SafetensorsFile {
@@ -61,12 +68,14 @@ class SafetensorsFile {
   /// regular file, is cut short or too long, has a header over 100 MB, not of the form above, with a name given twice,
   /// a dtype other than F32, F64, BF16 and I32, a shape of over five axes, data that do not fit the shape, overlap or
   /// leave holes; or when its checksum is wrong.
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(const std::filesystem::path& path, HalfFloats half_floats = HalfFloats::refused);
 
   const std::filesystem::path& path() const { return path_; }
   /// Without the checksum.
   const Metadata& metadata() const { return metadata_; }
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
+  /// Names of the tensors that are F16 in the file and listed as bf16.
+  const std::set<std::string, std::less<>>& half_floats() const { return half_floats_; }
   /// The elements of a tensor of this file. Not aligned when another program wrote the file: copy them.
   std::span<const std::byte> bytes(const StoredTensor& tensor) const;
 
@@ -76,6 +85,7 @@ class SafetensorsFile {
   std::size_t data_begin_ = 0;
   Metadata metadata_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
+  std::set<std::string, std::less<>> half_floats_;
 };
 
 }  // namespace engram

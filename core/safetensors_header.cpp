@@ -27,8 +27,8 @@ std::string in_quotes(std::string_view name) {
 
 class HeaderParser {
  public:
-  HeaderParser(std::string_view header, std::size_t data_bytes, std::string_view file)
-      : header_(header), data_bytes_(data_bytes), file_(file) {}
+  HeaderParser(std::string_view header, std::size_t data_bytes, std::string_view file, HalfFloats half_floats)
+      : header_(header), data_bytes_(data_bytes), file_(file), half_floats_(half_floats) {}
 
   SafetensorsHeader parse() {
     const nlohmann::json json = parse_json();
@@ -37,7 +37,7 @@ class HeaderParser {
       if (name == kMetadataKey)
         parsed.metadata = parse_metadata(value);
       else
-        parsed.tensors.emplace(name, parse_tensor(name, value));
+        parsed.tensors.emplace(name, parse_tensor(name, value, parsed));
     }
     check_layout(parsed);
     return parsed;
@@ -85,7 +85,7 @@ class HeaderParser {
     return metadata;
   }
 
-  StoredTensor parse_tensor(const std::string& name, const nlohmann::json& object) const {
+  StoredTensor parse_tensor(const std::string& name, const nlohmann::json& object, SafetensorsHeader& parsed) const {
     const std::string tensor = "tensor " + in_quotes(name);
     if (name.empty()) fail("every tensor must have a name, got an empty one");
     if (!object.is_object()) fail(tensor, ": must be an object, got a JSON ", object.type_name());
@@ -93,7 +93,10 @@ class HeaderParser {
       if (key != "dtype" && key != "shape" && key != "data_offsets")
         fail(tensor, ": must have dtype, shape and data_offsets only, got ", in_quotes(key));
     StoredTensor stored;
-    stored.dtype = parse_dtype(tensor, member(tensor, object, "dtype"));
+    const nlohmann::json& dtype = member(tensor, object, "dtype");
+    const bool half = half_floats_ == HalfFloats::listed && dtype == "F16";
+    stored.dtype = half ? DType::bf16 : parse_dtype(tensor, dtype);
+    if (half) parsed.half_floats.insert(name);
     const std::vector<std::int64_t> dims = parse_integers(tensor, "shape", member(tensor, object, "shape"));
     if (dims.size() > Shape::kMaxRank)
       fail(tensor, ": shape must have at most ", Shape::kMaxRank, " axes, got ", dims.size());
@@ -179,6 +182,7 @@ class HeaderParser {
   std::string_view header_;
   std::size_t data_bytes_;
   std::string_view file_;
+  HalfFloats half_floats_;
 };
 
 }  // namespace
@@ -239,8 +243,9 @@ std::optional<std::size_t> find_checksum_digits(std::string_view header, std::st
   return std::nullopt;
 }
 
-SafetensorsHeader parse_safetensors_header(std::string_view header, std::size_t data_bytes, std::string_view file) {
-  return HeaderParser(header, data_bytes, file).parse();
+SafetensorsHeader parse_safetensors_header(std::string_view header, std::size_t data_bytes, std::string_view file,
+                                           HalfFloats half_floats) {
+  return HeaderParser(header, data_bytes, file, half_floats).parse();
 }
 
 }  // namespace engram

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ std::string checksum_text(std::uint32_t crc);
 struct SafetensorsHeader {
   Metadata metadata;  ///< with the checksum, if there is one
   std::map<std::string, StoredTensor, std::less<>> tensors;
+  std::set<std::string, std::less<>> half_floats;  ///< those that are F16
 };
 
 /// The header's text for sources laid out in the given order, padded by blanks to a multiple of eight bytes. Its
@@ -34,6 +36,7 @@ std::optional<std::size_t> find_checksum_digits(std::string_view header, std::st
 
 /// Checks everything that can be checked without the data, of which there are `data_bytes` bytes. Throws FileError
 /// with a message that begins with `file`.
-SafetensorsHeader parse_safetensors_header(std::string_view header, std::size_t data_bytes, std::string_view file);
+SafetensorsHeader parse_safetensors_header(std::string_view header, std::size_t data_bytes, std::string_view file,
+                                           HalfFloats half_floats = HalfFloats::refused);
 
 }  // namespace engram

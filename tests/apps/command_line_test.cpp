@@ -65,7 +65,8 @@ nlohmann::json json_of(const Arguments& arguments) {
   return nlohmann::json::parse(result.out);
 }
 
-const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans", "sweep", "bench", "keys"};
+const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans",
+                          "sweep",   "bench", "keys",     "import",   "export"};
 
 }  // namespace
 

@@ -1,0 +1,58 @@
+#include "apps/commands/export.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/interop/transfo_xl_export.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string to, run, out;
+  std::vector<std::string> settings;
+  bool best = false, json = false;
+};
+
+void run(const Arguments& arguments) {
+  const TransfoXlExported exported =
+      export_transfo_xl({.run = arguments.run,
+                         .kind = arguments.best ? CheckpointKind::best : CheckpointKind::newest,
+                         .out = arguments.out,
+                         .settings = arguments.settings});
+  if (arguments.json) {
+    print_json({{"weights", arguments.out}, {"config", exported.config.string()}, {"tensors", exported.tensors}});
+    return;
+  }
+  print(fmt::format("{}: {} tensors; {}\n", arguments.out, exported.tensors, exported.config.string()));
+}
+
+}  // namespace
+
+CLI::App* add_export_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("export", "write a trained model as another program's weights");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--to", arguments->to, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
+      ->required()
+      ->check(CLI::IsMember({"transfo-xl"}));
+  command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
+  command->add_option("--out", arguments->out, "safetensors file to write; config.json is written beside it")
+      ->required();
+  command
+      ->add_option("--set", arguments->settings,
+                   "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
+                   "model.visibility=all or last_memory, model.clamp=N")
+      ->allow_extra_args(false);  // what follows may be the file
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

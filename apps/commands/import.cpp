@@ -1,0 +1,70 @@
+#include "apps/commands/import.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/interop/transfo_xl_import.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string from, weights, out, config, vocabulary;
+  std::vector<std::string> settings;
+  bool json = false;
+};
+
+void run(const Arguments& arguments) {
+  const TransfoXlImported imported = import_transfo_xl({.weights = arguments.weights,
+                                                        .out = arguments.out,
+                                                        .config = arguments.config,
+                                                        .settings = arguments.settings,
+                                                        .vocabulary = arguments.vocabulary});
+  const TransformerXlOptions& model = imported.options;
+  if (arguments.json) {
+    print_json({{"checkpoint", arguments.out},
+                {"tensors", imported.tensors},
+                {"dtype", name_of(imported.dtype)},
+                {"layers", model.layers},
+                {"width", model.width},
+                {"vocabulary", model.vocabulary},
+                {"memory", model.memory}});
+    return;
+  }
+  print(fmt::format("{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, a memory of {}\n", arguments.out,
+                    imported.tensors, name_of(imported.dtype), model.layers, model.width, model.vocabulary,
+                    model.memory));
+}
+
+}  // namespace
+
+CLI::App* add_import_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("import", "turn weights of another program into a checkpoint");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--from", arguments->from, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
+      ->required()
+      ->check(CLI::IsMember({"transfo-xl"}));
+  command->add_option("weights", arguments->weights, "safetensors file")->required();
+  command->add_option("--out", arguments->out, "checkpoint to write, for evaluate and generate")->required();
+  command->add_option("--config-json", arguments->config,
+                      "the model's config.json [the one beside the weights; without one the tensors' shapes say what "
+                      "they can]");
+  command
+      ->add_option("--set", arguments->settings,
+                   "a key of config.json with its value in JSON, in the place of the file's: mem_len=1600")
+      ->allow_extra_args(false);  // what follows may be the file
+  command->add_option("--vocab", arguments->vocabulary,
+                      "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
+                      "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram

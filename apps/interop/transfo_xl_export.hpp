@@ -1,0 +1,30 @@
+#pragma once
+/// A trained Transformer-XL as weights and config.json of Hugging Face's TransfoXLLMHeadModel (docs/interop.md).
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+
+struct TransfoXlExport {
+  std::filesystem::path run;  ///< or a checkpoint
+  CheckpointKind kind = CheckpointKind::newest;
+  std::filesystem::path out;  ///< safetensors; config.json is written beside it
+  /// model.KEY=VALUE of what the model remembers and sees: memory, memory_start, visibility, clamp.
+  std::vector<std::string> settings{};
+};
+
+struct TransfoXlExported {
+  std::filesystem::path config;  ///< the config.json
+  std::size_t tensors = 0;       ///< tied copies and the frequencies among them
+};
+
+/// Writes all tensors of the layout in the dtype of the checkpoint, tied copies too, and replaces both files. Throws
+/// UsageError for a model of another family, one that the layout cannot express, or other settings; FileError for files
+/// that cannot be read or written.
+TransfoXlExported export_transfo_xl(const TransfoXlExport& from);
+
+}  // namespace engram

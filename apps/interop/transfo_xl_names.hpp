@@ -1,0 +1,38 @@
+#pragma once
+/// The tensors of Hugging Face's TransfoXLLMHeadModel and the parameters of a TransformerXlModel that they hold (spec
+/// of the family, section 10). Both store linear maps [out, in], so nothing is transposed.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/shape.hpp"
+#include "nn/models/transformer_xl_options.hpp"
+
+namespace engram {
+
+/// The frequencies of the sinusoids, [D / 2]: a buffer of that class, not a parameter.
+inline constexpr std::string_view kTransfoXlFrequencies = "transformer.pos_emb.inv_freq";
+
+struct TransfoXlTensor {
+  std::string name;
+  Shape shape;
+  /// Parameters of the model whose elements, one parameter after the other, are those of the tensor.
+  std::vector<std::string> parameters;
+  /// Where the tensor is tied: the tensor of the layout that it repeats. Then it has no parameters of its own, and a
+  /// file may leave it out.
+  std::string copy_of;
+};
+
+/// All tensors of the layout but the frequencies, tied copies after what they repeat. Every parameter of the model is
+/// in one of them. Throws as require_transfo_xl() does.
+std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& options);
+
+/// Throws UsageError naming the option where the layout has no place for such weights, or options that are not valid.
+void require_transfo_xl(const TransformerXlOptions& options);
+
+/// Throws UsageError naming the option where that class remembers or sees something else: it starts with zeros, and
+/// sees all there is or as many positions as it remembers.
+void require_transfo_xl_context(const TransformerXlOptions& options);
+
+}  // namespace engram
