@@ -6,7 +6,7 @@
 ///   optimizer/<parameter>.<what>        state of the optimiser
 ///   state/train.<piece>.<layer>.hidden  caches of each piece of a batch, [B / split, C, width], absent while empty
 ///   state/valid.<layer>.hidden          caches of the short validation
-///   average/<parameter>.weight_sum      sum of the weights of the updates in the mean, absent before it has begun
+///   average/<parameter>.weight_mean      mean of the weights, absent before it has begun
 ///   metadata                            trained_model.hpp
 
 #include <filesystem>

@@ -30,7 +30,7 @@ std::int64_t read_step(const CheckpointFile& file) {
   return step;
 }
 
-/// Of how many updates the sums of weights in a run's checkpoint are; 0: there are none.
+/// Of how many updates the mean weights in a run's checkpoint are; 0: there are none.
 std::int64_t averaged_updates(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kRun);
   if (found == file.metadata().end()) return 0;
@@ -84,13 +84,13 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
     // A run whose weights are averaged is judged by their mean.
     WeightAverage average(store_);
     average.start(runtime.step());
-    std::vector<NamedTensor> sums;
-    average.visit_state([&sums](const std::string& name, const Tensor& tensor) {
-      sums.push_back({text(kAveragePrefix, name), tensor});
+    std::vector<NamedTensor> means;
+    average.visit_state([&means](const std::string& name, const Tensor& tensor) {
+      means.push_back({text(kAveragePrefix, name), tensor});
     });
     LoadRules rules{.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/"}, .convert_floats = true};
     for (const NamedTensor& parameter : parameter_tensors(store_)) rules.may_be_ignored.push_back(parameter.name);
-    file.load(runtime.backend(), sums, rules);
+    file.load(runtime.backend(), means, rules);
     average.restore(updates);
     average.swap(runtime.step());
   }

@@ -30,7 +30,7 @@ inline constexpr std::string_view kData = "engram.data";  ///< hash of the data 
 inline constexpr std::string_view kRun = "engram.run";    ///< JSON: readers, caches, best validation
 }  // namespace metadata_keys
 inline constexpr std::string_view kCheckpointFormat = "1";
-/// Tensors of the sums of weights, and the member of kRun that says of how many updates they are.
+/// Tensors of mean weights, and the member of kRun that says of how many updates they are.
 inline constexpr std::string_view kAveragePrefix = "average/", kAverageKey = "average";
 
 /// What a checkpoint says about its model.

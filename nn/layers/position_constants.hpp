@@ -1,6 +1,6 @@
 #pragma once
 /// Numbers on the device that depend on lengths alone: sinusoids of distances and indices of rows. Each is made on the
-/// host once, before steps are captured, and stays.
+/// host once, before steps are captured, and stays. The backend of the steps must outlive them.
 
 #include <array>
 #include <functional>
@@ -30,7 +30,7 @@ class PositionConstants {
 
   std::unique_ptr<HeapAllocator> allocator_;  // before what it gave
   Backend* backend_ = nullptr;
-  std::vector<Tensor> sinusoids_;  // the last one is the longest; captured steps may still read those before
+  std::vector<Tensor> sinusoids_;  // of every dtype and width; captured steps may still read the shorter ones
   std::map<Key, Tensor> indices_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "nn/layers/attention_span.hpp"
 #include "nn/memory/past.hpp"
+#include "nn/memory/state_buffers.hpp"
 
 namespace engram {
 
@@ -26,7 +27,7 @@ class HiddenCache final : public StatePast {
   void replayed(std::int64_t positions) override;
   void undo(std::int64_t positions) override;
 
-  const Tensor& states() const override { return states_; }
+  const Tensor& states() const override { return buffers_.states(); }
   std::int64_t valid() const override { return valid_; }
   void restore(std::int64_t length, std::int64_t valid) override;
   /// Blocks in which a window reached farther back than the cache did (after its first filling): the missing states
@@ -34,18 +35,15 @@ class HiddenCache final : public StatePast {
   std::int64_t shortfalls() const override { return shortfalls_; }
 
  private:
-  Tensor zeros(std::int64_t length);
   void count_shortfall(const HeadWindows& windows);
   /// Of the states: how many are of the stream itself.
   std::int64_t valid_states() const;
 
   Backend* backend_;
-  Allocator* allocator_;
-  std::int64_t streams_, width_;
-  DType dtype_;
+  std::int64_t streams_;
   Pad pad_;
   const AttentionSpan* span_;
-  Tensor states_, spare_;  // a step reads one and writes the other
+  StateBuffers buffers_;
   std::int64_t valid_ = 0;
   std::int64_t shortfalls_ = 0;
 };

@@ -18,7 +18,7 @@ struct SegmentContext {
   std::int64_t memory = 0;  ///< M, positions remembered
   Visibility visibility = Visibility::all;
   MemoryStart start = MemoryStart::empty;
-  std::int64_t clamp = 0;  ///< distances above it count as it; 0 or less: no clamp
+  std::int64_t clamp = 0;  ///< as TransformerXlOptions::clamp; 0 or less: none
 };
 
 class SegmentGeometry {

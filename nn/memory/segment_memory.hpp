@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "nn/memory/segment_past.hpp"
+#include "nn/memory/state_buffers.hpp"
 
 namespace engram {
 
@@ -30,7 +31,7 @@ class SegmentMemory final : public StatePast, public SegmentPast {
 
   /// Length M from the first update on (zeros: from the start), padding in front while fewer were seen: so that the
   /// steps of a stream are alike.
-  const Tensor& states() const override { return states_; }
+  const Tensor& states() const override { return buffers_.states(); }
   std::int64_t valid() const override { return valid_; }
   void restore(std::int64_t length, std::int64_t valid) override;
   void append_state(std::vector<std::int64_t>& state) const override;
@@ -42,12 +43,10 @@ class SegmentMemory final : public StatePast, public SegmentPast {
  private:
   void hide_missing(Tape& tape, AttentionVariables& in) const;
 
-  Backend* backend_;
-  Allocator* allocator_;
+  bool remembers(std::int64_t positions) const { return context().memory > 0 && positions != 0; }
+
   std::shared_ptr<SegmentGeometry> geometry_;
-  std::int64_t width_;
-  DType dtype_;
-  Tensor states_, spare_;                      // a step reads one and writes the other
+  StateBuffers buffers_;
   std::int64_t valid_ = 0, valid_before_ = 0;  // now, and before the last block
 };
 

@@ -231,7 +231,7 @@ std::int64_t TransformerXlModel::reach() const {
   const std::int64_t layers = options_.layers, memory = context_.memory, block = longest_block_;
   if (context_.visibility != Visibility::all)
     return layers * (memory - (context_.visibility == Visibility::last_memory ? 1 : 0));
-  return layers * memory + (memory % block == 0 ? 1 : layers) * (block - 1);
+  return layers * (memory + block - 1);
 }
 
 void TransformerXlModel::visit(Visitor& visit) {

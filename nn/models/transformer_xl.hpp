@@ -61,10 +61,10 @@ class TransformerXlModel final : public LanguageModel {
   Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
   TokenIo& tokens() override { return *tokens_; }
   const TokenIo& tokens() const override { return *tokens_; }
-  /// N times the memory and what a block adds to it: exact where the memory is a multiple of blocks of equal length,
-  /// else an upper bound. Blocks are as long as the longest that the model has seen, or that a past was made for.
+  /// N times the memory, and where all of it is visible what each block adds: an upper bound for blocks that are no
+  /// longer than the longest that the model has seen, or that a past was made for.
   std::int64_t reach() const override;
-  /// Only where a query sees as many positions wherever it stands in its block.
+  /// Where it does not see as many positions wherever it stands in its block.
   bool depends_on_blocks() const override { return context_.visibility == Visibility::all; }
 
   void visit(Visitor& visit) override;
@@ -78,7 +78,8 @@ class TransformerXlModel final : public LanguageModel {
 
   void check_batch(const TokenBatch& batch, const ModelPast& past) const;
   RelativePositions relative_positions(Tape& tape, SegmentPast& past, std::int64_t block, DType dtype);
-  /// Rows of absolute positions, [B, M]: the last token has row `last`, those before one less (or, with step 1, more).
+  /// Rows of absolute positions, [B, M]. Sinusoids: row 0 for the last token, one more for each before it, clamped.
+  /// Learned ones: the last row of the table for the last token, one less for each before it.
   Tensor absolute_rows(Step& step, std::int64_t streams, std::int64_t block, const SegmentContext& context);
 
   TransformerXlOptions options_;

@@ -67,7 +67,7 @@ void TransformerXlOptions::check() const {
   require(init_deviation >= 0, "init_deviation", "at least 0", init_deviation);
   require(projection_init_deviation >= 0, "projection_init_deviation", "at least 0", projection_init_deviation);
   require(norm_init_deviation >= 0, "norm_init_deviation", "at least 0", norm_init_deviation);
-  require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "at least 0",
+  require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "from 0 to 2^40",
           attention_memory);
 }
 

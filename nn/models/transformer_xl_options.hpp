@@ -52,7 +52,8 @@ struct TransformerXlOptions {
   std::int64_t memory = 0;  ///< M, positions that every layer remembers of what came before; 0: none
   Visibility visibility = Visibility::all;
   MemoryStart memory_start = MemoryStart::empty;
-  std::int64_t clamp = 0;  ///< distances above it count as it; 0: no clamp
+  /// Distances above it count as it, with `shaw` those from it on as one less (spec, section 1.8); 0: no clamp.
+  std::int64_t clamp = 0;
 
   std::int64_t embedding_width = 0;        ///< E; 0: width
   std::vector<std::int64_t> cutoffs = {};  ///< of the vocabulary's clusters; empty: none

@@ -1,6 +1,8 @@
 #include "nn/optim/weight_average.hpp"
 
-#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/kernels/copy.hpp"
@@ -17,20 +19,28 @@ void WeightAverage::require_started(const char* what) const {
 void WeightAverage::start(Step& step) {
   if (swapped_) throw Error("weight average: start needs the trained weights, got the mean in their place");
   if (!started()) {
-    for (std::vector<Tensor>* blocks : {&kept_, &sums_})
+    // Both or neither, where there is too little memory.
+    std::vector<Tensor> kept, means;
+    for (std::vector<Tensor>* blocks : {&kept, &means})
       for (const ParameterGroup& group : store_->groups())
         blocks->emplace_back(group.values.shape(), group.values.dtype(), group.values.device(), store_->allocator());
+    kept_ = std::move(kept);
+    means_ = std::move(means);
   }
-  for (Tensor& sum : sums_) kernels::fill(step, sum, 0.0);
+  for (Tensor& mean : means_) kernels::fill(step, mean, 0.0);
   updates_ = 0;
 }
 
 void WeightAverage::add(Step& step) {
   require_started("add");
-  const auto& groups = store_->groups();
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    kernels::accumulate(step, groups[g].values, 1.0, sums_[g], Write::add);
   ++updates_;
+  // A sum would lose digits: once it is far larger than its terms, equal terms are all rounded alike.
+  const double share = 1.0 / static_cast<double>(updates_);
+  const auto& groups = store_->groups();
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    kernels::accumulate(step, means_[g], 1.0 - share, means_[g], Write::set);
+    kernels::accumulate(step, groups[g].values, share, means_[g], Write::add);
+  }
 }
 
 void WeightAverage::swap(Step& step) {
@@ -41,7 +51,7 @@ void WeightAverage::swap(Step& step) {
       kernels::accumulate(step, kept_[g], 1.0, groups[g].values, Write::set);
     } else {
       kernels::accumulate(step, groups[g].values, 1.0, kept_[g], Write::set);
-      kernels::accumulate(step, sums_[g], 1.0 / static_cast<double>(updates_), groups[g].values, Write::set);
+      kernels::accumulate(step, means_[g], 1.0, groups[g].values, Write::set);
     }
   }
   swapped_ = !swapped_;
@@ -49,7 +59,7 @@ void WeightAverage::swap(Step& step) {
 }
 
 void WeightAverage::visit_state(const Optimizer::StateFound& found) const {
-  if (started()) visit_blocks(*store_, sums_, "weight_sum", found);
+  if (started()) visit_blocks(*store_, means_, "weight_mean", found);
 }
 
 void WeightAverage::restore(std::int64_t updates) {
@@ -59,8 +69,11 @@ void WeightAverage::restore(std::int64_t updates) {
 }
 
 void AveragingTrigger::add(double loss) {
-  const auto seen = static_cast<std::int64_t>(losses_.size());
-  if (seen > recent_) reached_ = reached_ || loss >= *std::min_element(losses_.begin(), losses_.end() - recent_);
+  if (static_cast<std::int64_t>(losses_.size()) > recent_) {
+    double best = std::numeric_limits<double>::infinity();
+    for (auto older = losses_.begin(); older != losses_.end() - recent_; ++older) best = std::fmin(best, *older);
+    reached_ = reached_ || !(loss < best);  // what is not a number is no improvement
+  }
   losses_.push_back(loss);
 }
 

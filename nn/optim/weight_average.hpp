@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "core/error.hpp"
 #include "nn/optim/optimizer.hpp"
 
 namespace engram {
 
-/// Keeps the sums of all parameters of a store, in their dtype, and exchanges the parameters with the mean.
+/// Keeps the running mean of all parameters of a store, in their dtype, and exchanges the parameters with it.
 class WeightAverage {
  public:
   /// Takes no memory yet. The store must be placed when start() is called, and outlive this.
@@ -19,7 +20,7 @@ class WeightAverage {
   /// Takes memory, twice that of the values, and begins a mean of no updates. Again: begins anew, with the same memory.
   /// Throws Error while swapped.
   void start(Step& step);
-  bool started() const { return !sums_.empty(); }
+  bool started() const { return !means_.empty(); }
   /// Adds the parameters to the mean: after an update. Throws Error before start() and while swapped.
   void add(Step& step);
   /// How many updates are in the mean.
@@ -30,9 +31,9 @@ class WeightAverage {
   void swap(Step& step);
   bool swapped() const { return swapped_; }
 
-  /// Every state tensor by name, `<parameter>.weight_sum`, shaped like the parameter; none before start().
+  /// Every state tensor by name, `<parameter>.weight_mean`, shaped like the parameter; none before start().
   void visit_state(const Optimizer::StateFound& found) const;
-  /// For a resumed run, after start() and after the state tensors were filled: how many updates they are the sum of.
+  /// For a resumed run, after start() and after the state tensors were filled: how many updates they are the mean of.
   /// Throws UsageError for a negative number, Error before start() and while swapped.
   void restore(std::int64_t updates);
 
@@ -40,8 +41,8 @@ class WeightAverage {
   void require_started(const char* what) const;
 
   ParameterStore* store_;
-  std::vector<Tensor> sums_;  // one for every group
-  std::vector<Tensor> kept_;  // the parameters' values while swapped
+  std::vector<Tensor> means_;  // one for every group
+  std::vector<Tensor> kept_;   // the parameters' values while swapped
   std::int64_t updates_ = 0;
   bool swapped_ = false;
 };
@@ -51,7 +52,10 @@ class WeightAverage {
 /// improvement either.
 class AveragingTrigger {
  public:
-  explicit AveragingTrigger(std::int64_t recent = 5) : recent_(recent) {}
+  /// Throws UsageError for a negative `recent`.
+  explicit AveragingTrigger(std::int64_t recent = 5) : recent_(recent) {
+    if (recent < 0) throw UsageError(text("averaging: recent must be at least 0 validations, got ", recent));
+  }
 
   /// Takes the loss of a validation.
   void add(double loss);

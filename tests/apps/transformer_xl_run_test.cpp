@@ -118,7 +118,7 @@ TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to
     const std::vector<double> rates = metrics(whole.out, "learning_rate");
     CHECK((rates.front() > rates.back()) == (i == 1));
     const CheckpointFile file(checkpoint_path(whole.out, CheckpointKind::newest));
-    CHECK(file.has("average/embedding.table.weight_sum") == (i == 1));
+    CHECK(file.has("average/embedding.table.weight_mean") == (i == 1));
   }
 }
 
@@ -144,12 +144,11 @@ TEST_CASE("transformer-xl: a model whose weights were averaged is read as their 
   LoadRules rules{.may_be_absent = {},
                   .may_be_ignored = {"optimizer/", "state/", "average/", "embedding", "layers", "position_biases"}};
   rules.may_be_ignored.push_back("output");
-  const std::array<NamedTensor, 2> wanted{{{"average/output.bias.weight_sum", sums}, {"output.bias", values}}};
+  const std::array<NamedTensor, 2> wanted{{{"average/output.bias.weight_mean", sums}, {"output.bias", values}}};
   file.load(runtime.backend(), wanted, rules);
   runtime.backend().copy(sum.data(), sums.raw(), sums.bytes(), CopyKind::device_to_host);
   runtime.backend().copy(last.data(), values.raw(), values.bytes(), CopyKind::device_to_host);
-  for (std::size_t i = 0; i < mean.size(); ++i)
-    CHECK(mean[i] == Approx(sum[i] / static_cast<float>(updates)).epsilon(1e-6).margin(1e-9));
+  for (std::size_t i = 0; i < mean.size(); ++i) CHECK(mean[i] == sum[i]);
   CHECK(mean != last);
 }
 

@@ -104,8 +104,8 @@ TEST_CASE("weight average: its state names every parameter and goes on in a resu
   std::map<std::string, reference::Array64> saved;
   average.visit_state([&](const std::string& name, const Tensor& tensor) { saved[name] = bench.read(tensor); });
   REQUIRE(saved.size() == 3);
-  CHECK(saved.count("first.weight_sum") == 1);
-  CHECK(saved.at("second.weight_sum").shape == std::vector<std::int64_t>{3, 70});
+  CHECK(saved.count("first.weight_mean") == 1);
+  CHECK(saved.at("second.weight_mean").shape == std::vector<std::int64_t>{3, 70});
 
   AverageBench other;
   WeightAverage resumed(other.store);

@@ -1,0 +1,70 @@
+#include "nn/memory/state_buffers.hpp"
+
+#include <utility>
+
+#include "core/kernels/head_windows.hpp"
+
+namespace engram {
+
+StateBuffers::StateBuffers(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width,
+                           DType dtype)
+    : backend_(&backend),
+      allocator_(&allocator),
+      streams_(streams),
+      width_(width),
+      dtype_(dtype),
+      none_({streams, 0, width}, dtype, backend.device(), allocator),
+      states_(none_) {}
+
+void StateBuffers::clear() {
+  before_ = spare_before_ = {};
+  if (states_.shape()[1] > 0) parked_ = states_;
+  states_ = none_;
+}
+
+void StateBuffers::restore(std::int64_t length) {
+  before_ = spare_before_ = {};
+  if (states_.shape()[1] != length)
+    states_ = length == 0 ? none_ : Tensor({streams_, length, width_}, dtype_, backend_->device(), *allocator_);
+  const std::vector<std::byte> zeros(states_.bytes());
+  backend_->copy(states_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
+}
+
+void StateBuffers::push(Step& step, const Tensor& block, std::int64_t length) {
+  before_ = spare_before_ = {};
+  const Shape wanted{streams_, length, width_};
+  // A tape that still holds the spare (two blocks before one backward pass) must not see it change.
+  if (!spare_ || spare_.shape() != wanted || spare_.use_count() > 1)
+    spare_ = Tensor(wanted, dtype_, backend_->device(), *allocator_);
+  kernels::shift_cache(step, states_, block, spare_);
+  take_turns();
+}
+
+void StateBuffers::take_turns() {
+  before_ = states_;
+  spare_before_ = spare_;
+  std::swap(states_, spare_);
+  // After clear() the buffer that was read last has waited for this.
+  if (spare_.shape()[1] == 0 && parked_ && parked_.shape() == states_.shape()) spare_ = std::exchange(parked_, {});
+}
+
+void StateBuffers::replayed() {
+  before_ = spare_before_ = {};
+  take_turns();
+}
+
+void StateBuffers::undo() {
+  if (!before_) return;
+  if (spare_ && spare_.raw() != before_.raw()) parked_ = spare_;
+  states_ = std::exchange(before_, {});
+  spare_ = std::exchange(spare_before_, {});
+}
+
+void StateBuffers::append_state(std::vector<std::int64_t>& state) const {
+  for (const Tensor* const tensor : {&states_, &spare_, &parked_}) {
+    state.push_back(*tensor ? static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(tensor->raw())) : 0);
+    state.push_back(*tensor ? tensor->shape()[1] : 0);
+  }
+}
+
+}  // namespace engram

@@ -1,0 +1,49 @@
+#pragma once
+/// Two buffers of hidden states that take turns: a step reads one and writes the other. What a memory of states is made
+/// of, without when it forgets and what of it is seen.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/allocator.hpp"
+#include "core/backend.hpp"
+#include "core/step.hpp"
+#include "core/tensor.hpp"
+
+namespace engram {
+
+class StateBuffers {
+ public:
+  /// Of B streams of `width`, at first without any state. Memory comes from `allocator`; both must outlive this.
+  StateBuffers(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype);
+
+  /// [B, C, width]; C = 0 while there are none.
+  const Tensor& states() const { return states_; }
+
+  /// No states from now on. The memory stays for later ones, so that the steps after it take none.
+  void clear();
+  /// C = `length` states of zeros.
+  void restore(std::int64_t length);
+  /// The last `length` of (states, block); zeros in front where both together are fewer. block: [B, M, width].
+  void push(Step& step, const Tensor& block, std::int64_t length);
+  /// What push() does on the host, for a replayed block.
+  void replayed();
+  /// Takes back the last push() or replayed(), once.
+  void undo();
+  /// Appends where the buffers are and how long.
+  void append_state(std::vector<std::int64_t>& state) const;
+
+ private:
+  void take_turns();
+
+  Backend* backend_;
+  Allocator* allocator_;
+  std::int64_t streams_, width_;
+  DType dtype_;
+  Tensor none_;                   // C = 0
+  Tensor states_, spare_;         // a push reads one and writes the other
+  Tensor parked_;                 // the other buffer, while `states_` is none_
+  Tensor before_, spare_before_;  // for undo()
+};
+
+}  // namespace engram
