@@ -5,6 +5,7 @@
 
 #include "apps/data/batches.hpp"
 #include "core/error.hpp"
+#include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -14,15 +15,6 @@ using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-
-/// Token i is i, so that a block shows where it was taken from.
-Ids count_up(std::int32_t total) {
-  Ids ids(static_cast<std::size_t>(total));
-  std::iota(ids.begin(), ids.end(), 0);
-  return ids;
-}
 
 /// Whether the block is [rows, M] inputs from `position` of rows of `row_length`, with targets one later.
 bool is_block_at(const Block& block, std::int64_t position, std::int64_t row_length) {

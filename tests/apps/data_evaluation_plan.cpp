@@ -3,6 +3,7 @@
 
 #include "apps/data/evaluation_plan.hpp"
 #include "core/error.hpp"
+#include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -12,14 +13,6 @@ using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-
-Ids count_up(std::int32_t total) {
-  Ids ids(static_cast<std::size_t>(total));
-  std::iota(ids.begin(), ids.end(), 0);
-  return ids;
-}
 
 struct Tally {
   std::int64_t blocks = 0;

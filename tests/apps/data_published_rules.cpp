@@ -8,6 +8,7 @@
 #include "apps/data/named_rules.hpp"
 #include "apps/data/word_corpus.hpp"
 #include "core/error.hpp"
+#include "tests/apps/published_data.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -17,38 +18,6 @@ using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-
-PrepareOptions options_of(const TemporaryFolder& folder, std::string_view rules) {
-  PrepareOptions options;
-  set_named_rules(rules, options);
-  options.out = folder / "data";
-  return options;
-}
-
-PrepareOptions three_files(const TemporaryFolder& folder, std::string_view rules, std::string_view train,
-                           std::string_view valid, std::string_view test) {
-  PrepareOptions options = options_of(folder, rules);
-  options.train = put_file(folder / "train.txt", train);
-  options.valid = put_file(folder / "valid.txt", valid);
-  options.test = put_file(folder / "test.txt", test);
-  return options;
-}
-
-Ids ids_of(const DataSet& data, std::string_view split) {
-  Ids ids(static_cast<std::size_t>(data.split(split).size()));
-  data.split(split).copy(0, data.split(split).size(), ids.data());
-  return ids;
-}
-
-/// The words of a split, joined by spaces, marks as they are written in the vocabulary.
-std::string words_of(const DataSet& data, std::string_view split) {
-  std::string joined;
-  for (const std::int32_t id : ids_of(data, split))
-    joined += (joined.empty() ? "" : " ") + std::string(data.vocabulary().words()->word(id));
-  return joined;
-}
 
 std::vector<std::string> vocabulary_of(const DataSet& data) {
   std::vector<std::string> words;

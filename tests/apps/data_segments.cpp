@@ -7,6 +7,7 @@
 
 #include "apps/data/segment_evaluation.hpp"
 #include "core/error.hpp"
+#include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -16,15 +17,6 @@ using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-
-/// Token i is i, so that a block shows where it was taken from.
-Ids count_up(std::int32_t total) {
-  Ids ids(static_cast<std::size_t>(total));
-  std::iota(ids.begin(), ids.end(), 0);
-  return ids;
-}
 
 /// Counts how often each token is a target, and checks what holds for every block.
 class Targets {
