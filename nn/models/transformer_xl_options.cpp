@@ -18,17 +18,14 @@ bool is_absolute(PositionKind kind) {
 void check_clusters(const TransformerXlOptions& options) {
   require(options.embedding_width >= 0, "embedding_width", "at least 0", options.embedding_width);
   require(options.divisor >= 1, "divisor", "at least 1", options.divisor);
-  std::int64_t before = 0, width = options.token_width();
-  for (const std::int64_t cutoff : options.cutoffs) {
-    require(cutoff > before, "cutoffs", text("increasing and above ", before), cutoff);
-    require(options.vocabulary == 0 || cutoff < options.vocabulary, "cutoffs",
-            text("below the vocabulary ", options.vocabulary), cutoff);
-    before = cutoff;
+  std::int64_t width = options.token_width();
+  for (std::size_t cluster = 0; cluster < options.cutoffs.size(); ++cluster) {
     width /= options.divisor;
     require(width >= 1, "divisor",
             text("small enough for ", options.cutoffs.size(), " cutoffs and vectors of ", options.token_width()),
             options.divisor);
   }
+  VocabularyClusters::check(options.cutoffs, options.vocabulary, options.token_width(), options.divisor);
   for (const std::int64_t cluster : options.untied_projections)
     require(cluster >= 0 && cluster <= static_cast<std::int64_t>(options.cutoffs.size()), "untied_projections",
             text("from 0 to ", options.cutoffs.size()), cluster);
