@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The studies of Dai et al.: "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context" (2019), scaled down to two
+# cores and the King James Bible: recurrence x encoding x loss (table 6) and text without long dependencies (table 7), with
+# what each trained model makes of longer contexts (tables 6 and 8), then the speed of evaluation (table 9).
+#   bash apps/transformer-xl.sh [SEEDS] [STEPS]         SEEDS: 1,2,3 unless given; STEPS: those of the configs
+# Interrupted, it goes on where it stopped when it is given the same command again.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd -- "$root"
+seeds=${1:-1,2,3}
+engram=build/release/apps/engram
+configs=apps/configs/transformer-xl
+data=runs/kjv-data
+if [[ ! -x $engram || ! -f $data/data.json ]]; then
+  echo "apps/transformer-xl.sh: needs $engram and $data, found only one or none of them; bash apps/quickstart.sh makes both" >&2
+  exit 1
+fi
+common=(--seeds "$seeds" --test)
+if (($# > 1)); then common+=(--set "schedule.steps=$2" --set "training.checkpoint_every=$2" --set "training.validate_every=$2"); fi
+
+# Full loss: 64 new tokens a step. Half loss: 32, after 32 that are read again.
+half="training.block=32,training.extension=32"
+"$engram" sweep --config "$configs/kjv-ablation.toml" --data "$data" "${common[@]}" --out runs/transformer-xl/table-6 \
+  --variant memory-relative-full:model.memory=64 \
+  --variant "memory-relative-half:$half" \
+  --variant memory-shaw-full:model.positions=shaw,model.position_rows=128 \
+  --variant "memory-shaw-half:model.positions=shaw,model.position_rows=128,$half" \
+  --variant relative-full:model.memory=0 \
+  --variant "relative-half:model.memory=0,$half" \
+  --variant shaw-full:model.memory=0,model.positions=shaw,model.position_rows=64 \
+  --variant "shaw-half:model.memory=0,model.positions=shaw,model.position_rows=64,$half" \
+  --variant sinusoidal-full:model.memory=0,model.positions=absolute_sinusoidal \
+  --variant "sinusoidal-half:model.memory=0,model.positions=absolute_sinusoidal,$half" \
+  --variant learned-full:model.memory=0,model.positions=absolute_learned,model.position_rows=64 \
+  --variant "learned-half:model.memory=0,model.positions=absolute_learned,model.position_rows=64,$half"
+
+# Verses without their numbers in random order, always the same one: what came before a verse says little about it.
+sentences=runs/kjv-sentences
+if [[ ! -f $sentences/data.json ]]; then
+  cut -d' ' -f2- runs/kjv.txt | shuf --random-source=runs/kjv.txt >runs/kjv-sentences.txt
+  "$engram" prepare --kind word --text runs/kjv-sentences.txt --min-count 2 --oov unk --out "$sentences"
+fi
+"$engram" sweep --config "$configs/kjv-sentences.toml" --data "$sentences" "${common[@]}" --out runs/transformer-xl/table-7 \
+  --variant memory-relative:model.memory=32 \
+  --variant memory-shaw:model.positions=shaw,model.position_rows=64 \
+  --variant relative:model.memory=0
