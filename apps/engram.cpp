@@ -18,6 +18,7 @@
 #include "apps/commands/gradients.hpp"
 #include "apps/commands/import.hpp"
 #include "apps/commands/keys.hpp"
+#include "apps/commands/lengths.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/spans.hpp"
 #include "apps/commands/sweep.hpp"
@@ -47,6 +48,7 @@ void add_commands(CLI::App& program) {
   engram::add_spans_command(program);
   engram::add_attention_command(program);
   engram::add_gradients_command(program);
+  engram::add_lengths_command(program);
   engram::add_bench_command(program);
   engram::add_import_command(program);
   engram::add_export_command(program);
