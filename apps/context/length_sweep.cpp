@@ -58,7 +58,7 @@ void check_length_sweep(const std::vector<StudiedRun>& runs, const LengthSweepOp
       if (length >= tokens.size())
         throw UsageError(text("lengths: every length must be below the number of tokens, ", tokens.size(), ", got ",
                               length, length == run.training_length() ? ", the training length" : "", " for '",
-                              run.name, "'"));
+                              run.name, "'\n  take more tokens, or shorter lengths (--lengths, --longest)"));
   }
 }
 

@@ -13,17 +13,17 @@ template <class Number>
 std::vector<Number> parse_numbers(std::string_view written, std::string_view option, std::string_view rule,
                                   auto valid) {
   std::vector<Number> numbers;
-  for (std::string_view rest = written; !rest.empty() || numbers.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(','));
+  for (std::size_t begin = 0;;) {
+    const std::size_t comma = std::min(written.find(',', begin), written.size());
+    const std::string_view one = written.substr(begin, comma - begin);
     Number number{};
     const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), number);
     if (error != std::errc() || end != one.data() + one.size() || !valid(number))
       throw UsageError(text(option, " must be ", rule, " with commas between them, got '", written, "'"));
     numbers.push_back(number);
-    if (one.size() == rest.size()) break;
-    rest.remove_prefix(one.size() + 1);
+    if (comma == written.size()) return numbers;
+    begin = comma + 1;
   }
-  return numbers;
 }
 
 }  // namespace

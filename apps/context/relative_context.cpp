@@ -72,8 +72,9 @@ std::vector<RelativeContext> relative_contexts(const ContextLosses& table, doubl
   for (std::size_t model = 0; model < contexts.size(); ++model) {
     RelativeContext& context = contexts[model];
     for (std::size_t from = 0; from + 1 < table.lengths.size(); ++from) {
-      context.gains.push_back(-std::expm1(relative_loss(table, model, from, from + 1, share) -
-                                          relative_loss(table, model, from, from, share)));
+      // From 0, so that no gain is not -0.
+      context.gains.push_back(0 - std::expm1(relative_loss(table, model, from, from + 1, share) -
+                                             relative_loss(table, model, from, from, share)));
       if (context.is_reached) continue;
       context.is_reached = context.gains.back() < threshold;
       context.length = table.lengths[context.is_reached ? from : from + 1];
