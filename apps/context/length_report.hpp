@@ -1,6 +1,7 @@
 #pragma once
 /// A sweep over attention lengths for people, programs and browsers.
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"

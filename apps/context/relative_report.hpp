@@ -1,6 +1,7 @@
 #pragma once
 /// Relative effective context lengths of a group of runs for people and programs.
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
