@@ -18,7 +18,9 @@
 #include "apps/commands/gradients.hpp"
 #include "apps/commands/import.hpp"
 #include "apps/commands/keys.hpp"
+#include "apps/commands/lengths.hpp"
 #include "apps/commands/prepare.hpp"
+#include "apps/commands/recl.hpp"
 #include "apps/commands/spans.hpp"
 #include "apps/commands/sweep.hpp"
 #include "apps/commands/train.hpp"
@@ -47,6 +49,8 @@ void add_commands(CLI::App& program) {
   engram::add_spans_command(program);
   engram::add_attention_command(program);
   engram::add_gradients_command(program);
+  engram::add_lengths_command(program);
+  engram::add_recl_command(program);
   engram::add_bench_command(program);
   engram::add_import_command(program);
   engram::add_export_command(program);

@@ -47,14 +47,15 @@ Range x_range(const LineChart& chart) {
   return range;
 }
 
-/// From 0 to the tick above the highest point.
+/// From 0, or the tick below the lowest point, to the tick above the highest.
 Range y_range(const LineChart& chart) {
-  double most = 0;
+  double most = 0, least = chart.lines.front().points.front().second;
   for (const LineChart::Line& line : chart.lines)
-    for (const auto& [x, y] : line.points) most = std::max(most, y);
-  if (most <= 0) return {0, 1};
-  const double step = tick_step(most, 5);
-  return {0, step * std::ceil(most / step)};
+    for (const auto& [x, y] : line.points) most = std::max(most, y), least = std::min(least, y);
+  if (chart.from_zero) least = 0;
+  if (most <= least) return {least, least + 1};
+  const double step = tick_step(most - least, 5);
+  return {step * std::floor(least / step), step * std::ceil(most / step)};
 }
 
 }  // namespace
@@ -82,8 +83,8 @@ void draw_line_chart(SvgCanvas& canvas, double x, double y, const LineChart& cha
   };
 
   canvas.text(x + kMargin, y + kMargin + kTitleFont - 2, chart.title, {.size = kTitleFont, .bold = true});
-  const double y_step = tick_step(up.most, 5);
-  for (double value = 0; value <= up.most * (1 + 1e-9); value += y_step) {
+  const double y_step = tick_step(up.most - up.least, 5);
+  for (double value = up.least; value <= up.most + 1e-9 * y_step; value += y_step) {
     canvas.line(x + at.left, to_y(value), x + at.right, to_y(value), kGrid);
     canvas.text(x + at.left - 8, to_y(value) + 4, fmt::format("{:.6g}", value),
                 {.anchor = Anchor::end, .colour = kGrey});

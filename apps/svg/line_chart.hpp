@@ -18,12 +18,13 @@ struct LineChart {
   std::string title;
   std::string x_title, y_title;      ///< of the axes, with units
   std::vector<Line> lines;           ///< the others get their colours in this order
+  bool from_zero = true;             ///< the y axis begins at 0; otherwise at the tick below the lowest point
   double width = 560, height = 300;  ///< pixels of the plot alone
 };
 
 /// What draw_line_chart() needs.
 SvgSize line_chart_size(const LineChart& chart);
-/// With its top left corner at (x, y). The y axis begins at 0, the x axis at the first point. Throws Error without
+/// With its top left corner at (x, y). The x axis begins at the first point. Throws Error without
 /// lines or for one without points.
 void draw_line_chart(SvgCanvas& canvas, double x, double y, const LineChart& chart);
 

@@ -5,6 +5,7 @@
 
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/metrics_reader.hpp"
+#include "apps/training/score.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/span_summary.hpp"
 #include "apps/training/split_evaluation.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 /// What came of the runs of a sweep, and of each variant over its seeds.
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,15 +8,8 @@
 #include <vector>
 
 #include "apps/sweep/sweep_runs.hpp"
-#include "apps/training/evaluator.hpp"
 
 namespace engram {
-
-/// The figure that variants are compared by, the smaller the better: bits per character, or the perplexity of words.
-inline std::string_view score_name(data::TokenKind kind) { return kind == data::TokenKind::word ? "ppl" : "bpc"; }
-inline double score_of(data::TokenKind kind, const Evaluation& evaluation) {
-  return kind == data::TokenKind::word ? std::exp(evaluation.nll()) : evaluation.bits();
-}
 
 enum class RunOutcome : unsigned char {
   waiting,  ///< not trained to the end yet

@@ -2,38 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "apps/tables/text_table.hpp"
+#include "apps/training/score.hpp"
 
 namespace engram {
 namespace {
 
 using nlohmann::json;
-
-/// A column of the table: its heading, and the cell of a variant.
-struct Column {
-  std::string heading;
-  std::vector<std::string> cells;
-  bool left = false;  // aligned
-};
-
-std::string aligned(const std::vector<Column>& columns) {
-  std::string lines;
-  const std::size_t rows = columns.front().cells.size();
-  for (std::size_t row = 0; row <= rows; ++row) {
-    std::string line;
-    for (const Column& column : columns) {
-      std::size_t width = column.heading.size();
-      for (const std::string& cell : column.cells) width = std::max(width, cell.size());
-      const std::string& cell = row == 0 ? column.heading : column.cells[row - 1];
-      if (!line.empty()) line += "  ";
-      line += column.left ? fmt::format("{:<{}}", cell, width) : fmt::format("{:>{}}", cell, width);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    lines += line + "\n";
-  }
-  return lines;
-}
 
 std::string mean_of(const std::optional<Spread>& spread, int digits) {
   return spread ? fmt::format("{:.{}f}", spread->mean, digits) : "-";
@@ -41,14 +18,6 @@ std::string mean_of(const std::optional<Spread>& spread, int digits) {
 
 std::string range_of(const std::optional<Spread>& spread, int digits) {
   return spread ? fmt::format("{:.{}f} to {:.{}f}", spread->least, digits, spread->most, digits) : "-";
-}
-
-/// In quotes where commas, quotes or line ends ask for it: RFC 4180.
-std::string csv_field(const std::string& value) {
-  if (value.find_first_of(",\"\n") == value.npos) return value;
-  std::string quoted = "\"";
-  for (const char byte : value) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
-  return quoted + "\"";
 }
 
 std::string csv_number(const std::optional<double>& number, int digits) {
@@ -114,7 +83,7 @@ std::string described(const RunState& state) {
 std::string sweep_table(const SweepOptions& options, const std::vector<VariantResult>& variants) {
   const bool several = options.seeds.size() > 1;
   constexpr int kDigits = 4;
-  std::vector<Column> columns;
+  std::vector<TableColumn> columns;
   const auto column = [&](std::string heading, bool left, auto cell) {
     columns.push_back({std::move(heading), {}, left});
     for (const VariantResult& variant : variants) columns.back().cells.push_back(cell(variant));
@@ -227,7 +196,7 @@ json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, 
 }
 
 std::string plan_table(const std::vector<SweepRun>& runs) {
-  std::vector<Column> columns{
+  std::vector<TableColumn> columns{
       {"run", {}, true}, {"parameters", {}, false}, {"steps", {}, false}, {"tokens", {}, false}, {"folder", {}, true}};
   for (const SweepRun& run : runs) {
     const std::string cells[] = {run.name, fmt::format("{}", run.parameters),

@@ -65,8 +65,8 @@ nlohmann::json json_of(const Arguments& arguments) {
   return nlohmann::json::parse(result.out);
 }
 
-const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count", "spans",
-                          "sweep",   "bench", "keys",     "import",   "export"};
+const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count",   "spans", "sweep",
+                          "bench",   "keys",  "import",   "export",   "lengths", "recl"};
 
 }  // namespace
 

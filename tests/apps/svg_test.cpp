@@ -189,6 +189,18 @@ TEST_CASE("a line chart has its points on the scale of its axes") {
   for (const char* label : {"spans", "step", "positions", "layer 0", "all & more", "100", "300", "20", "80"})
     CHECK(has_text(root, label));
 
+  // An axis from 1000 to 1020 shows what one from 0 to 100 does.
+  LineChart above = chart;
+  above.from_zero = false;
+  for (auto& [x_value, y_value] : above.lines[0].points) y_value = 1000 + y_value / 5;
+  above.lines[1].points = {{100, 1005}};
+  SvgCanvas second(line_chart_size(above), above.title);
+  draw_line_chart(second, 0, 0, above);
+  const XmlElement moved = read_xml(second.document());
+  CHECK(moved.all("polyline")[0]->attributes.at("points") == lines[0]->attributes.at("points"));
+  CHECK(has_text(moved, "1000"));
+  CHECK_FALSE(has_text(moved, "0"));
+
   chart.lines[1].points.clear();
   CHECK_THROWS_AS(draw_line_chart(canvas, 0, 0, chart), Error);
   chart.lines.clear();

@@ -1,0 +1,151 @@
+#include "apps/commands/recl.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/context/number_list.hpp"
+#include "apps/context/relative_report.hpp"
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::string data, csv;
+  std::string ratios = "0.1,0.5,1", method = "exact";
+  std::string split = "valid", device = "cpu", dtype = "f32";
+  std::int64_t first = 100, step = 100, longest = 1000, positions = 500, tokens = 0, clamp = 0;
+  std::uint64_t seed = 1;
+  double threshold = 0.01;
+  int threads = 0;
+  bool best = false, json = false;
+};
+
+ContextMethod method_of(const std::string& name) {
+  for (const ContextMethod method : {ContextMethod::exact, ContextMethod::windowed})
+    if (name == name_of(method)) return method;
+  throw UsageError(text("recl: --method must be exact or windowed, got '", name, "'"));
+}
+
+void check_runs(const std::vector<StudiedRun>& runs, ContextMethod method) {
+  if (runs.size() < 2)
+    throw UsageError(text("recl: the length is relative to a group of two or more runs, got ", runs.size()));
+  for (const StudiedRun& run : runs)
+    if (method == ContextMethod::windowed && run.config.model.family != ModelFamily::transformer_xl)
+      throw UsageError(text("recl: --method windowed is for runs of family transformer_xl, got '", run.name,
+                            "' of family ", name_of(run.config.model.family), "\n  --method exact is for both"));
+}
+
+std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vector<std::int64_t>& lengths,
+                                           ContextMethod method, PositionReader& reader) {
+  std::vector<std::vector<double>> losses;
+  const std::int64_t longest = PositionReader::longest(run).value_or(lengths.back());
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (i > 0 && lengths[i - 1] >= longest) {  // nothing more is read
+      losses.push_back(losses.back());
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    losses.push_back(method == ContextMethod::exact ? reader.exact(lengths[i]) : reader.windowed(lengths[i]));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    log(LogLevel::info, fmt::format("recl: {}, {} tokens of context in {:.1f} s", run.name, lengths[i], seconds));
+  }
+  return losses;
+}
+
+void run(const CLI::App& command, const Arguments& arguments) {
+  const ContextMethod method = method_of(arguments.method);
+  RelativeReport report{.data = arguments.data,
+                        .split = arguments.split,
+                        .method = method,
+                        .seed = arguments.seed,
+                        .threshold = arguments.threshold,
+                        .shares = parse_shares(arguments.ratios, "recl: --ratios"),
+                        .runs = {},
+                        .table = {}};
+  report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
+  if (report.table.lengths.size() < 2)
+    throw UsageError(text("recl: --longest must be at least --first + --step, ", arguments.first + arguments.step,
+                          ", got ", arguments.longest));
+  const DType dtype = parse_dtype(arguments.dtype);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text("recl: --dtype must be f32 or f64, got ", dtype));
+  Runtime runtime(parse_device(arguments.device), arguments.threads);
+  const data::DataSet data = data::DataSet::open(arguments.data);
+  report.runs =
+      open_studied_runs(arguments.runs, arguments.best ? CheckpointKind::best : CheckpointKind::newest, data, "recl");
+  check_runs(report.runs, method);
+  const data::TokenView tokens = first_tokens(data.split(arguments.split), arguments.tokens);
+  const std::vector<std::int64_t> positions =
+      draw_positions(tokens, arguments.positions, report.table.lengths.back(), arguments.seed);
+  const auto clamp = command.count("--clamp-len") > 0 ? std::optional(arguments.clamp) : std::nullopt;
+  for (const StudiedRun& one : report.runs) {
+    PositionReader reader(one, tokens, positions, clamp, runtime, dtype);
+    report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader));
+  }
+  if (!arguments.csv.empty()) write_durably(arguments.csv, relative_csv(report));
+  if (arguments.json) return print_json(relative_json(report));
+  print(relative_table(report));
+}
+
+}  // namespace
+
+CLI::App* add_recl_command(CLI::App& program) {
+  CLI::App* command =
+      program.add_subcommand("recl", "relative effective context length: how far back a group of runs makes use of");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("runs", arguments->runs, "folders of the group's runs, or checkpoints: two or more")->required();
+  command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
+  command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
+  command->add_option("--first", arguments->first, "tokens of the shortest context")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--step", arguments->step, "tokens that the next context has more")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--longest", arguments->longest, "up to this context")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--ratios", arguments->ratios, "r: shares of the positions, those hardest to the best model")
+      ->capture_default_str();
+  command
+      ->add_option("--threshold", arguments->threshold,
+                   "a longer context must lower the perplexity by this share to count")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option("--method", arguments->method,
+                   "exact: every position's context is read from an empty memory; windowed: one pass over the split\n"
+                   "for each length with a sliding window, through which layers leak what is farther back")
+      ->capture_default_str();
+  command->add_option("--positions", arguments->positions, "positions of the split, drawn at random")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "of the drawing")->capture_default_str();
+  command->add_option("--tokens", arguments->tokens, "only so many tokens from the start of the split [all]")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--clamp-len", arguments->clamp,
+                   "transformer_xl: distances above it count as it; 0: none [the run's]")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--csv", arguments->csv, "write the gain of every run, share and step to this file");
+  command->add_flag("--best", arguments->best, "the runs' best checkpoints instead of the newest");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([command, arguments] { run(*command, *arguments); });
+  return command;
+}
+
+}  // namespace engram
