@@ -45,21 +45,21 @@ RelativeAttention::RelativeAttention(const TransformerXlOptions& options)
       kind_(options.positions),
       dropout_(options.attention_dropout),
       keep_bytes_((options.attention_memory << 20) / options.layers),
-      query_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
-      key_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
-      value_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
-      output_({options.width, heads_ * depth_}, init::normal(options.init_deviation)) {
-  const Initializer normal = init::normal(options.init_deviation);
+      query_({heads_ * depth_, options.width}, options.weight_start()),
+      key_({heads_ * depth_, options.width}, options.weight_start()),
+      value_({heads_ * depth_, options.width}, options.weight_start()),
+      output_({options.width, heads_ * depth_}, options.weight_start()) {
+  const Initializer start = options.weight_start();
   const Shape bias{heads_ * depth_};
   if (kind_ == PositionKind::relative) {
-    position_.emplace(query_.shape(), normal);
+    position_.emplace(query_.shape(), start);
     if (options.tie_position_biases) return;
-    content_bias_.emplace(bias, normal);
-    position_bias_.emplace(bias, normal);
+    content_bias_.emplace(bias, start);
+    position_bias_.emplace(bias, start);
   } else if (kind_ == PositionKind::shaw) {
-    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, normal);
+    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, start);
     if (options.shaw_terms == ShawTerms::ab) return;
-    content_bias_.emplace(bias, normal);
+    content_bias_.emplace(bias, start);
     distance_biases_.emplace(Shape{options.position_rows, heads_}, init::zeros());
   }
 }
