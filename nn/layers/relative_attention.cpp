@@ -9,8 +9,10 @@
 #include "autograd/functions/embedding.hpp"
 #include "autograd/functions/linear.hpp"
 #include "autograd/functions/reshape.hpp"
+#include "autograd/functions/scale.hpp"
 #include "autograd/functions/slice.hpp"
 #include "autograd/tape.hpp"
+#include "core/error.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/init.hpp"
 #include "nn/visitor.hpp"
@@ -102,13 +104,14 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
     in.past_values = widen(in.past_values, depth_, 0);
   }
   const AttentionResult result = attention(in, options, keep_bytes_);
-  const std::int64_t taken = positions.remembered;
-  past.update(tape.step(), columns(tape, x.value(), taken), columns(tape, in.keys.value(), taken),
-              columns(tape, in.values.value(), taken));
   if (trace != nullptr && trace->keep_results) {
     trace->context = options;
     trace->seen = result;
+    if (trace->term) trace->alone = attention(one_term(*trace->term, query, positions, in), options, keep_bytes_);
   }
+  const std::int64_t taken = positions.remembered;
+  past.update(tape.step(), columns(tape, x.value(), taken), columns(tape, in.keys.value(), taken),
+              columns(tape, in.values.value(), taken));
   Variable out = result.out;
   if (widened()) {
     const Shape& shape = x.shape();
@@ -121,14 +124,11 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
 void RelativeAttention::read_positions(Tape& tape, const Variable& query, SegmentPast& past,
                                        const RelativePositions& positions, AttentionVariables& in) {
   if (kind_ != PositionKind::relative && kind_ != PositionKind::shaw) return;
-  const auto bias = [&](std::optional<Parameter>& own, const Variable& shared) {
-    return own ? tape.parameter(*own) : shared;
-  };
-  if (const Variable u = bias(content_bias_, positions.content_bias)) {
+  if (const Variable u = bias(tape, content_bias_, positions.content_bias)) {
     in.content_query = add_bias(query, u);
     in.position_query = query;
   }
-  if (const Variable v = bias(position_bias_, positions.position_bias)) in.position_query = add_bias(query, v);
+  if (const Variable v = bias(tape, position_bias_, positions.position_bias)) in.position_query = add_bias(query, v);
   if (widened()) {
     in.content_query = widen(in.content_query, depth_, 0);
     in.position_query = widen(in.position_query, depth_, 1);
@@ -139,6 +139,30 @@ void RelativeAttention::read_positions(Tape& tape, const Variable& query, Segmen
   }
   in.position_keys = position_keys(tape, positions);
   past.keep_position_keys(tape.step(), in.position_keys.value());
+}
+
+AttentionVariables RelativeAttention::one_term(ScoreTerm term, const Variable& query,
+                                               const RelativePositions& positions, AttentionVariables in) {
+  if (kind_ != PositionKind::relative)
+    throw Error(text("relative attention: terms of scores are those of positions relative, got ", name_of(kind_)));
+  Tape& tape = query.tape();
+  const Variable nothing = scale(query, 0);
+  in.content_query = in.position_query = nothing;
+  switch (term) {
+    case ScoreTerm::content:
+      in.content_query = query;
+      break;
+    case ScoreTerm::position:
+      in.position_query = query;
+      break;
+    case ScoreTerm::content_bias:
+      in.content_query = add_bias(nothing, bias(tape, content_bias_, positions.content_bias));
+      break;
+    case ScoreTerm::position_bias:
+      in.position_query = add_bias(nothing, bias(tape, position_bias_, positions.position_bias));
+      break;
+  }
+  return in;
 }
 
 Variable RelativeAttention::position_keys(Tape& tape, const RelativePositions& positions) {

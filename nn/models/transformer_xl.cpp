@@ -217,7 +217,10 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   positions.remembered = std::max<std::int64_t>(0, block - batch.fed_again);
   if (trace != nullptr) {
     trace->layers.assign(layers_.size(), {});
-    for (AttentionTrace& layer : trace->layers) layer.keep_results = trace->keep_results;
+    for (AttentionTrace& layer : trace->layers) {
+      layer.keep_results = trace->keep_results;
+      layer.term = trace->term;
+    }
   }
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
