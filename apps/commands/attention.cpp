@@ -10,6 +10,8 @@
 
 #include "apps/attention/attention_pictures.hpp"
 #include "apps/attention/attention_study.hpp"
+#include "apps/attention/distance_study.hpp"
+#include "apps/commands/attention_distances.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
@@ -28,6 +30,7 @@ struct Arguments {
   std::int64_t slots = 10;
   std::string oov = "error";
   bool best = false, json = false;
+  AttentionDistancesArguments distances;
 };
 
 struct Report {
@@ -92,8 +95,12 @@ json as_json(const Report& report) {
 }
 
 std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Vocabulary& vocabulary) {
-  if (arguments.text.empty() == arguments.file.empty())
-    throw UsageError("attention: either --text or --file must be given");
+  const int given = (arguments.text.empty() ? 0 : 1) + (arguments.file.empty() ? 0 : 1);
+  if (!arguments.distances.data.empty()) {
+    if (given > 0) throw UsageError("attention: --data is a text of its own, got --text or --file too");
+    return {};
+  }
+  if (given != 1) throw UsageError("attention: either --text or --file must be given");
   const std::string written = arguments.file.empty() ? arguments.text : data::read_bytes(arguments.file);
   std::vector<std::int32_t> tokens =
       data::text_tokens(written, vocabulary, data::parse_unseen(arguments.oov), "attention", "the text");
@@ -101,13 +108,30 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
   return tokens;
 }
 
-void run(const Arguments& arguments) {
+/// Options that only the all-attention family has.
+void refuse_given(const CLI::App& command) {
+  for (const char* option : {"--layer", "--head", "--slot-head", "--rows", "--slots"})
+    if (command.count(option) > 0)
+      throw UsageError(text("attention: ", option, " is for models of the family all_attention, got transformer_xl"));
+}
+
+void run(const CLI::App& command, const Arguments& arguments) {
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       DType::f32, [](ModelOptions& model) {
-                         model.all_attention = AttentionStudy::studied(require_all_attention(model, "attention"));
+                       DType::f32, [&](ModelOptions& model) {
+                         if (model.family == ModelFamily::all_attention) {
+                           arguments.distances.refuse_given();
+                           model.all_attention = AttentionStudy::studied(model.all_attention);
+                         } else {
+                           refuse_given(command);
+                           arguments.distances.context().apply(model, "attention");
+                           model.transformer_xl = DistanceStudy::studied(model.transformer_xl);
+                         }
                        });
   const std::vector<std::int32_t> tokens = tokens_of(arguments, trained.vocabulary());
+  if (trained.config().model.family == ModelFamily::transformer_xl)
+    return show_attention_distances(trained, runtime, arguments.distances, tokens,
+                                    {arguments.csv, arguments.svg, arguments.json});
   AttentionStudy study(trained.all_attention("attention"), runtime, trained.dtype(), arguments.studied);
   study.read(tokens, trained.config().training.block);
 
@@ -148,11 +172,13 @@ CLI::App* add_attention_command(CLI::App& program) {
   command->add_option("--slots", arguments->slots, "slots whose tokens are shown: those that are used most")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--csv", arguments->csv, "write the weights of the head to this file");
-  command->add_option("--svg", arguments->svg, "draw them: context, oldest first, then persistent slots");
+  command->add_option("--csv", arguments->csv, "write the weights of the head, or of all by distance, to this file");
+  command->add_option("--svg", arguments->svg,
+                      "draw them: context, oldest first, then persistent slots; or every head by distance");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  arguments->distances.add_to(*command);
+  command->callback([arguments, command] { run(*command, *arguments); });
   return command;
 }
 

@@ -15,6 +15,7 @@
 #include "apps/bench/machine_limits.hpp"
 #include "apps/bench/softmax_bench.hpp"
 #include "apps/bench/training_bench.hpp"
+#include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
 #include "core/error.hpp"
 
@@ -36,6 +37,7 @@ struct Arguments {
   bool softmax = false;
   std::int64_t tokens = 0;
   bool json = false;
+  BenchVanillaArguments vanilla;
 };
 
 /// One long head and short others, the shape that spans take when they are learned.
@@ -110,6 +112,9 @@ void run_softmax(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
+  if (arguments.vanilla.wanted)
+    return bench_vanilla(arguments.vanilla, {arguments.configs, arguments.overrides, arguments.vocabulary,
+                                             arguments.steps, arguments.device, arguments.threads, arguments.json});
   if (arguments.softmax) return run_softmax(arguments);
   const std::vector<BenchCase> cases = cases_of(arguments);
   const Device device = parse_device(arguments.device);
@@ -198,6 +203,7 @@ CLI::App* add_bench_command(CLI::App& program) {
   command->add_option("--tokens", arguments->tokens, "of a step with --softmax [4096; at most 512 with all words]")
       ->check(CLI::PositiveNumber)
       ->needs(softmax);
+  add_bench_vanilla_options(*command, arguments->vanilla)->excludes(compare)->excludes(inference)->excludes(softmax);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

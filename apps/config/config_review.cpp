@@ -37,6 +37,14 @@ void warn_of(const TransformerXlOptions& model, std::vector<std::string>& warnin
                  "without model.cutoffs");
   without_effect(!model.project_same_width && (model.cutoffs.empty() || model.divisor == 1), "project_same_width",
                  "without model.cutoffs and a model.divisor above 1");
+  const bool uniform = model.init == WeightStart::uniform;
+  without_effect(!uniform && model.init_range != usual.init_range, "init_range", "unless model.init is uniform");
+  without_effect(
+      uniform && model.embedding_init != EmbeddingStart::normal && model.init_deviation != usual.init_deviation,
+      "init_deviation", "unless model.init or model.embedding_init is normal");
+  without_effect(
+      model.embedding_init != EmbeddingStart::uniform && model.embedding_init_range != usual.embedding_init_range,
+      "embedding_init_range", "unless model.embedding_init is uniform");
 }
 
 }  // namespace

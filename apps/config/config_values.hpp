@@ -60,6 +60,15 @@ struct Choices<MemoryStart> {
   static constexpr MemoryStart values[] = {MemoryStart::empty, MemoryStart::zeros};
 };
 template <>
+struct Choices<WeightStart> {
+  static constexpr WeightStart values[] = {WeightStart::normal, WeightStart::uniform};
+};
+template <>
+struct Choices<EmbeddingStart> {
+  static constexpr EmbeddingStart values[] = {EmbeddingStart::as_weights, EmbeddingStart::normal,
+                                              EmbeddingStart::uniform};
+};
+template <>
 struct Choices<ClusterOrder> {
   static constexpr ClusterOrder values[] = {ClusterOrder::natural, ClusterOrder::reversed};
 };

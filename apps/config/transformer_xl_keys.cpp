@@ -41,8 +41,13 @@ void add_transformer_xl_keys(std::vector<ConfigKey>& keys) {
   model(&Model::attention_dropout, "attention_dropout", kChange, "share of attention weights");
   model(&Model::dropout_over_time, "dropout_over_time", kChange,
         "dropout drops a feature at all positions of a segment");
+  model(&Model::word_dropout, "word_dropout", kChange, "share of the input's words, each dropped wherever it occurs");
   model(&Model::norm_epsilon, "norm_epsilon", kChange, "added to the variance by layer norms");
-  model(&Model::init_deviation, "init_deviation", kChange, "deviation of weights at the start");
+  model(&Model::init, "init", kChange, "distribution of weights at the start");
+  model(&Model::init_deviation, "init_deviation", kChange, "of normal weights at the start");
+  model(&Model::init_range, "init_range", kChange, "bound of uniform weights at the start");
+  model(&Model::embedding_init, "embedding_init", kChange, "of the table of vectors: as weights, or its own");
+  model(&Model::embedding_init_range, "embedding_init_range", kChange, "bound of a table of its own that is uniform");
   model(&Model::projection_init_deviation, "projection_init_deviation", kChange, "of the clusters' projections");
   model(&Model::norm_init_deviation, "norm_init_deviation", kChange, "of the gains of layer norms, around 1");
   model(&Model::attention_memory, "attention_memory", kChange,

@@ -9,8 +9,10 @@
 #include "autograd/functions/embedding.hpp"
 #include "autograd/functions/linear.hpp"
 #include "autograd/functions/reshape.hpp"
+#include "autograd/functions/scale.hpp"
 #include "autograd/functions/slice.hpp"
 #include "autograd/tape.hpp"
+#include "core/error.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/init.hpp"
 #include "nn/visitor.hpp"
@@ -45,21 +47,21 @@ RelativeAttention::RelativeAttention(const TransformerXlOptions& options)
       kind_(options.positions),
       dropout_(options.attention_dropout),
       keep_bytes_((options.attention_memory << 20) / options.layers),
-      query_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
-      key_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
-      value_({heads_ * depth_, options.width}, init::normal(options.init_deviation)),
-      output_({options.width, heads_ * depth_}, init::normal(options.init_deviation)) {
-  const Initializer normal = init::normal(options.init_deviation);
+      query_({heads_ * depth_, options.width}, options.weight_start()),
+      key_({heads_ * depth_, options.width}, options.weight_start()),
+      value_({heads_ * depth_, options.width}, options.weight_start()),
+      output_({options.width, heads_ * depth_}, options.weight_start()) {
+  const Initializer start = options.weight_start();
   const Shape bias{heads_ * depth_};
   if (kind_ == PositionKind::relative) {
-    position_.emplace(query_.shape(), normal);
+    position_.emplace(query_.shape(), start);
     if (options.tie_position_biases) return;
-    content_bias_.emplace(bias, normal);
-    position_bias_.emplace(bias, normal);
+    content_bias_.emplace(bias, start);
+    position_bias_.emplace(bias, start);
   } else if (kind_ == PositionKind::shaw) {
-    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, normal);
+    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, start);
     if (options.shaw_terms == ShawTerms::ab) return;
-    content_bias_.emplace(bias, normal);
+    content_bias_.emplace(bias, start);
     distance_biases_.emplace(Shape{options.position_rows, heads_}, init::zeros());
   }
 }
@@ -102,13 +104,14 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
     in.past_values = widen(in.past_values, depth_, 0);
   }
   const AttentionResult result = attention(in, options, keep_bytes_);
-  const std::int64_t taken = positions.remembered;
-  past.update(tape.step(), columns(tape, x.value(), taken), columns(tape, in.keys.value(), taken),
-              columns(tape, in.values.value(), taken));
   if (trace != nullptr && trace->keep_results) {
     trace->context = options;
     trace->seen = result;
+    if (trace->term) trace->alone = attention(one_term(*trace->term, query, positions, in), options, keep_bytes_);
   }
+  const std::int64_t taken = positions.remembered;
+  past.update(tape.step(), columns(tape, x.value(), taken), columns(tape, in.keys.value(), taken),
+              columns(tape, in.values.value(), taken));
   Variable out = result.out;
   if (widened()) {
     const Shape& shape = x.shape();
@@ -121,14 +124,11 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
 void RelativeAttention::read_positions(Tape& tape, const Variable& query, SegmentPast& past,
                                        const RelativePositions& positions, AttentionVariables& in) {
   if (kind_ != PositionKind::relative && kind_ != PositionKind::shaw) return;
-  const auto bias = [&](std::optional<Parameter>& own, const Variable& shared) {
-    return own ? tape.parameter(*own) : shared;
-  };
-  if (const Variable u = bias(content_bias_, positions.content_bias)) {
+  if (const Variable u = bias(tape, content_bias_, positions.content_bias)) {
     in.content_query = add_bias(query, u);
     in.position_query = query;
   }
-  if (const Variable v = bias(position_bias_, positions.position_bias)) in.position_query = add_bias(query, v);
+  if (const Variable v = bias(tape, position_bias_, positions.position_bias)) in.position_query = add_bias(query, v);
   if (widened()) {
     in.content_query = widen(in.content_query, depth_, 0);
     in.position_query = widen(in.position_query, depth_, 1);
@@ -139,6 +139,30 @@ void RelativeAttention::read_positions(Tape& tape, const Variable& query, Segmen
   }
   in.position_keys = position_keys(tape, positions);
   past.keep_position_keys(tape.step(), in.position_keys.value());
+}
+
+AttentionVariables RelativeAttention::one_term(ScoreTerm term, const Variable& query,
+                                               const RelativePositions& positions, AttentionVariables in) {
+  if (kind_ != PositionKind::relative)
+    throw Error(text("relative attention: terms of scores are those of positions relative, got ", name_of(kind_)));
+  Tape& tape = query.tape();
+  const Variable nothing = scale(query, 0);
+  in.content_query = in.position_query = nothing;
+  switch (term) {
+    case ScoreTerm::content:
+      in.content_query = query;
+      break;
+    case ScoreTerm::position:
+      in.position_query = query;
+      break;
+    case ScoreTerm::content_bias:
+      in.content_query = add_bias(nothing, bias(tape, content_bias_, positions.content_bias));
+      break;
+    case ScoreTerm::position_bias:
+      in.position_query = add_bias(nothing, bias(tape, position_bias_, positions.position_bias));
+      break;
+  }
+  return in;
 }
 
 Variable RelativeAttention::position_keys(Tape& tape, const RelativePositions& positions) {

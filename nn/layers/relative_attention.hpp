@@ -42,6 +42,13 @@ class RelativeAttention final : public Module {
  private:
   void read_positions(Tape& tape, const Variable& query, SegmentPast& past, const RelativePositions& positions,
                       AttentionVariables& in);
+  /// `in` with queries that leave no scores but those of the term. Throws Error for another kind of positions.
+  AttentionVariables one_term(ScoreTerm term, const Variable& query, const RelativePositions& positions,
+                              AttentionVariables in);
+  /// u or v: the layer's own, or what all layers share; absent where there is none.
+  static Variable bias(Tape& tape, std::optional<Parameter>& own, const Variable& shared) {
+    return own ? tape.parameter(*own) : shared;
+  }
   Variable position_keys(Tape& tape, const RelativePositions& positions);
   bool widened() const { return static_cast<bool>(distance_biases_); }
 

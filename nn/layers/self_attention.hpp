@@ -24,13 +24,23 @@ struct SelfAttentionOptions {
   SpanOptions span;
 };
 
+/// The parts of relative scores, (a) to (d) in Dai et al.: "Transformer-XL" (2019), section 3.3.
+enum class ScoreTerm : std::uint8_t {
+  content,       ///< (a) q k
+  position,      ///< (b) q r
+  content_bias,  ///< (c) u k
+  position_bias  ///< (d) v r
+};
+
 /// What one attention layer did, for those who look at it from outside: the penalty on spans, and reports.
 struct AttentionTrace {
-  bool keep_results = false;  ///< asks for all but the span, which would hold its memory longer
-  Variable span;              ///< zeta as the layer used it: [H] or [B, M, H]; absent when spans are fixed
-  AttentionOptions context;   ///< of the call over the context
-  AttentionResult seen;       ///< its result
-  AttentionResult slots;      ///< of the call over persistent slots with a softmax of their own; absent without
+  bool keep_results = false;      ///< asks for all but the span, which would hold its memory longer
+  Variable span;                  ///< zeta as the layer used it: [H] or [B, M, H]; absent when spans are fixed
+  AttentionOptions context;       ///< of the call over the context
+  AttentionResult seen;           ///< its result
+  AttentionResult slots;          ///< of the call over persistent slots with a softmax of their own; absent without
+  std::optional<ScoreTerm> term;  ///< asks relative attention for `alone`
+  AttentionResult alone;          ///< the same context with no scores but this term's; the layer goes on with `seen`
 };
 
 /// Relative positions, shared by all layers and heads: row delta - 1 for distance delta.

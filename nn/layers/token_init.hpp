@@ -16,34 +16,27 @@ enum class TableInit : std::uint8_t {
   scaled  ///< N(0, 1 / E_i): first losses near ln V
 };
 
-/// Standard deviations of the normal distributions that both ends start from, with biases of 0: the Transformer-XL
-/// family's way.
-struct TokenDeviations {
-  double table = 0.02;  ///< vectors, weights of the output and of the clusters' slots
-  double projection = 0.01;
+/// What both ends start from, with biases of 0: the Transformer-XL family's way.
+struct TokenStart {
+  Initializer table = init::normal(0.02);       ///< vectors of the input, and of the output where it shares them
+  Initializer weight = init::normal(0.02);      ///< weights of the output and of the clusters' slots
+  Initializer projection = init::normal(0.01);  ///< of the clusters, or of a table that is not as wide as the model
 };
 
 struct TokenInit {
   TableInit table_init = TableInit::unit;
-  std::optional<TokenDeviations> deviations;  ///< instead of table_init and uniform weights
+  std::optional<TokenStart> start;  ///< instead of table_init and uniform weights
 
   /// Vectors of so many numbers.
   Initializer table(std::int64_t width) const {
-    if (deviations) return normal(deviations->table);
+    if (start) return start->table;
     return init::normal_variance(table_init == TableInit::scaled ? 1.0 / static_cast<double>(width) : 1.0);
   }
   /// Projections, of maps with so many inputs.
-  Initializer projection(std::int64_t inputs) const {
-    return deviations ? normal(deviations->projection) : init::uniform_fan_in(inputs);
-  }
+  Initializer projection(std::int64_t inputs) const { return start ? start->projection : init::uniform_fan_in(inputs); }
   /// The output's weights, and its biases.
-  Initializer weight(std::int64_t inputs) const {
-    return deviations ? normal(deviations->table) : init::uniform_fan_in(inputs);
-  }
-  Initializer bias(std::int64_t inputs) const { return deviations ? init::zeros() : init::uniform_fan_in(inputs); }
-
- private:
-  static Initializer normal(double deviation) { return init::normal_variance(deviation * deviation); }
+  Initializer weight(std::int64_t inputs) const { return start ? start->weight : init::uniform_fan_in(inputs); }
+  Initializer bias(std::int64_t inputs) const { return start ? init::zeros() : init::uniform_fan_in(inputs); }
 };
 
 }  // namespace engram

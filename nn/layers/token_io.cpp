@@ -46,7 +46,7 @@ std::int64_t vector_size(const TokenIoOptions& options) {
 }
 
 TokenInit token_init(const TokenIoOptions& options) {
-  return {.table_init = options.table_init, .deviations = options.deviations};
+  return {.table_init = options.table_init, .start = options.start};
 }
 
 /// One softmax over the whole vocabulary.

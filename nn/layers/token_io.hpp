@@ -44,7 +44,7 @@ struct TokenIoOptions {
   /// tied is. Without it both ends have weights of their own, and vectors are d long.
   bool tie_plain = false;
   TableInit table_init = TableInit::unit;
-  std::optional<TokenDeviations> deviations;  ///< instead of table_init and uniform weights
+  std::optional<TokenStart> start;  ///< instead of table_init and uniform weights
 };
 
 class TokenIo {

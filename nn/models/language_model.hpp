@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <vector>
 
 #include "autograd/tape.hpp"
@@ -17,7 +18,8 @@ namespace engram {
 /// What all layers did in one forward pass. Its tensors are the step's: it must go before the step ends.
 struct ModelTrace {
   std::pmr::vector<AttentionTrace> layers;
-  bool keep_results = false;  ///< see AttentionTrace
+  bool keep_results = false;      ///< see AttentionTrace
+  std::optional<ScoreTerm> term;  ///< see AttentionTrace; only the Transformer-XL family has terms
 
   /// `memory`: of the step, see Step::objects().
   explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/functions/add.hpp"
+#include "autograd/functions/dropout.hpp"
 #include "autograd/functions/embedding.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
@@ -22,19 +23,20 @@ const TransformerXlOptions& checked(const TransformerXlOptions& options) {
 }
 
 TokenIoOptions token_options(const TransformerXlOptions& options) {
-  return {
-      .vocabulary = options.vocabulary,
-      .width = options.width,
-      .embedding_width = options.embedding_width,
-      .cutoffs = options.cutoffs,
-      .divisor = options.divisor,
-      .cluster_order = options.cluster_order,
-      .tie_tables = options.tie_tables,
-      .tie_projections = options.tie_projections,
-      .untied_projections = options.untied_projections,
-      .project_same_width = options.project_same_width,
-      .tie_plain = true,
-      .deviations = TokenDeviations{.table = options.init_deviation, .projection = options.projection_init_deviation}};
+  return {.vocabulary = options.vocabulary,
+          .width = options.width,
+          .embedding_width = options.embedding_width,
+          .cutoffs = options.cutoffs,
+          .divisor = options.divisor,
+          .cluster_order = options.cluster_order,
+          .tie_tables = options.tie_tables,
+          .tie_projections = options.tie_projections,
+          .untied_projections = options.untied_projections,
+          .project_same_width = options.project_same_width,
+          .tie_plain = true,
+          .start = TokenStart{.table = options.table_start(),
+                              .weight = options.weight_start(),
+                              .projection = init::normal(options.projection_init_deviation)}};
 }
 
 StateDropout state_dropout(const TransformerXlOptions& options) { return {options.dropout, options.dropout_over_time}; }
@@ -53,11 +55,10 @@ TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options)
       dropout_(state_dropout(options)),
       attention_(options),
       attention_norm_(layer_norm(options)),
-      feed_forward_(options.width, options.inner, state_dropout(options),
-                    {init::normal(options.init_deviation), init::zeros()}),
+      feed_forward_(options.width, options.inner, state_dropout(options), {options.weight_start(), init::zeros()}),
       feed_forward_norm_(layer_norm(options)) {
   if (options.positions == PositionKind::absolute_learned)
-    positions_.emplace(Shape{options.position_rows, options.width}, init::normal(options.init_deviation));
+    positions_.emplace(Shape{options.position_rows, options.width}, options.weight_start());
 }
 
 Variable TransformerXlLayer::forward(const Variable& x, LayerPast& past, const RelativePositions& positions,
@@ -84,7 +85,7 @@ void TransformerXlLayer::visit(Visitor& visit) {
 }
 
 TransformerXlModel::Biases::Biases(const TransformerXlOptions& options)
-    : content({options.heads * options.head_depth()}, init::normal(options.init_deviation)),
+    : content({options.heads * options.head_depth()}, options.weight_start()),
       position(content.shape(), content.initializer()) {}
 
 void TransformerXlModel::Biases::visit(Visitor& visit) {
@@ -205,7 +206,8 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   RelativePositions positions;
   {
     const Scope scope("embedding");
-    hidden = tokens_->embed(tape, batch);
+    // Dropping words behind the clusters' projections, which have no biases, is dropping rows of the tables.
+    hidden = word_dropout(tokens_->embed(tape, batch), batch.inputs, options_.word_dropout);
     if (options_.positions == PositionKind::absolute_sinusoidal)
       hidden = add(hidden,
                    embedding(tape.constant(constants_.sinusoids(step, block, options_.width, hidden.dtype())), rows));
@@ -215,7 +217,10 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   positions.remembered = std::max<std::int64_t>(0, block - batch.fed_again);
   if (trace != nullptr) {
     trace->layers.assign(layers_.size(), {});
-    for (AttentionTrace& layer : trace->layers) layer.keep_results = trace->keep_results;
+    for (AttentionTrace& layer : trace->layers) {
+      layer.keep_results = trace->keep_results;
+      layer.term = trace->term;
+    }
   }
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);

@@ -1,8 +1,10 @@
 #include "nn/models/transformer_xl_options.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "core/error.hpp"
+#include "nn/init.hpp"
 
 namespace engram {
 namespace {
@@ -60,12 +62,25 @@ void TransformerXlOptions::check() const {
   check_clusters(*this);
   require(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
   require(attention_dropout >= 0 && attention_dropout < 1, "attention_dropout", "in [0, 1)", attention_dropout);
+  require(word_dropout >= 0 && word_dropout < 1, "word_dropout", "in [0, 1)", word_dropout);
   require(norm_epsilon > 0, "norm_epsilon", "above 0", norm_epsilon);
   require(init_deviation >= 0, "init_deviation", "at least 0", init_deviation);
+  require(init_range >= 0 && std::isfinite(init_range), "init_range", "at least 0 and finite", init_range);
+  require(embedding_init_range >= 0 && std::isfinite(embedding_init_range), "embedding_init_range",
+          "at least 0 and finite", embedding_init_range);
   require(projection_init_deviation >= 0, "projection_init_deviation", "at least 0", projection_init_deviation);
   require(norm_init_deviation >= 0, "norm_init_deviation", "at least 0", norm_init_deviation);
   require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "from 0 to 2^40",
           attention_memory);
+}
+
+Initializer TransformerXlOptions::weight_start() const {
+  return init == WeightStart::normal ? init::normal(init_deviation) : init::uniform(init_range);
+}
+
+Initializer TransformerXlOptions::table_start() const {
+  if (embedding_init == EmbeddingStart::as_weights) return weight_start();
+  return embedding_init == EmbeddingStart::normal ? init::normal(init_deviation) : init::uniform(embedding_init_range);
 }
 
 std::string_view name_of(PositionKind kind) {
@@ -87,6 +102,10 @@ std::string_view name_of(Visibility visibility) {
                                                  : "last_memory_plus_1";
 }
 std::string_view name_of(MemoryStart start) { return start == MemoryStart::empty ? "empty" : "zeros"; }
+std::string_view name_of(WeightStart start) { return start == WeightStart::normal ? "normal" : "uniform"; }
+std::string_view name_of(EmbeddingStart start) {
+  return start == EmbeddingStart::as_weights ? "as_weights" : start == EmbeddingStart::normal ? "normal" : "uniform";
+}
 std::string_view name_of(ClusterOrder order) { return order == ClusterOrder::natural ? "natural" : "reversed"; }
 
 }  // namespace engram

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/initializer.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
@@ -33,6 +34,18 @@ enum class Visibility : std::uint8_t {
 enum class MemoryStart : std::uint8_t {
   empty,  ///< nothing; it grows to its length
   zeros   ///< zero vectors that take part in the softmax
+};
+
+/// From which distribution weights start (spec, section 4.1).
+enum class WeightStart : std::uint8_t {
+  normal,  ///< N(0, init_deviation^2)
+  uniform  ///< U(-init_range, init_range)
+};
+/// And from which the input's table of vectors does, which the output shares where tables are tied.
+enum class EmbeddingStart : std::uint8_t {
+  as_weights,  ///< from theirs
+  normal,      ///< N(0, init_deviation^2)
+  uniform      ///< U(-embedding_init_range, embedding_init_range)
 };
 
 struct TransformerXlOptions {
@@ -67,8 +80,15 @@ struct TransformerXlOptions {
   double dropout = 0;  ///< on embeddings, positions, sublayers' outputs, feed-forward activations, last states
   double attention_dropout = 0;    ///< on attention weights
   bool dropout_over_time = false;  ///< `dropout` drops a feature of a stream in all positions of a segment, or in none
+  /// On the input's words: all vectors of a word in a block are dropped, or none is (spec, section 4.6). The output's
+  /// table has none of it, even where it is the input's.
+  double word_dropout = 0;
   double norm_epsilon = 1e-5;
-  double init_deviation = 0.02;             ///< of weights, tables and biases of queries
+  WeightStart init = WeightStart::normal;  ///< of weights, tables, biases of queries and slots of clusters
+  double init_deviation = 0.02;            ///< of them where they start normal
+  double init_range = 0.1;                 ///< the bound of those that start uniform
+  EmbeddingStart embedding_init = EmbeddingStart::as_weights;
+  double embedding_init_range = 0.1;        ///< the bound of the table where embedding_init is `uniform`
   double projection_init_deviation = 0.01;  ///< of the clusters' projections
   double norm_init_deviation = 0.02;        ///< of the gains of layer norms, around 1
   /// MiB of attention weights that all layers together keep for the backward pass, as AllAttentionOptions has it.
@@ -76,6 +96,9 @@ struct TransformerXlOptions {
 
   std::int64_t head_depth() const { return depth > 0 ? depth : width / heads; }
   std::int64_t token_width() const { return embedding_width > 0 ? embedding_width : width; }
+  /// What weights and the input's table start as.
+  Initializer weight_start() const;
+  Initializer table_start() const;
   /// Throws UsageError naming the option and its value (spec, section 11).
   void check() const;
 };
@@ -84,6 +107,8 @@ std::string_view name_of(PositionKind kind);
 std::string_view name_of(ShawTerms terms);
 std::string_view name_of(Visibility visibility);
 std::string_view name_of(MemoryStart start);
+std::string_view name_of(WeightStart start);
+std::string_view name_of(EmbeddingStart start);
 std::string_view name_of(ClusterOrder order);
 
 }  // namespace engram

@@ -105,6 +105,10 @@ TEST_CASE("command line: wrong usage is exit code 2") {
   check_error({"evaluate", workplace().run(), "--data", workplace().data(), "--split", "tset"}, 2, {"tset"});
   check_error({"bench", "--filter", "no such", "--product-size", "16"}, 2, {"no such"});
   check_error({"bench", "--product-size", "1"}, 2, {"--product-size"});
+  check_error({"bench", "--lengths", "100"}, 2, {"--lengths", "--against-vanilla"});
+  check_error({"bench", "--against-vanilla", "--softmax"}, 2, {"--against-vanilla", "--softmax"});
+  check_error({"bench", "--against-vanilla", "--config", kConfigs + "bench-a.toml"}, 2,
+              {"transformer_xl", "all_attention", "bench-a"});
 }
 
 TEST_CASE("command line: a config that is wrong is named, with key and nearest key") {
@@ -156,6 +160,15 @@ TEST_CASE("command line: --json is one object on stdout and nothing else") {
                                            "--product-size", "32", "--compare-spans", "--json"});
   CHECK(compared.at("configs").size() == 4);
   CHECK(compared.at("comparisons").at("config").at("step").at("formula").get<double>() > 1);
+
+  const nlohmann::json windows =
+      json_of({"bench", "--against-vanilla", "--lengths", "6,9", "--steps", "1", "--set", "model.layers=1", "--set",
+               "model.clamp=4", "--svg", place.path("table-9.svg"), "--json"})
+          .at("against_vanilla");
+  CHECK(windows.at("name") == "bench-table-9");
+  CHECK(windows.at("clamp") == 4);
+  CHECK(windows.at("lengths").at(1).at("attention_length") == 9);
+  CHECK(read_xml(get_file(place.path("table-9.svg"))).all("polyline").size() == 7);
 }
 
 TEST_CASE("command line: without --json the reports are for people") {

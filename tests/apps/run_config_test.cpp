@@ -110,6 +110,7 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "model.memory_start") other = "zeros";
     if (name == "model.cluster_order") other = "reversed";
     if (name == "model.position_values") other = "own";
+    if (name == "model.init" || name == "model.embedding_init") other = "uniform";
     if (name == "model.table_init") other = "scaled";
     if (name == "model.ramp_gradient") other = "right";
     if (name == "schedule.decay") continue;  // none goes with a plateau
@@ -253,6 +254,18 @@ TEST_CASE("doubtful settings are said, usual ones are not") {
   CHECK(config_warnings(parse("", {"model.span=fixed", "training.span_loss=1"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.tie_tables=false"})).size() == 1);
   CHECK(config_warnings(parse("", {"model.tie_tables=false", "model.cutoffs=5"})).empty());
+  const auto xl = [](std::vector<std::string> overrides) {
+    overrides.insert(overrides.begin(), {"model.family=transformer_xl", "model.layers=1", "model.width=4",
+                                         "model.heads=2", "model.inner=4"});
+    return config_warnings(parse_run_config("[schedule]\nrate = 1\nsteps = 10\n", "test.toml", overrides)).size();
+  };
+  CHECK(xl({}) == 0);
+  CHECK(xl({"model.init_range=0.2"}) == 1);
+  CHECK(xl({"model.embedding_init_range=0.2"}) == 1);
+  CHECK(xl({"model.init=uniform", "model.init_deviation=0.1"}) == 1);
+  CHECK(xl({"model.init=uniform", "model.embedding_init=normal", "model.init_deviation=0.1"}) == 0);
+  CHECK(xl({"model.init=uniform", "model.init_range=0.2", "model.embedding_init=uniform",
+            "model.embedding_init_range=0.3"}) == 0);
 }
 
 TEST_CASE("differences are listed key by key, and what would be another model is marked") {

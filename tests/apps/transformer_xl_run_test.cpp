@@ -97,10 +97,10 @@ TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to
   const RunFolder folder;
   // A rate that changes next to nothing: validations stop improving, so that the rate falls and weights are averaged.
   const std::vector<std::vector<std::string>> runs{
-      {"model.dropout=0.2", "model.attention_dropout=0.1", "training.split=2", "training.extension=8",
-       "training.drawn_lengths=true"},
+      {"model.dropout=0.2", "model.attention_dropout=0.1", "model.word_dropout=0.3", "training.split=2",
+       "training.extension=8", "training.drawn_lengths=true"},
       {"schedule.rate=1e-9", "schedule.decay=plateau", "training.weight_average=true", "training.validate_every=2",
-       "model.dropout=0.2", "model.dropout_over_time=true", "training.latest_half=true"}};
+       "model.dropout=0.2", "model.dropout_over_time=true", "model.init=uniform", "training.latest_half=true"}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     INFO(i);
     const TrainingRunOptions whole = xl_run(folder, text("whole", i), runs[i]);

@@ -264,7 +264,7 @@ TEST_CASE("names of the parameters of both ends", "[tokens]") {
   CHECK(names(plain) == Names{"embedding.weight", "output.bias", "output.weight"});
 }
 
-TEST_CASE("with deviations both ends start normal, with biases of 0", "[tokens]") {
+TEST_CASE("with a start both ends are normal, with biases of 0", "[tokens]") {
   for (const std::int64_t divisor : {0, 1, 2}) {  // 0: no clusters
     TokenBench bench({.vocabulary = 900,
                       .width = 96,
@@ -274,7 +274,7 @@ TEST_CASE("with deviations both ends start normal, with biases of 0", "[tokens]"
                       .tie_tables = false,
                       .tie_projections = false,
                       .tie_plain = true,
-                      .deviations = TokenDeviations{.table = 0.02, .projection = 0.01}},
+                      .start = TokenStart{}},
                      *available_backends().front());
     for (const auto& [name, parameter] : bench.store.parameters()) {
       CAPTURE(divisor, name);

@@ -2,6 +2,7 @@
 /// is refused.
 
 #include <functional>
+#include <limits>
 
 #include "nn/memory/segment_memory.hpp"
 #include "nn/memory/segment_ring.hpp"
@@ -139,6 +140,11 @@ TEST_CASE("options of the Transformer-XL family that are refused name themselves
   refused([](auto& o) { o.memory = -1; }, "memory", "got -1");
   refused([](auto& o) { o.dropout = 1; }, "dropout", "got 1");
   refused([](auto& o) { o.attention_dropout = -0.1; }, "attention_dropout", "got -0.1");
+  refused([](auto& o) { o.word_dropout = 1; }, "word_dropout", "got 1");
+  refused([](auto& o) { o.word_dropout = -0.1; }, "word_dropout", "got -0.1");
+  refused([](auto& o) { o.init_range = -0.5; }, "init_range", "got -0.5");
+  refused([](auto& o) { o.init_range = std::numeric_limits<double>::infinity(); }, "init_range", "got inf");
+  refused([](auto& o) { o.embedding_init_range = -2; }, "embedding_init_range", "got -2");
   refused([](auto& o) { o.untied_projections = {3}; }, "untied_projections", "got 3");
   refused([](auto& o) { o.norm_epsilon = 0; }, "norm_epsilon", "got 0");
   refused([](auto& o) { o.inner = 0; }, "inner", "got 0");

@@ -1,0 +1,46 @@
+#include "apps/commands/bench_vanilla.hpp"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/vanilla_bench.hpp"
+#include "apps/bench/vanilla_report.hpp"
+#include "apps/commands/output.hpp"
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+
+CLI::Option* add_bench_vanilla_options(CLI::App& command, BenchVanillaArguments& arguments) {
+  CLI::Option* flag =
+      command.add_flag("--against-vanilla", arguments.wanted,
+                       "Transformer-XL with a memory against a window that is read again for every token, as in the "
+                       "paper's table 9 [of bench-table-9]");
+  command.add_option("--lengths", arguments.lengths, "attention lengths: 800,1800,2800,3800 are the paper's")
+      ->delimiter(',')
+      ->needs(flag)
+      ->capture_default_str();
+  command.add_option("--svg", arguments.svg, "draw how many times as long a token takes")->needs(flag);
+  return flag;
+}
+
+void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArguments::Shared& shared) {
+  if (shared.configs.size() > 1)
+    throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
+  const std::filesystem::path usual = std::filesystem::path(ENGRAM_CONFIG_DIR) / "bench-table-9.toml";
+  const std::filesystem::path file = shared.configs.empty() ? usual : std::filesystem::path(shared.configs.front());
+  VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};
+  if (shared.vocabulary != 0) bench.config.model.transformer_xl.vocabulary = shared.vocabulary;
+  Runtime runtime(parse_device(shared.device), shared.threads, bench.config.training.seed);
+  const auto comparisons = bench_against_vanilla(bench, arguments.lengths, runtime, shared.steps);
+  if (shared.json) {
+    nlohmann::json object = vanilla_json(bench, comparisons, shared.steps);
+    object["device"] = shared.device;
+    print_json({{"against_vanilla", object}});
+  } else {
+    print(vanilla_text(bench, comparisons, shared.steps));
+  }
+  if (!arguments.svg.empty()) write_durably(arguments.svg, vanilla_svg(bench, comparisons));
+}
+
+}  // namespace engram
