@@ -64,7 +64,7 @@ def compare_training(case, arguments):
 
 
 def compare_evaluation(case, arguments):
-    """Engram through its caches, with the memories that `engram bench --inference` takes, which PyTorch then has too."""
+    """Engram through its caches, with the memories that `engram bench --inference` takes; PyTorch then has the same."""
     figures = []
     for _ in range(arguments.rounds):
         (engram,) = commands_of(case, arguments, ["--inference"])

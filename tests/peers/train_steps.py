@@ -71,23 +71,24 @@ def main():
     def evaluate(caches):
         with torch.no_grad(), rounded:
             logits, caches = forward(inputs, caches)
-        return float(logits[0, 0, 0]), caches
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return None, caches
 
     caches = model.empty_caches(batch)
     with torch.no_grad(), rounded:
         for _ in range(-(-model.longest_past // block)):
             _, caches = model(inputs, caches)
-    seconds, losses = [], []
+    seconds = []
     model.train(not arguments.evaluate)
     for step in range(WARM_UP_STEPS + arguments.steps):
         start = time.perf_counter()
         loss, caches = evaluate(caches) if arguments.evaluate else train(caches)
-        losses.append(loss)
         if step >= WARM_UP_STEPS:
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
         "name": pathlib.Path(arguments.config).stem, "torch": torch.__version__, "threads": torch.get_num_threads(),
-        "seconds": sorted(seconds), "median_seconds": statistics.median(seconds), "loss": None if arguments.evaluate else losses[-1],
+        "seconds": sorted(seconds), "median_seconds": statistics.median(seconds), "loss": loss,
         "tokens_per_second": batch * block / statistics.median(seconds),
         "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "device_bytes": torch.cuda.max_memory_reserved() if device.type == "cuda" else 0,

@@ -1,5 +1,5 @@
-"""Transformer-XL in plain PyTorch: the equations of docs/transformer-xl.md written with whole score matrices and memories
-of hidden states, as one would write them first. Parameters have the names and shapes of Engram's checkpoints."""
+"""Transformer-XL in plain PyTorch: the equations of docs/transformer-xl.md written with whole score matrices and
+memories of hidden states, as one would write them first. Parameters have the names and shapes of Engram's checkpoints."""
 
 import math
 
@@ -26,7 +26,8 @@ def sinusoids(distances, width):
 
 
 def shift(scores):
-    """[.., S, K] of row i and distance K-1-k -> of row i and key j, at distance i + K - S - j; other keys get rubbish."""
+    """[.., S, K]: column k of row i is distance K-1-k -> column j is the distance of key j, i + K - S - j. Later keys
+    than the query get what is left over, and must be hidden."""
     *lead, rows, columns = scores.shape
     padded = functional.pad(scores, (1, 0)).reshape(*lead, columns + 1, rows)
     return padded[..., 1:, :].reshape(*lead, rows, columns)
