@@ -1,6 +1,10 @@
 #include "apps/bench/bench_model.hpp"
 
+#include <utility>
+
 #include "apps/cost/cluster_shares.hpp"
+#include "apps/cost/model_cost.hpp"
+#include "apps/cost/transformer_xl_cost.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 
@@ -37,21 +41,15 @@ void set_spans(const std::vector<std::int64_t>& spans, const AllAttentionOptions
   model.refresh(backend);
 }
 
-const AllAttentionOptions& with_vocabulary(const BenchCase& bench) {
-  if (bench.config.model.all_attention.vocabulary < 1)
+const RunConfig& with_vocabulary(const BenchCase& bench) {
+  if (bench.config.model.vocabulary() < 1)
     throw UsageError(text("bench: '", bench.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
-  return bench.config.model.all_attention;
+  return bench.config;
 }
 
-}  // namespace
-
-BenchModel::BenchModel(const BenchCase& bench, Backend& backend) : options(with_vocabulary(bench)), model(options) {
-  collect(model, store);
-  store.place(backend, DType::f32, bench.config.training.seed);
-  set_spans(bench.spans, options, backend, model, store);
-}
-
-double BenchModel::mean_window() const {
+/// Positions that a head sees, over all layers and heads.
+double mean_window(const AllAttentionModel& model) {
+  const AllAttentionOptions& options = model.options();
   // Of queries that have spans of their own all positions are computed.
   if (options.span == SpanKind::dynamic) return static_cast<double>(options.max_span);
   double sum = 0;
@@ -60,9 +58,38 @@ double BenchModel::mean_window() const {
   return sum / static_cast<double>(options.layers * options.context_heads());
 }
 
-std::vector<std::int32_t> bench_tokens(std::int64_t count, const AllAttentionOptions& model, std::uint32_t which) {
-  if (model.cutoffs.empty()) return random_tokens(count, model.vocabulary, which);
-  return ranked_tokens(count, model.vocabulary, which);
+}  // namespace
+
+BenchModel::BenchModel(const BenchCase& bench, Backend& backend)
+    : config(with_vocabulary(bench)), model(make_model(config.model)) {
+  collect(*model, store);
+  store.place(backend, DType::f32, config.training.seed);
+  if (AllAttentionModel* const spanned = all_attention_of(*model))
+    set_spans(bench.spans, config.model.all_attention, backend, *spanned, store);
+  else if (!bench.spans.empty())
+    require_all_attention(config.model, "bench: spans");
+}
+
+StepCost BenchModel::cost(std::int64_t block) const {
+  StepSetting setting{.block = block,
+                      .extension = config.training.extension,
+                      .batch = config.training.batch,
+                      .window = 0,
+                      .optimizer = config.optimizer.kind,
+                      .parameters = store.count()};
+  if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(*model)))
+    setting.window = mean_window(*spanned);
+  return with_own_options(config.model, [&](const auto& own) { return step_cost(own, setting); });
+}
+
+std::int64_t BenchModel::longest_past() const {
+  return config.model.family == ModelFamily::transformer_xl ? config.model.transformer_xl.memory
+                                                            : config.model.all_attention.max_span;
+}
+
+std::vector<std::int32_t> bench_tokens(std::int64_t count, const ModelOptions& model, std::uint32_t which) {
+  if (model.cutoffs().empty()) return random_tokens(count, model.vocabulary(), which);
+  return ranked_tokens(count, model.vocabulary(), which);
 }
 
 std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocabulary, std::uint32_t which) {

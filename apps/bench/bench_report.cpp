@@ -46,6 +46,37 @@ std::string spans_text(const BenchCase& bench) {
   return text;
 }
 
+/// What its queries see, of so many positions in the mean.
+std::string window_text(const BenchCase& bench, double window) {
+  if (bench.config.model.family == ModelFamily::transformer_xl)
+    return fmt::format("memory {} (mean {:.1f} positions)", bench.config.model.transformer_xl.memory, window);
+  return fmt::format("spans {} (mean {:.1f} positions)", spans_text(bench), window);
+}
+nlohmann::json window_json(const BenchCase& bench, double window) {
+  nlohmann::json object{{"name", bench.name}, {"family", name_of(bench.config.model.family)}};
+  if (bench.config.model.family == ModelFamily::transformer_xl) {
+    object["memory_positions"] = bench.config.model.transformer_xl.memory;
+    object["mean_visible_positions"] = window;
+  } else {
+    object["spans"] = bench.spans;
+    object["mean_span_positions"] = window;
+  }
+  return object;
+}
+
+/// The sizes that its cost depends on, in the letters of its papers; S is the longest span, or the segment.
+std::string sizes_text(const RunConfig& config) {
+  const TrainingOptions& training = config.training;
+  if (config.model.family == ModelFamily::transformer_xl) {
+    const TransformerXlOptions& model = config.model.transformer_xl;
+    return fmt::format("L={} d={} H={} F={} S={} B={}", model.layers, model.width, model.heads, model.inner,
+                       training.block, training.batch);
+  }
+  const AllAttentionOptions& model = config.model.all_attention;
+  return fmt::format("L={} d={} H={} N={} F={} S={} B={} M={}", model.layers, model.width, model.heads, model.slots,
+                     model.inner, model.max_span, training.batch, training.block);
+}
+
 }  // namespace
 
 std::string limits_text(const MachineLimits& limits) {
@@ -74,12 +105,9 @@ nlohmann::json limits_json(const MachineLimits& limits) {
 }
 
 std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
-  const AllAttentionOptions& model = bench.config.model.all_attention;
   const double median = result.median_seconds();
-  std::string text = fmt::format(
-      "\n{}: L={} d={} H={} N={} F={} S={} B={} M={}, spans {} (mean {:.1f} positions), {} parameters\n", bench.name,
-      model.layers, model.width, model.heads, model.slots, model.inner, model.max_span, bench.config.training.batch,
-      bench.config.training.block, spans_text(bench), result.mean_window, result.parameters);
+  std::string text = fmt::format("\n{}: {}, {}, {} parameters\n", bench.name, sizes_text(bench.config),
+                                 window_text(bench, result.cost.window), result.parameters);
   text += fmt::format("  {:.1f} ms a step, median of {} ({:.1f} to {:.1f}); {:.0f} tokens/s\n", median * 1e3,
                       result.seconds.size(), result.seconds.front() * 1e3, result.seconds.back() * 1e3,
                       result.tokens_per_second());
@@ -124,32 +152,30 @@ nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, co
     if (row.flops_per_second > 0) kernels.back()["flops_per_second"] = row.flops_per_second;
     if (row.floor_seconds > 0) kernels.back()["milliseconds_floor"] = row.floor_seconds * 1e3;
   }
-  return {{"name", bench.name},
-          {"products", name_of(bench.config.training.products)},
-          {"spans", bench.spans},
-          {"mean_span_positions", result.mean_window},
-          {"parameters", result.parameters},
-          {"tokens_per_step", result.tokens},
-          {"steps", result.seconds.size()},
-          {"milliseconds_median", result.median_seconds() * 1e3},
-          {"milliseconds_fastest", result.seconds.front() * 1e3},
-          {"milliseconds_slowest", result.seconds.back() * 1e3},
-          {"milliseconds_floor", result.least_seconds * 1e3},
-          {"tokens_per_second", result.tokens_per_second()},
-          {"flops_per_token", result.flops.total()},
-          {"flops_per_second", result.flops_per_second()},
-          {"share_of_product_rate", result.flops_per_second() / limits.flops_per_second},
-          {"parameter_bytes", result.parameter_bytes},
-          {"step_bytes", result.arena_bytes},
-          {"process_bytes", result.resident_bytes},
-          {"device_bytes", result.device_bytes},
-          {"milliseconds_one_by_one", result.median_one_by_one() * 1e3},
-          {"kernels", kernels}};
+  nlohmann::json object = window_json(bench, result.cost.window);
+  object.update({{"products", name_of(bench.config.training.products)},
+                 {"parameters", result.parameters},
+                 {"tokens_per_step", result.tokens},
+                 {"steps", result.seconds.size()},
+                 {"milliseconds_median", result.median_seconds() * 1e3},
+                 {"milliseconds_fastest", result.seconds.front() * 1e3},
+                 {"milliseconds_slowest", result.seconds.back() * 1e3},
+                 {"milliseconds_floor", result.least_seconds * 1e3},
+                 {"tokens_per_second", result.tokens_per_second()},
+                 {"flops_per_token", result.cost.training.total()},
+                 {"flops_per_second", result.flops_per_second()},
+                 {"share_of_product_rate", result.flops_per_second() / limits.flops_per_second},
+                 {"parameter_bytes", result.parameter_bytes},
+                 {"step_bytes", result.arena_bytes},
+                 {"process_bytes", result.resident_bytes},
+                 {"device_bytes", result.device_bytes},
+                 {"milliseconds_one_by_one", result.median_one_by_one() * 1e3},
+                 {"kernels", kernels}});
+  return object;
 }
 
 std::string inference_text(const BenchCase& bench, const InferenceResult& result) {
-  std::string text = fmt::format("\n{} with frozen weights, spans {} (mean {:.1f} positions)\n", bench.name,
-                                 spans_text(bench), result.mean_window);
+  std::string text = fmt::format("\n{} with frozen weights, {}\n", bench.name, window_text(bench, result.window));
   text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
                       "through rings, ms", "saved", "by formulas", "ratio");
   for (const BlockInference& one : result.blocks)
@@ -172,15 +198,12 @@ nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& res
                       {"milliseconds_frozen", one.frozen_seconds * 1e3},
                       {"saving", one.saving()},
                       {"saving_by_formulas", one.predicted_saving()}});
-  return {{"name", bench.name},
-
-          {"spans", bench.spans},
-          {"mean_span_positions", result.mean_window},
-          {"blocks", blocks},
-          {"generation",
-           {{"milliseconds_a_token", result.token_seconds * 1e3},
-            {"milliseconds_floor", result.token_floor_seconds * 1e3},
-            {"bytes", result.token_bytes}}}};
+  nlohmann::json object = window_json(bench, result.window);
+  object["blocks"] = blocks;
+  object["generation"] = {{"milliseconds_a_token", result.token_seconds * 1e3},
+                          {"milliseconds_floor", result.token_floor_seconds * 1e3},
+                          {"bytes", result.token_bytes}};
+  return object;
 }
 
 SpanComparison compare_spans(const SpanRuns& runs) {
@@ -188,14 +211,14 @@ SpanComparison compare_spans(const SpanRuns& runs) {
     return a.attention_seconds() / b.attention_seconds();
   };
   const auto flops = [](const BenchResult& a, const BenchResult& b) {
-    return a.flops.attention() / b.flops.attention();
+    return a.cost.training.attention() / b.cost.training.attention();
   };
   return {seconds(runs.full_context, runs.ragged_context),
           flops(runs.full_context, runs.ragged_context),
           seconds(runs.full, runs.ragged),
           flops(runs.full, runs.ragged),
           runs.full.median_seconds() / runs.ragged.median_seconds(),
-          runs.full.flops.total() / runs.ragged.flops.total()};
+          runs.full.cost.training.total() / runs.ragged.cost.training.total()};
 }
 
 std::string comparison_text(const SpanComparison& comparison) {

@@ -20,8 +20,8 @@ class BlockTimer {
         past_(std::move(past)),
         streams_(streams),
         block_(block),
-        tokens_(bench_tokens(streams * block, bench.options, 0)) {
-    for (std::int64_t seen = 0; seen <= bench.options.max_span; seen += block) run();
+        tokens_(bench_tokens(streams * block, bench.config.model, 0)) {
+    for (std::int64_t seen = 0; seen <= bench.longest_past(); seen += block) run();
   }
 
   double run() {
@@ -30,15 +30,15 @@ class BlockTimer {
     step.begin({});
     {
       Tape tape(step, Tape::Mode::inference);
-      input_.write({.inputs = tokens_, .targets = tokens_, .length = block_}, 1, bench_.model.tokens().clusters(),
+      input_.write({.inputs = tokens_, .targets = tokens_, .length = block_}, 1, bench_.model->tokens().clusters(),
                    runtime_.backend(), runtime_.memory());
-      const Variable hidden = bench_.model.hidden(tape, input_.piece(0), past_);
-      if (bench_.options.cutoffs.empty())
-        bench_.model.tokens().logits(hidden);
+      const Variable hidden = bench_.model->hidden(tape, input_.piece(0), past_);
+      if (bench_.config.model.cutoffs().empty())
+        bench_.model->tokens().logits(hidden);
       else if (block_ == 1)
-        bench_.model.tokens().log_probabilities(hidden);
+        bench_.model->tokens().log_probabilities(hidden);
       else
-        bench_.model.tokens().losses(hidden, input_.piece(0), 1);
+        bench_.model->tokens().losses(hidden, input_.piece(0), 1);
       runtime_.backend().synchronize();
     }
     runtime_.arena().end_step();
@@ -59,41 +59,72 @@ double median(std::vector<double> seconds) {
   return seconds[seconds.size() / 2];
 }
 
+/// `past`: positions that the model keeps of what came before, beyond the block.
+BlockInference time_block(BenchModel& bench, Runtime& runtime, std::int64_t block, double past, std::int64_t runs) {
+  const std::int64_t streams = bench.config.training.batch;
+  BlockInference one;
+  one.block = block;
+  one.cached_blocks = past / static_cast<double>(block);
+  BlockTimer forward(bench, runtime,
+                     bench.model->training_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
+                     block);
+  BlockTimer frozen(bench, runtime,
+                    bench.model->frozen_past(runtime.backend(), runtime.memory(), streams, DType::f32, block), streams,
+                    block);
+  std::vector<double> forward_seconds, frozen_seconds;
+  for (std::int64_t run = 0; run < runs; ++run) {  // alternating, so that both see the same machine
+    forward_seconds.push_back(forward.run());
+    frozen_seconds.push_back(frozen.run());
+  }
+  one.forward_seconds = median(std::move(forward_seconds));
+  one.frozen_seconds = median(std::move(frozen_seconds));
+  const StepCost cost = bench.cost(block);
+  one.forward_flops = cost.forward_flops;
+  one.frozen_flops = cost.frozen_flops;
+  return one;
+}
+
+std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& model, Runtime& runtime,
+                                        std::int64_t runs) {
+  std::vector<BlockInference> blocks;
+  const std::int64_t block = bench.config.training.block;
+  if (bench.config.model.family == ModelFamily::all_attention) {
+    const double window = model.cost(block).window;
+    for (const int share : {4, 16})
+      blocks.push_back(
+          time_block(model, runtime, std::max<std::int64_t>(1, std::llround(window / share)), window, runs));
+    return blocks;
+  }
+  const std::int64_t memory = bench.config.model.transformer_xl.memory;
+  blocks.push_back(time_block(model, runtime, block, static_cast<double>(memory), runs));
+  if (memory == 0) return blocks;  // there are models that cannot have one
+  for (const std::int64_t longer : {4 * block, 16 * block}) {
+    if (longer == memory) continue;
+    BenchCase with = bench;
+    with.config.model.transformer_xl.memory = longer;
+    BenchModel remembering(with, runtime.backend());
+    blocks.push_back(time_block(remembering, runtime, block, static_cast<double>(longer), runs));
+  }
+  return blocks;
+}
+
 }  // namespace
 
 InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime,
                                 std::int64_t runs) {
-  BenchModel model(bench, runtime.backend());
-  const AllAttentionOptions& options = model.options;
-  const std::int64_t streams = bench.config.training.batch;
+  BenchCase scored = bench;
+  scored.config.training.extension = 0;
+  BenchModel model(scored, runtime.backend());
+  const StepCost cost = model.cost(bench.config.training.block);
   InferenceResult result;
-  result.mean_window = model.mean_window();
-  for (const int share : {4, 16}) {
-    BlockInference one;
-    one.block = std::max<std::int64_t>(1, std::llround(result.mean_window / share));
-    one.cached_blocks = result.mean_window / static_cast<double>(one.block);
-    BlockTimer forward(model, runtime,
-                       model.model.training_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
-                       one.block);
-    BlockTimer frozen(model, runtime, model.model.frozen_past(runtime.backend(), runtime.memory(), streams, DType::f32),
-                      streams, one.block);
-    std::vector<double> forward_seconds, frozen_seconds;
-    for (std::int64_t run = 0; run < runs; ++run) {  // alternating, so that both see the same machine
-      forward_seconds.push_back(forward.run());
-      frozen_seconds.push_back(frozen.run());
-    }
-    one.forward_seconds = median(std::move(forward_seconds));
-    one.frozen_seconds = median(std::move(frozen_seconds));
-    one.frozen_flops = evaluation_flops(options, result.mean_window);
-    one.forward_flops =
-        one.frozen_flops + training_flops(options, {result.mean_window, one.block, streams}).past_forward;
-    result.blocks.push_back(one);
-  }
-  BlockTimer token(model, runtime, model.model.frozen_past(runtime.backend(), runtime.memory(), 1, DType::f32), 1, 1);
+  result.window = cost.window;
+  result.blocks = time_blocks(scored, model, runtime, runs);
+  BlockTimer token(model, runtime, model.model->frozen_past(runtime.backend(), runtime.memory(), 1, DType::f32, 1), 1,
+                   1);
   std::vector<double> seconds;
   for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
   result.token_seconds = median(std::move(seconds));
-  result.token_bytes = generation_bytes(options, result.mean_window, model.store.count());
+  result.token_bytes = cost.token_bytes;
   result.token_floor_seconds = result.token_bytes / limits.bytes_per_second;
   return result;
 }

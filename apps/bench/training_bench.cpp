@@ -8,7 +8,6 @@
 #include "apps/training/block_tensors.hpp"
 #include "apps/training/trainer.hpp"
 #include "autograd/tape.hpp"
-#include "nn/models/all_attention.hpp"
 
 namespace engram {
 namespace {
@@ -23,13 +22,15 @@ class Rehearsal {
   Rehearsal(const BenchCase& bench, Runtime& runtime)
       : config_(bench.config), runtime_(runtime), rehearsed_(bench, runtime.backend()) {
     config_.schedule.rate = 0;
-    trainer_ = std::make_unique<Trainer>(config_, rehearsed_.model, rehearsed_.store, runtime);
-    block_.rows = static_cast<int>(config_.training.batch);
-    block_.length = static_cast<int>(config_.training.block);
-    block_.scored_count = config_.training.batch * config_.training.block;
+    trainer_ = std::make_unique<Trainer>(config_, *rehearsed_.model, rehearsed_.store, runtime);
+    const TrainingOptions& training = config_.training;
+    block_.rows = static_cast<int>(training.batch);
+    block_.length = static_cast<int>(training.block + training.extension);
+    block_.context = block_.fed_again = static_cast<int>(training.extension);
+    block_.scored_count = training.batch * training.block;
     block_.scored.assign(static_cast<std::size_t>(block_.scored_count), 1);
-    block_.inputs = bench_tokens(block_.scored_count, config_.model.all_attention, 0);
-    block_.targets = bench_tokens(block_.scored_count, config_.model.all_attention, 1);
+    block_.inputs = bench_tokens(training.batch * block_.length, config_.model, 0);
+    block_.targets = bench_tokens(block_.scored_count, config_.model, 1);
   }
 
   void fill_caches() {
@@ -37,15 +38,16 @@ class Rehearsal {
     const std::int64_t streams = config_.training.batch / config_.training.split;
     const std::span<const std::int32_t> inputs(block_.inputs);
     BlockTensors tokens;
-    for (std::int64_t seen = 0; seen < config_.model.all_attention.max_span; seen += config_.training.block) {
+    for (std::int64_t seen = 0; seen < rehearsed_.longest_past(); seen += config_.training.block) {
       for (ModelPast& past : trainer_->pasts()) {
         step.begin({});
         Tape tape(step, Tape::Mode::inference);
-        tokens.write({.inputs = inputs.first(static_cast<std::size_t>(streams * config_.training.block)),
+        tokens.write({.inputs = inputs.first(static_cast<std::size_t>(streams * block_.length)),
                       .targets = {},
-                      .length = config_.training.block},
-                     1, rehearsed_.model.tokens().clusters(), runtime_.backend(), runtime_.memory());
-        rehearsed_.model.hidden(tape, tokens.piece(0), past);
+                      .length = block_.length,
+                      .fed_again = block_.fed_again},
+                     1, rehearsed_.model->tokens().clusters(), runtime_.backend(), runtime_.memory());
+        rehearsed_.model->hidden(tape, tokens.piece(0), past);
       }
       runtime_.arena().end_step();
     }
@@ -67,7 +69,7 @@ class Rehearsal {
     return seconds;
   }
 
-  double mean_window() const { return rehearsed_.mean_window(); }
+  StepCost cost() const { return rehearsed_.cost(config_.training.block); }
   std::int64_t parameters() const { return rehearsed_.store.count(); }
   std::size_t arena_bytes() const { return runtime_.arena().peak_bytes(); }
   std::size_t parameter_bytes() const {
@@ -95,6 +97,7 @@ double BenchResult::attention_seconds() const {
 }
 
 double BenchResult::kernel_flops(std::string_view kernel) const {
+  const TrainingFlops& flops = cost.training;
   const double per_token = kernel == "matmul"                  ? flops.products
                            : kernel == "attention_forward"     ? flops.attention_forward
                            : kernel == "attention_backward"    ? flops.attention_backward
@@ -105,8 +108,8 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
 }
 
 double BenchResult::kernel_exponentials(std::string_view kernel) const {
-  const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? attention_exponentials
-                           : kernel == "cross_entropy"                                     ? output_exponentials
+  const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? cost.attention_exponentials
+                           : kernel == "cross_entropy"                                     ? cost.output_exponentials
                                                                                            : 0;
   return per_token * static_cast<double>(tokens);
 }
@@ -136,23 +139,17 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   for (const double seconds : observed) result.observed_seconds += seconds;
 
   const RunConfig& config = bench.config;
-  const CostSetting setting{rehearsal.mean_window(), config.training.block, config.training.batch};
-  result.mean_window = setting.window;
+  result.cost = rehearsal.cost();
   result.tokens = config.training.batch * config.training.block;
-  result.flops = training_flops(config.model.all_attention, setting);
-  result.attention_exponentials = training_exponentials(config.model.all_attention, setting.window) / 2;
-  result.output_exponentials = output_exponentials(config.model.all_attention);
   result.parameters = rehearsal.parameters();
   result.parameter_bytes = rehearsal.parameter_bytes();
   result.arena_bytes = rehearsal.arena_bytes();
   result.resident_bytes = peak_resident_bytes();
   result.device_bytes = runtime.backend().reserved_bytes();
   const auto tokens = static_cast<double>(result.tokens);
-  result.least_seconds = std::max(
-      {result.flops.total() * tokens / limits.flops_per_second,
-       training_exponentials(config.model.all_attention, setting.window) * tokens / limits.exponentials_per_second,
-       training_bytes(config.model.all_attention, setting, config.optimizer.kind, result.parameters) /
-           limits.bytes_per_second});
+  result.least_seconds = std::max({result.cost.training.total() * tokens / limits.flops_per_second,
+                                   result.cost.exponentials * tokens / limits.exponentials_per_second,
+                                   result.cost.bytes / limits.bytes_per_second});
   return result;
 }
 

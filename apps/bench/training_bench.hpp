@@ -1,6 +1,6 @@
 #pragma once
-/// Whole training steps of a config's model on random tokens, timed: the trainer's own steps, with the spans that are
-/// asked for and a learning rate of 0, so that spans and cost stay what they are.
+/// Whole training steps of a config's model on random tokens, timed: the trainer's own steps with a full past, with the
+/// spans that are asked for and a learning rate of 0, so that spans and cost stay what they are.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,21 +11,18 @@
 #include "apps/bench/bench_model.hpp"
 #include "apps/bench/kernel_times.hpp"
 #include "apps/bench/machine_limits.hpp"
-#include "apps/cost/model_cost.hpp"
+#include "apps/cost/step_cost.hpp"
 #include "apps/training/runtime.hpp"
 
 namespace engram {
 
 struct BenchResult {
-  double mean_window = 0;       ///< positions, over all layers and heads
+  StepCost cost;
   std::int64_t tokens = 0;      ///< of a step
   std::vector<double> seconds;  ///< of every timed step, ascending
   /// The same with kernels handed over one by one, where a device can also replay whole steps; else empty.
   std::vector<double> seconds_one_by_one;
-  TrainingFlops flops;                ///< per token
-  double attention_exponentials = 0;  ///< per token, forward; as many again backward
-  double output_exponentials = 0;     ///< per token, of the softmax over the vocabulary or its clusters
-  double least_seconds = 0;           ///< of a step, by the machine's limits
+  double least_seconds = 0;  ///< of a step, by the machine's limits
   std::int64_t parameters = 0;
   std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
   std::size_t arena_bytes = 0;      ///< most that a step had in use at once
@@ -41,7 +38,7 @@ struct BenchResult {
     return seconds_one_by_one.empty() ? 0 : seconds_one_by_one[seconds_one_by_one.size() / 2];
   }
   double tokens_per_second() const { return static_cast<double>(tokens) / median_seconds(); }
-  double flops_per_second() const { return flops.total() * tokens_per_second(); }
+  double flops_per_second() const { return cost.training.total() * tokens_per_second(); }
   /// Per step: kernels of attention and of projecting the past.
   double attention_seconds() const;
   /// Formula FLOPs of a kernel in a step; 0 when there is no formula.

@@ -52,7 +52,8 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
   const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
   if (files.empty() && arguments.compare_spans) files = {(folder / "bench-b.toml").string()};
   if (files.empty())
-    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"}) files.push_back((folder / name).string());
+    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml", "bench-xl.toml"})
+      files.push_back((folder / name).string());
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.dtype.empty()) overrides.push_back("training.products=" + arguments.dtype);
   std::vector<BenchCase> cases;
@@ -60,8 +61,9 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
     BenchCase one{std::filesystem::path(file).stem().string(), {}, arguments.spans};
     if (one.name.find(arguments.filter) == std::string::npos) continue;
     one.config = load_run_config(file, overrides);
-    require_all_attention(one.config.model, "bench");
-    if (arguments.vocabulary != 0) one.config.model.all_attention.vocabulary = arguments.vocabulary;
+    if (arguments.compare_spans) require_all_attention(one.config.model, "bench --compare-spans");
+    if (!arguments.spans.empty()) require_all_attention(one.config.model, "bench --spans");
+    if (arguments.vocabulary != 0) one.config.model.set_vocabulary(arguments.vocabulary);
     if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model.all_attention);
     cases.push_back(std::move(one));
   }
@@ -163,7 +165,8 @@ void run(const Arguments& arguments) {
 CLI::App* add_bench_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("bench", "time training steps against this machine's limits");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("--config", arguments->configs, "TOML files [bench-a, bench-b and bench-c of apps/configs]");
+  command->add_option("--config", arguments->configs,
+                      "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs]");
   command->add_option("--set", arguments->overrides, "override a key of the configs: section.key=value");
   command->add_option("--filter", arguments->filter, "only configs with this text in their names");
   command

@@ -123,9 +123,7 @@ double training_bytes(const AllAttentionOptions& model, const CostSetting& setti
   const double layer = 2 * batch * block * width + states + 4 * states + LayerCost(model).slots / 2 +
                        static_cast<double>(model.max_span * (model.width / model.heads)) +
                        batch * static_cast<double>(model.heads) * block;
-  // The update reads value, gradient and state, and writes value and state.
-  const double update = 2 * values_per_parameter(optimizer) - 1;
-  return kFloat * (3 * static_cast<double>(model.layers) * layer + update * static_cast<double>(parameters));
+  return kFloat * 3 * static_cast<double>(model.layers) * layer + update_bytes(optimizer, parameters);
 }
 
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters) {
@@ -134,6 +132,19 @@ double generation_bytes(const AllAttentionOptions& model, double window, std::in
                                                          static_cast<double>(model.heads));
 }
 
-int values_per_parameter(OptimizerKind optimizer) { return optimizer == OptimizerKind::adam ? 4 : 3; }
+StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting) {
+  const CostSetting with{setting.window, setting.block, setting.batch};
+  StepCost cost;
+  cost.window = setting.window;
+  cost.training = training_flops(model, with);
+  cost.exponentials = training_exponentials(model, setting.window);
+  cost.attention_exponentials = cost.exponentials / 2;
+  cost.output_exponentials = output_exponentials(model);
+  cost.bytes = training_bytes(model, with, setting.optimizer, setting.parameters);
+  cost.frozen_flops = evaluation_flops(model, setting.window);
+  cost.forward_flops = cost.frozen_flops + cost.training.past_forward;
+  cost.token_bytes = generation_bytes(model, setting.window, setting.parameters);
+  return cost;
+}
 
 }  // namespace engram

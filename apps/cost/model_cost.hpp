@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "apps/cost/step_cost.hpp"
 #include "nn/models/all_attention_options.hpp"
 #include "nn/optim/optimizer.hpp"
 
@@ -27,18 +28,6 @@ double input_flops(const AllAttentionOptions& model, const std::vector<double>& 
 /// Exponentials per token of the softmax at the output: the whole vocabulary, or the head and the shares of the tails.
 double output_exponentials(const AllAttentionOptions& model, const std::vector<double>& cluster_shares = {});
 
-/// FLOPs per token, forward plus backward unless said otherwise, by the part of the step that spends them.
-struct TrainingFlops {
-  double products = 0;            ///< all linear maps of the new tokens, input and output included
-  double attention_forward = 0;   ///< scores, positions, values, persistent slots
-  double attention_backward = 0;  ///< the same without recomputed scores
-  double past_forward = 0;        ///< projecting cached states to keys and values
-  double past_backward = 0;       ///< gradients of these two projections
-  double total() const { return products + attention_forward + attention_backward + past_forward + past_backward; }
-  /// The part that depends on the spans, and the slots that share its kernel.
-  double attention() const { return total() - products; }
-};
-
 TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting& setting);
 /// Per token of evaluation through key and value rings, which project no past.
 double evaluation_flops(const AllAttentionOptions& model, double window,
@@ -52,7 +41,7 @@ double training_bytes(const AllAttentionOptions& model, const CostSetting& setti
 /// Bytes that generating one token at batch 1 reads (f32), by the spec: every parameter (though of the embedding one
 /// row would do), and the keys and values of all spans.
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters);
-/// f32 values that training keeps per parameter: value, gradient and the optimiser's state.
-int values_per_parameter(OptimizerKind optimizer);
+/// All of these, for a bench. The setting has no extension: this family knows none.
+StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting);
 
 }  // namespace engram

@@ -1,10 +1,11 @@
 #pragma once
-/// What a Transformer-XL costs in arithmetic, by the formulas of the family's spec, section 9.1. A multiply-add is 2
-/// FLOPs; softmax, norms and scores that are computed again are left out.
+/// What a Transformer-XL costs in arithmetic and memory traffic, by the formulas of the family's spec, sections 9.1 and
+/// 9.3. A multiply-add is 2 FLOPs; softmax, norms and scores that are computed again are left out.
 
 #include <cstdint>
 #include <vector>
 
+#include "apps/cost/step_cost.hpp"
 #include "nn/models/transformer_xl_options.hpp"
 
 namespace engram {
@@ -34,5 +35,22 @@ XlFlops backward_flops(const TransformerXlOptions& model, const XlCostSetting& s
 XlFlops cached_flops(const TransformerXlOptions& model, const XlCostSetting& setting);
 /// The forward pass as the released programs do it: queries of the memory too, and no mask saves anything.
 XlFlops released_flops(const TransformerXlOptions& model, const XlCostSetting& setting);
+
+/// forward_flops() and backward_flops() by the part of the step that spends them, per scored token. Positions are
+/// products; so is projecting a memory that has to be normalised first (pre_norm), which no kernel does in one.
+TrainingFlops training_flops(const TransformerXlOptions& model, const XlCostSetting& setting);
+/// Exponentials per scored token of the softmax at the output: the whole vocabulary, or the first cluster with the
+/// slots of the others, and the shares of these.
+double output_exponentials(const TransformerXlOptions& model, const XlCostSetting& setting);
+/// Bytes that a training step cannot avoid moving (f32): per layer queries, outputs, memory and segment, keys, values,
+/// keys of positions and the rows' statistics, forward once and backward twice; and the optimiser's pass over all
+/// parameters.
+double training_bytes(const TransformerXlOptions& model, const XlCostSetting& setting, OptimizerKind optimizer,
+                      std::int64_t parameters);
+/// Bytes that generating one token at batch 1 reads (f32), by the spec: the weights of layers and output, and keys,
+/// values and keys of positions of all that it sees.
+double generation_bytes(const TransformerXlOptions& model);
+/// All of these, for a bench. The setting's window is not used: the options say what a query sees.
+StepCost step_cost(const TransformerXlOptions& model, const StepSetting& setting);
 
 }  // namespace engram

@@ -10,6 +10,7 @@
 #include "apps/bench/kernel_times.hpp"
 #include "apps/bench/resident_memory.hpp"
 #include "apps/bench/training_bench.hpp"
+#include "apps/cost/model_cost.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
@@ -82,7 +83,7 @@ TEST_CASE("a bench counts steps, tokens, parameters, memory and kernels") {
   double wall = 0;
   for (const double seconds : result.seconds) wall += seconds;
   CHECK(result.kernels.seconds() <= wall);
-  CHECK(result.kernel_flops("attention_forward") == 64 * result.flops.attention_forward);
+  CHECK(result.kernel_flops("attention_forward") == 64 * result.cost.training.attention_forward);
   CHECK(result.kernel_flops("fill") == 0);
   CHECK(result.least_seconds > 0);
 }
@@ -111,7 +112,7 @@ TEST_CASE("a kernel's floor is the slowest of products, exponentials and bytes")
   limits.flops_per_second = limits.exponentials_per_second = limits.bytes_per_second = 1e30;
   CHECK(result.kernel_floor("attention_forward", limits) < 1e-20);
   limits.flops_per_second = 1e6;
-  CHECK(result.kernel_floor("attention_forward", limits) == Approx(64 * result.flops.attention_forward / 1e6));
+  CHECK(result.kernel_floor("attention_forward", limits) == Approx(64 * result.cost.training.attention_forward / 1e6));
   limits.exponentials_per_second = 1;  // 2 layers, 2 heads, 48 positions, 4 slots
   CHECK(result.kernel_floor("attention_forward", limits) == Approx(64 * 2 * 2 * (48 + 4)));
   CHECK(result.kernel_floor("attention_backward", limits) == Approx(64 * 2 * 2 * (48 + 4)));
@@ -125,17 +126,17 @@ TEST_CASE("a kernel's floor is the slowest of products, exponentials and bytes")
 
 TEST_CASE("spans are the asked ones, and training does not move them") {
   BenchCase bench = small_case();
-  CHECK(bench_on_fresh_runtime(bench, 1).mean_window == 48);
+  CHECK(bench_on_fresh_runtime(bench, 1).cost.window == 48);
   bench.spans = {8};
-  CHECK(bench_on_fresh_runtime(bench, 2).mean_window == 8);
+  CHECK(bench_on_fresh_runtime(bench, 2).cost.window == 8);
   bench.spans = {48, 8};
   const BenchResult ragged = bench_on_fresh_runtime(bench, 2);
-  CHECK(ragged.mean_window == 28);
+  CHECK(ragged.cost.window == 28);
   bench.config.model.all_attention.span = SpanKind::fixed;
   bench.spans = {};
   const BenchResult full = bench_on_fresh_runtime(bench, 1);
-  CHECK(full.mean_window == 48);
-  CHECK(full.flops.past_forward / ragged.flops.past_forward == Approx(48.0 / 28));
+  CHECK(full.cost.window == 48);
+  CHECK(full.cost.training.past_forward / ragged.cost.training.past_forward == Approx(48.0 / 28));
 }
 
 TEST_CASE("spans that the model cannot have are refused") {
@@ -192,7 +193,8 @@ TEST_CASE("the report's shares add up to the whole step") {
   double share = 0;
   for (const auto& kernel : json.at("kernels")) share += kernel.at("share").get<double>();
   CHECK(share == Approx(1));
-  CHECK(json.at("flops_per_second").get<double>() == Approx(result.flops.total() * 64 / result.median_seconds()));
+  CHECK(json.at("flops_per_second").get<double>() ==
+        Approx(result.cost.training.total() * 64 / result.median_seconds()));
   CHECK(json.at("share_of_product_rate").get<double>() == Approx(json.at("flops_per_second").get<double>() / 1e9));
   const std::string text = result_text(bench, result, made_up_limits());
   CHECK_THAT(text, Catch::Contains("attention_backward") && Catch::Contains("(outside kernels)"));
@@ -203,7 +205,7 @@ TEST_CASE("inference is timed at two block lengths, beside the formulas") {
   bench.spans = {32};
   Runtime runtime;
   const InferenceResult result = bench_inference(bench, made_up_limits(), runtime, 2);
-  CHECK(result.mean_window == 32);
+  CHECK(result.window == 32);
   REQUIRE(result.blocks.size() == 2);
   CHECK(result.blocks[0].block == 8);
   CHECK(result.blocks[1].block == 2);
@@ -227,12 +229,12 @@ TEST_CASE("the comparison of spans is that of its four runs") {
   const BenchResult one = bench_on_fresh_runtime(small_case(), 1);
   BenchResult slow = one;
   slow.seconds = {2 * one.seconds[0]};
-  slow.flops.past_forward += one.flops.total();
+  slow.cost.training.past_forward += one.cost.training.total();
   const SpanComparison comparison = compare_spans({slow, one, slow, one});
   CHECK(comparison.step_measured == Approx(2));
   CHECK(comparison.step_formula == Approx(2));
   CHECK(comparison.context_measured == Approx(1));
-  CHECK(comparison.context_formula == Approx(slow.flops.attention() / one.flops.attention()));
+  CHECK(comparison.context_formula == Approx(slow.cost.training.attention() / one.cost.training.attention()));
 }
 
 TEST_CASE("the peak of the process memory sees a large block come") {

@@ -1,4 +1,5 @@
-/// Configs of the Transformer-XL family: parameters of spec section 5.2 and 5.3, arithmetic of section 9.1.
+/// Configs of the Transformer-XL family: parameters of spec section 5.2 and 5.3, arithmetic of section 9.1,
+/// bytes of section 9.3.
 
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/config/run_config.hpp"
@@ -118,6 +119,105 @@ TEST_CASE("transformer-xl: arithmetic of the output is that of the spec") {
   CHECK(ends("wikitext-103-large", {0, 1, 0, 0}) - large - input / 4 == Approx(10.8).margin(0.051));
   CHECK(ends("wikitext-103-large", {0, 0, 1, 0}) - large - input / 16 == Approx(20.6).margin(0.051));
   CHECK(ends("wikitext-103-large", {0, 0, 0, 1}) - large - input / 64 == Approx(2.2).margin(0.051));
+}
+
+TransformerXlOptions small_model() {
+  TransformerXlOptions model;
+  model.vocabulary = 9;
+  model.layers = 2;
+  model.width = 8;
+  model.heads = 2;
+  model.inner = 16;
+  model.memory = 6;
+  return model;
+}
+
+TEST_CASE("transformer-xl: a step's arithmetic by the part that spends it") {
+  // S = 4, B = 3, a = 8: a query sees 8.5 keys, and each of two layers projects 10 distances for 12 tokens.
+  const TransformerXlOptions model = small_model();
+  const StepSetting setting{.block = 4, .batch = 3, .optimizer = OptimizerKind::adam, .parameters = 100};
+  const StepCost cost = step_cost(model, setting);
+  CHECK(cost.window == 8.5);
+  const double positions = 2 * 10 * 64 / 12.0;
+  CHECK(cost.training.products == Approx(2 * (3 * (8 * 64 + 4 * 8 * 16) + 2 * positions) + 3 * 2 * 8 * 9));
+  CHECK(cost.training.attention_forward == 2 * 6 * 8.5 * 8);
+  CHECK(cost.training.attention_backward == 2 * 2 * 6 * 8.5 * 8);
+  CHECK(cost.training.past_forward == 2 * 4 * 6 * 64 / 4);
+  CHECK(cost.training.past_backward == cost.training.past_forward);
+  CHECK(cost.attention_exponentials == 2 * 2 * 8.5);
+  CHECK(cost.output_exponentials == 9);
+  CHECK(cost.exponentials == 2 * 34 + 9);
+  // Queries and outputs, memory and segment, their keys and values written and read, statistics; keys of distances.
+  const double layer = 3 * (2 * 4 * 8 + 10 * (8 + 4 * 8) + 2 * 4) + 10 * 8;
+  CHECK(cost.bytes == 4 * (2 * 3 * layer + 7 * 100));
+  CHECK(cost.frozen_flops == 2 * (8 * 64 + 4 * 8 * 16 + 6 * 8.5 * 8) + 2 * 8 * 9);
+  CHECK(cost.forward_flops == Approx(cost.frozen_flops + cost.training.past_forward + 2 * positions));
+  // One token of one stream sees the memory and itself.
+  CHECK(cost.token_bytes == 4 * (2 * (4 * 64 + 2 * 8 * 16 + 3 * 7 * 8) + 8 * 9));
+}
+
+TEST_CASE("transformer-xl: the parts of a step add up to the arithmetic of training") {
+  const XlCostSetting setting{.segment = 6, .extension = 2, .batch = 3};
+  const auto check = [&](const TransformerXlOptions& model) {
+    CHECK(training_flops(model, setting).total() ==
+          Approx(forward_flops(model, setting).total() + backward_flops(model, setting).total()));
+  };
+  TransformerXlOptions model = small_model();
+  check(model);
+  // A memory that is normalised first is projected by plain products, as the gradient of its norm is.
+  model.pre_norm = true;
+  check(model);
+  CHECK(training_flops(model, setting).past_forward == 0);
+  model = small_model();
+  model.positions = PositionKind::shaw;
+  check(model);
+  model.positions = PositionKind::absolute_sinusoidal;
+  check(model);
+  model = small_model();
+  model.vocabulary = 40;
+  model.cutoffs = {10, 20};
+  model.divisor = 2;
+  check(model);
+  model.visibility = Visibility::last_memory;
+  check(model);
+}
+
+TEST_CASE("transformer-xl: bytes of a generated token are those of the spec") {
+  // Section 9.3, millions of numbers: layer weights, keys and values of W visible ones, keys of at most W distances.
+  struct Row {
+    const char* name;
+    std::int64_t visible;
+    double weights, cache, distances;
+  };
+  constexpr Row kRows[] = {{"wikitext-103-large", 1600, 226.5, 59.0, 29.5},
+                           {"enwik8-24-layers", 3800, 251.7, 186.8, 93.4},
+                           {"enwik8-12-layers", 2100, 37.7, 25.8, 12.9}};
+  for (const Row& row : kRows) {
+    INFO(row.name);
+    TransformerXlOptions model = config_named(row.name).model.transformer_xl;
+    model.memory = row.visible;
+    model.visibility = Visibility::last_memory;
+    model.clamp = 0;
+    // A vocabulary of one symbol in the place of the output.
+    model.cutoffs.clear();
+    model.divisor = 1;
+    model.embedding_width = 0;
+    model.untied_projections.clear();
+    model.vocabulary = 1;
+    CHECK(generation_bytes(model) / 4e6 == Approx(row.weights + row.cache + row.distances).margin(0.16));
+    const double all = generation_bytes(model);
+    model.clamp = 999;
+    const auto numbers = static_cast<double>(model.layers * model.heads * model.head_depth());
+    CHECK(all - generation_bytes(model) == 4 * numbers * static_cast<double>(row.visible - 1000));
+  }
+}
+
+TEST_CASE(
+    "transformer-xl: exponentials of an output in clusters are those of the head and of the shares of the tails") {
+  TransformerXlOptions model = small_model();
+  model.vocabulary = 40;
+  model.cutoffs = {10, 25};
+  CHECK(output_exponentials(model, {.cluster_shares = {0.5, 0.25, 0.25}}) == 10 + 2 + 0.25 * 15 + 0.25 * 15);
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ class AllAttention(nn.Module):
         if model["pad"] != "attend_zero":
             raise ValueError(f"the peer knows only pad = attend_zero, got {model['pad']}")
         self.model = model
+        self.longest_past = model["max_span"]
         width = model["width"]
         self.embedding = nn.Embedding(model["vocabulary"], width)
         self.position_keys = nn.Parameter(torch.randn(model["max_span"], width // model["heads"]))
@@ -153,19 +154,15 @@ class AllAttention(nn.Module):
             return 0.0
         return weight * self.model["max_span"] * sum(layer.attention.span.mean() for layer in self.layers)
 
-    def load(self, tensors):
-        """From a checkpoint's tensors; what is not of the model (optimiser, caches) is left out."""
-        self.load_state_dict({name: value for name, value in tensors.items() if "/" not in name})
-
 
 class Adagrad:
     """Adagrad with the step of each tensor shrunk where its gradient's norm is above the clip; spans stay in [0, 1]."""
 
-    def __init__(self, model, rate, clip):
+    def __init__(self, model, rate, options):
         self.parameters = list(model.parameters())
         self.spans = [layer.attention.span for layer in model.layers if model.model["span"] == "adaptive"]
         self.sums = [torch.zeros_like(parameter) for parameter in self.parameters]
-        self.rate, self.clip = rate, clip
+        self.rate, self.clip = rate, options["clip"]
 
     @torch.no_grad()
     def step(self):

@@ -1,4 +1,5 @@
-"""Alternates `engram bench` with PyTorch on the same configs and prints how many times faster and smaller Engram is."""
+"""Alternates `engram bench` with PyTorch on the same configs and prints how many times faster and smaller Engram is:
+training steps, then evaluation through caches beside a plain model's."""
 
 import argparse
 import json
@@ -9,7 +10,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASES = {"bench-a": [], "bench-b": ["--spans", "2048,32,32,32,32,32,32,32"], "bench-c": []}
+CASES = {"bench-a": [], "bench-b": ["--spans", "2048,32,32,32,32,32,32,32"], "bench-c": [], "bench-xl": []}
 
 
 def run(command):
@@ -27,42 +28,79 @@ def spread(values):
     return f"{statistics.median(values):8.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
+def commands_of(case, arguments, own, *theirs):
+    """Of Engram and of PyTorch for one config, with the options that only one of them has."""
+    config = ROOT / "apps/configs" / f"{case}.toml"
+    shared = ["--config", config, "--steps", str(arguments.steps), "--threads", str(arguments.threads)]
+    peer = [sys.executable, pathlib.Path(__file__).parent / "train_steps.py", *shared]
+    return ([arguments.engram, "bench", "--json", "--product-size", "1024", *shared, *own],
+            *([*peer, *options] for options in theirs))
+
+
+def print_ratios(name, own, others, what):
+    print(f"  against {name}: {spread([other / one for one, other in zip(own, others)])} {what}", flush=True)
+
+
+def compare_training(case, arguments):
+    compiled = [["--compile"]] if arguments.compile else []
+    spans = CASES[case]
+    commands = commands_of(case, arguments, spans, spans, *([*spans, *options] for options in compiled))
+    programs = dict(zip(["engram", "pytorch", "pytorch, compiled"], commands))
+    figures = {name: [] for name in programs}
+    for _ in range(arguments.rounds):
+        for name, command in programs.items():
+            result = run(command)
+            figures[name].append(of_engram(result["configs"][0]) if name == "engram" else result)
+    milliseconds = {name: [1e3 * one["median_seconds"] for one in runs] for name, runs in figures.items()}
+    memory = {name: [one["resident_bytes"] / 2**20 for one in runs] for name, runs in figures.items()}
+    print(f"{case}, {arguments.threads} threads, medians of {arguments.steps} steps in {arguments.rounds} rounds")
+    for name in programs:
+        print(f"  {name:18} {spread(milliseconds[name])} ms a step, {spread(memory[name])} MiB")
+    for name in programs:
+        if name != "engram":
+            print_ratios(name, milliseconds["engram"], milliseconds[name], "times as fast")
+            print_ratios(name, memory[name], memory["engram"], "of the memory")
+    return figures
+
+
+def compare_evaluation(case, arguments):
+    """Engram through its caches, with the memories that `engram bench --inference` takes; PyTorch then has the same."""
+    figures = []
+    for _ in range(arguments.rounds):
+        (engram,) = commands_of(case, arguments, ["--inference"])
+        for block in run(engram)["inference"][0]["blocks"]:
+            memory = round(block["block"] * block["cached_blocks"])
+            _, pytorch = commands_of(case, arguments, [], ["--evaluate", "--memory", str(memory)])
+            figures.append({"memory": memory, "engram": block, "pytorch": run(pytorch)})
+    print(f"{case}, evaluation, {arguments.threads} threads, medians of {arguments.steps} blocks in "
+          f"{arguments.rounds} rounds")
+    for memory in dict.fromkeys(one["memory"] for one in figures):
+        rounds = [one for one in figures if one["memory"] == memory]
+        own = [one["engram"]["milliseconds_frozen"] for one in rounds]
+        other = [1e3 * one["pytorch"]["median_seconds"] for one in rounds]
+        saved = [one["engram"]["saving"] for one in rounds]
+        print(f"  memory {memory}: engram {spread(own)} ms a block, pytorch {spread(other)} ms a block")
+        print(f"  caches save {spread(saved)}, by the formulas {rounds[0]['engram']['saving_by_formulas']:.2f}")
+        print_ratios("pytorch", own, other, "times as fast")
+    return figures
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engram", default=ROOT / "build/release/apps/engram")
-    parser.add_argument("--cases", default="bench-a,bench-b,bench-c")
+    parser.add_argument("--cases", default="bench-a,bench-b,bench-c,bench-xl", help="training steps")
+    parser.add_argument("--evaluations", default="bench-xl", help="blocks with frozen weights")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--compile", action="store_true", help="also torch.compile")
     parser.add_argument("--json", default="", help="write every figure to this file")
     arguments = parser.parse_args()
-    here = pathlib.Path(__file__).parent
     record = {}
-    for case in arguments.cases.split(","):
-        config = ROOT / "apps/configs" / f"{case}.toml"
-        shared = ["--steps", str(arguments.steps), "--threads", str(arguments.threads), *CASES[case]]
-        torch_command = [sys.executable, here / "train_steps.py", "--config", config, *shared]
-        programs = {"engram": [arguments.engram, "bench", "--config", config, "--json", "--product-size", "1024", *shared],
-                    "pytorch": torch_command}
-        if arguments.compile:
-            programs["pytorch, compiled"] = [*torch_command, "--compile"]
-        figures = {name: [] for name in programs}
-        for _ in range(arguments.rounds):
-            for name, command in programs.items():
-                result = run(command)
-                figures[name].append(of_engram(result["configs"][0]) if name == "engram" else result)
-        record[case] = figures
-        milliseconds = {name: [1e3 * one["median_seconds"] for one in runs] for name, runs in figures.items()}
-        memory = {name: [one["resident_bytes"] / 2**20 for one in runs] for name, runs in figures.items()}
-        print(f"{case}, {arguments.threads} threads, medians of {arguments.steps} steps in {arguments.rounds} rounds")
-        for name in programs:
-            print(f"  {name:18} {spread(milliseconds[name])} ms a step, {spread(memory[name])} MiB")
-        for name in programs:
-            if name != "engram":
-                faster = [other / own for own, other in zip(milliseconds["engram"], milliseconds[name])]
-                smaller = [own / other for own, other in zip(memory["engram"], memory[name])]
-                print(f"  against {name}: {spread(faster)} times as fast, {spread(smaller)} of the memory", flush=True)
+    for case in filter(None, arguments.cases.split(",")):
+        record[case] = compare_training(case, arguments)
+    for case in filter(None, arguments.evaluations.split(",")):
+        record[f"{case}, evaluation"] = compare_evaluation(case, arguments)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(record, indent=1))
 

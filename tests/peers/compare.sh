@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares Engram with plain PyTorch models of the same equations on this machine, the two programs taking turns.
 #   bash tests/peers/compare.sh [OPTIONS OF compare.py]      --help lists them
-# First both evaluate the same small run, and must agree; then training steps of the bench configs are timed.
+# First both evaluate the same small run of each family, and must agree; then training steps of the bench configs are timed,
+# and evaluation.
 # PyTorch goes into a virtual environment outside the tree: ENGRAM_PEERS (default ~/.cache/engram-peers).
 set -euo pipefail
 
@@ -22,17 +23,25 @@ engram=build/release/apps/engram
 work=$(mktemp -d "${TMPDIR:-/tmp}/engram-peers.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
 cat docs/*.md >"$work/text"
-"$engram" prepare --kind char --text "$work/text" --split 80,10,10 --out "$work/data" 2>/dev/null >/dev/null
-"$engram" train --config apps/configs/kjv-quick.toml --data "$work/data" --out "$work/run" --steps 60 \
-  --set schedule.warmup=10 --set model.span_init=0.2 --set model.dropout=0.1 >/dev/null 2>&1
-ours=$("$engram" evaluate "$work/run" --data "$work/data" --split valid --json |
-  sed -n 's/.*"nll" *: *\([0-9.eE+-]*\).*/\1/p' | head -n 1)
-theirs=$("$python" tests/peers/evaluate_run.py "$work/run" --data "$work/data" --split valid |
-  sed -n 's/^nll \([0-9.]*\) .*/\1/p')
-awk -v ours="$ours" -v theirs="$theirs" 'BEGIN {
-  printf "One run, evaluated by both: Engram %.6f nats, PyTorch %.6f nats\n", ours, theirs
-  difference = ours - theirs
-  if (difference < 0) difference = -difference
-  if (ours == "" || theirs == "" || difference > 2e-5) { print "compare: these must agree within 2e-5" >"/dev/stderr"; exit 1 }
-}'
+"$engram" prepare --kind char --text "$work/text" --split 80,10,10 --vocabulary-from all --out "$work/data" 2>/dev/null >/dev/null
+# A small run of CONFIG (with options of engram train), evaluated by both programs.
+agree() {
+  local config=$1 run=$work/$1
+  shift
+  "$engram" train --config "apps/configs/$config.toml" --data "$work/data" --out "$run" \
+    --set schedule.warmup=10 --set model.dropout=0.1 "$@" >/dev/null 2>&1
+  local ours theirs
+  ours=$("$engram" evaluate "$run" --data "$work/data" --split valid --json |
+    sed -n 's/.*"nll" *: *\([0-9.eE+-]*\).*/\1/p' | head -n 1)
+  theirs=$("$python" tests/peers/evaluate_run.py "$run" --data "$work/data" --split valid |
+    sed -n 's/^nll \([0-9.]*\) .*/\1/p')
+  awk -v config="$config" -v ours="$ours" -v theirs="$theirs" 'BEGIN {
+    printf "A run of %s, evaluated by both: Engram %.6f nats, PyTorch %.6f nats\n", config, ours, theirs
+    difference = ours - theirs
+    if (difference < 0) difference = -difference
+    if (ours == "" || theirs == "" || difference > 2e-5) { print "compare: these must agree within 2e-5" >"/dev/stderr"; exit 1 }
+  }'
+}
+agree kjv-quick --steps 60 --set model.span_init=0.2
+agree kjv-transformer-xl --steps 100 --set schedule.rate=1e-3
 "$python" tests/peers/compare.py "$@"

@@ -9,6 +9,15 @@ import numpy
 import torch
 
 
+MODEL_DEFAULTS = {
+    "all_attention": {"memory_mode": "all", "inner": 0, "slots": 0, "span": "adaptive", "ramp": 32, "span_init": 0.0,
+                      "mask_offset": 0, "pad": "attend_zero", "dropout": 0.0, "embedding_dropout": 0.0},
+    "transformer_xl": {"depth": 0, "positions": "relative", "tie_position_biases": True, "pre_norm": False, "memory": 0,
+                       "visibility": "all", "memory_start": "empty", "clamp": 0, "embedding_width": 0, "cutoffs": [],
+                       "tie_tables": True, "dropout": 0.0, "attention_dropout": 0.0, "dropout_over_time": False,
+                       "norm_epsilon": 1e-5}}
+
+
 def read_config(path):
     """A config file as nested dictionaries; keys that are left out have the program's defaults."""
     return with_defaults(tomllib.loads(pathlib.Path(path).read_text()))
@@ -17,8 +26,8 @@ def read_config(path):
 def with_defaults(config):
     if "adaptive_span" in config["model"]:  # as older versions wrote it
         config["model"]["span"] = "adaptive" if config["model"].pop("adaptive_span") else "fixed"
-    model = {"memory_mode": "all", "inner": 0, "slots": 0, "span": "adaptive", "ramp": 32, "span_init": 0.0,
-             "mask_offset": 0, "pad": "attend_zero", "dropout": 0.0, "embedding_dropout": 0.0}
+    family = config["model"].get("family", "all_attention")
+    model = {"family": family} | MODEL_DEFAULTS[family]
     optimizer = {"kind": "adagrad", "clip": 0.0, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
     training = {"span_loss": 0.0}
     return {"model": model | config["model"], "optimizer": optimizer | config.get("optimizer", {}),

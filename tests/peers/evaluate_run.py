@@ -1,4 +1,4 @@
-"""Evaluates a run of Engram in PyTorch as `engram evaluate` does without --exact: streams side by side, whole blocks.
+"""Evaluates a run of Engram in PyTorch as `engram evaluate` does without --exact: streams side by side, block by block.
 Prints the mean loss in nats, so that the two programs can be compared."""
 
 import argparse
@@ -6,8 +6,8 @@ import argparse
 import torch
 from torch.nn import functional
 
-from all_attention import AllAttention
 from engram_files import Checkpoint, read_tokens
+from families import family_of, load
 
 
 def main():
@@ -15,25 +15,27 @@ def main():
     parser.add_argument("run")
     parser.add_argument("--data", required=True)
     parser.add_argument("--split", default="valid")
-    parser.add_argument("--streams", type=int, default=8)
+    parser.add_argument("--streams", type=int, default=0, help="[as many as engram evaluate has]")
     parser.add_argument("--blocks", type=int, default=0, help="at most so many [all]")
     arguments = parser.parse_args()
     checkpoint = Checkpoint(arguments.run)
-    model = AllAttention(checkpoint.config["model"])
-    model.load(checkpoint.tensors)
+    family = family_of(checkpoint.config)
+    model = family.model(checkpoint.config["model"])
+    load(model, checkpoint.tensors)
     model.eval()
     tokens = read_tokens(arguments.data, arguments.split)
-    length = tokens.numel() // arguments.streams
-    streams = tokens[: length * arguments.streams].reshape(arguments.streams, length)
+    rows = arguments.streams or family.streams
+    length = tokens.numel() // rows
+    streams = tokens[: length * rows].reshape(rows, length)
     block = checkpoint.config["training"].get("block", 64)
     total, count = 0.0, 0
-    caches = model.empty_caches(arguments.streams)
+    caches = model.empty_caches(rows)
     with torch.no_grad():
-        for number, begin in enumerate(range(0, length - block, block)):
+        for number, begin in enumerate(range(0, length - (block if family.whole_blocks else 1), block)):
             if arguments.blocks and number == arguments.blocks:
                 break
-            logits, caches = model(streams[:, begin : begin + block], caches)
             targets = streams[:, begin + 1 : begin + block + 1]
+            logits, caches = model(streams[:, begin : begin + targets.shape[1]], caches)
             total += float(functional.cross_entropy(logits.flatten(0, 1).double(), targets.flatten(), reduction="sum"))
             count += targets.numel()
     print(f"nll {total / count:.6f} nats over {count} tokens")

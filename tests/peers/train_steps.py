@@ -1,5 +1,6 @@
-"""Times training steps of a config's model in PyTorch, on the tokens and with the spans that `engram bench` uses.
-Prints one JSON object."""
+"""Times training steps of a config's model in PyTorch, on the tokens and with the spans that `engram bench` uses; with
+--evaluate blocks with frozen weights, as a plain model evaluates: it projects all of its memory anew. Prints one JSON
+object."""
 
 import argparse
 import json
@@ -11,8 +12,8 @@ import time
 import torch
 from torch.nn import functional
 
-from all_attention import Adagrad, AllAttention
 from engram_files import bench_tokens, read_config
+from families import family_of
 
 WARM_UP_STEPS = 2
 
@@ -36,42 +37,58 @@ def main():
     parser.add_argument("--dtype", default="f32", choices=["f32", "bf16"], help="bf16: torch.autocast")
     parser.add_argument("--spans", default="", help="positions the heads see: 2048,32,32,32 [the longest]")
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
+    parser.add_argument("--evaluate", action="store_true", help="forward passes only, without dropout")
+    parser.add_argument("--memory", type=int, default=0, help="positions of a memory [the config's model.memory]")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     device = torch.device(arguments.device)
     config = read_config(arguments.config)
+    family = family_of(config)
+    if arguments.memory:
+        config["model"]["memory"] = arguments.memory
     options, training = config["model"], config["training"]
     batch, block, vocabulary = arguments.batch or training["batch"], training["block"], options["vocabulary"]
-    model = AllAttention(options)
-    if options["span"] == "adaptive":
+    model = family.model(options)
+    if options.get("span") == "adaptive":
         spans = [int(part) for part in arguments.spans.split(",")] if arguments.spans else [options["max_span"]]
         set_spans(model, options, spans)
     model.to(device)
     forward = torch.compile(model) if arguments.compile else model
-    optimizer = Adagrad(model, 0.0, config["optimizer"]["clip"])  # rate 0: spans and cost stay what they are
+    optimizer = family.optimizer(model, 0.0, config["optimizer"])  # rate 0: spans and cost stay what they are
     inputs, targets = (bench_tokens(batch, block, vocabulary, which).to(device) for which in (0, 1))
     rounded = torch.autocast(device.type, dtype=torch.bfloat16, enabled=arguments.dtype == "bf16")
 
-    caches = model.empty_caches(batch)
-    with torch.no_grad(), rounded:
-        for _ in range(-(-options["max_span"] // block)):
-            _, caches = model(inputs, caches)
-    seconds, losses = [], []
-    for step in range(WARM_UP_STEPS + arguments.steps):
-        start = time.perf_counter()
+    def train(caches):
         with rounded:
             logits, caches = forward(inputs, caches)
         loss = functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
-        (loss + model.span_loss(training["span_loss"])).backward()
+        (loss + (model.span_loss(training["span_loss"]) if training["span_loss"] else 0)).backward()
         optimizer.step()
-        losses.append(float(loss.detach()))  # waits for a card
+        return float(loss.detach()), caches  # waits for a card
+
+    def evaluate(caches):
+        with torch.no_grad(), rounded:
+            logits, caches = forward(inputs, caches)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return None, caches
+
+    caches = model.empty_caches(batch)
+    with torch.no_grad(), rounded:
+        for _ in range(-(-model.longest_past // block)):
+            _, caches = model(inputs, caches)
+    seconds = []
+    model.train(not arguments.evaluate)
+    for step in range(WARM_UP_STEPS + arguments.steps):
+        start = time.perf_counter()
+        loss, caches = evaluate(caches) if arguments.evaluate else train(caches)
         if step >= WARM_UP_STEPS:
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
         "name": pathlib.Path(arguments.config).stem, "torch": torch.__version__, "threads": torch.get_num_threads(),
-        "seconds": sorted(seconds), "median_seconds": statistics.median(seconds), "loss": losses[-1],
+        "seconds": sorted(seconds), "median_seconds": statistics.median(seconds), "loss": loss,
         "tokens_per_second": batch * block / statistics.median(seconds),
         "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "device_bytes": torch.cuda.max_memory_reserved() if device.type == "cuda" else 0,
