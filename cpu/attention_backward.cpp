@@ -181,7 +181,7 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   if (call.kept == nullptr) tile.compute_scores(parts, scratch.weights);
   for (const ColumnPart<T>& part : parts)
     tile.against(call.dout, part.values, part.length, scratch.dscores + part.column, stride);
-  tile.against_positions(call.dout, call.data.position_values, T(1), scratch.dscores);
+  tile.against_positions(call.dout, call.data.position_values, T(1), 0, scratch.dscores);
   backward_rows(call, tile, scratch, partial.span);
   for (const ColumnPart<T>& part : parts) {
     const T *weights = scratch.weights + part.column, *dscores = scratch.dscores + part.column;

@@ -82,6 +82,8 @@ struct BandMask {
 
 /// What one head sees.
 struct HeadPlan {
+  static constexpr std::int64_t kLargestTile = 64;
+
   std::int64_t window = 0;  ///< positions before the query
   std::int64_t slots = 0;   ///< context slots of one query: window + 1 - min_distance, 0 without context
   std::int64_t tile = 0;    ///< queries of one tile
@@ -98,7 +100,7 @@ struct HeadPlan {
       : window(head_window), mask(memory) {
     slots = options.max_distance == 0 ? 0 : std::max<std::int64_t>(0, window + 1 - options.min_distance);
     // Short windows waste less with short tiles; long tiles make better products.
-    tile = std::min<std::int64_t>(block, slots > 0 && slots <= 128 ? 32 : 64);
+    tile = std::min<std::int64_t>(block, slots > 0 && slots <= 128 ? 32 : kLargestTile);
     if (!zeta || options.ramp == 0) return;
     band_mask = mask_of(options, *zeta);
     edges = band_mask.edges(slots, options.ramp_gradient);

@@ -2,6 +2,7 @@
 /// What the forward and the backward pass of attention share: one tile's operands and its raw scores. A tile's scores
 /// are a row-major matrix [queries, slot columns + columns]: persistent slots first, then the context.
 
+#include <array>
 #include <limits>
 
 #include "cpu/attention_plan.hpp"
@@ -182,22 +183,38 @@ struct AttentionTile {
   }
   /// to[band of i, :] (add) = factor times row i of the tile (of a [B, M, H D] tensor) against a position table, from
   /// first_place on.
-  void against_positions(const T* queries_tensor, const ReversedTable<T>& table, T factor, T* to) const {
+  /// `shared_distance` as in AttentionOptions.
+  void against_positions(const T* queries_tensor, const ReversedTable<T>& table, T factor, std::int64_t shared_distance,
+                         T* to) const {
     if (columns == 0 || !table) return;
     const auto rows = position_rows(table);
-    gemm(Gemm<T>{.transpose_b = Transpose::yes,
-                 .m = queries,
-                 .n = head_plan.slots - first_place,
-                 .k = data.plan.sizes.depth,
-                 .factor = factor,
-                 .a = query_row(queries_tensor, first),
-                 .a_stride = data.plan.sizes.width,
-                 .b = rows.data + first_place * rows.stride,
-                 .b_stride = rows.stride,
-                 .write = Write::add,
-                 .c = to + band(0) + first_place,
-                 .c_stride = band_stride()},
-         rounding);
+    const auto against_rows = [&](std::int64_t place, std::int64_t count, Write write, T* c, std::int64_t c_stride) {
+      gemm(Gemm<T>{.transpose_b = Transpose::yes,
+                   .m = queries,
+                   .n = count,
+                   .k = data.plan.sizes.depth,
+                   .factor = factor,
+                   .a = query_row(queries_tensor, first),
+                   .a_stride = data.plan.sizes.width,
+                   .b = rows.data + place * rows.stride,
+                   .b_stride = rows.stride,
+                   .write = write,
+                   .c = c,
+                   .c_stride = c_stride},
+           rounding);
+    };
+    std::int64_t own = first_place;  // the first place that no other shares its row with
+    if (shared_distance > 0) own = std::max(own, std::min(head_plan.window - shared_distance + 1, head_plan.slots));
+    if (own > first_place) {
+      std::array<T, HeadPlan::kLargestTile> shared;
+      against_rows(first_place, 1, Write::set, shared.data(), 1);
+      for (std::int64_t i = 0; i < queries; ++i) {
+        T* const row = to + band(i);
+        const T score = shared[static_cast<std::size_t>(i)];
+        for (std::int64_t place = first_place; place < own; ++place) row[place] += score;
+      }
+    }
+    if (own < head_plan.slots) against_rows(own, head_plan.slots - own, Write::add, to + band(0) + own, band_stride());
   }
   /// scores[i, :] = scaled slot scores and scaled content scores, in the band also with position scores from
   /// first_place on. Context columns outside the band hold meaningless numbers.
@@ -205,7 +222,8 @@ struct AttentionTile {
   void compute_scores(const Parts& parts, T* scores) const {
     for (const auto& part : parts)
       against(data.content_query, part.keys, part.length, scores + part.column, row_length);
-    against_positions(data.position_query, data.position_keys, static_cast<T>(data.options.score_scale), scores);
+    against_positions(data.position_query, data.position_keys, static_cast<T>(data.options.score_scale),
+                      data.options.shared_distance, scores);
   }
 
   static const T* past(const Tensor& tensor) { return tensor ? tensor.data<const T>() : nullptr; }

@@ -28,6 +28,9 @@ struct AttentionOptions {
   int max_distance = 0;         ///< S, positions; 0: no context at all, only persistent slots
   int ramp = 0;                 ///< R, positions: width of the soft edge of the span; 0: no span mask
   int mask_offset = 0;          ///< 0: the mask's argument is distance - 1; 1: it is the distance
+  /// Distances from it on have equal rows in position_keys, so that one product serves them all; 0: not known. A
+  /// device may leave it alone.
+  std::int64_t shared_distance = 0;
   RampGradient ramp_gradient = RampGradient::inclusive;
   DropoutRule dropout;          ///< on the normalised weights
   HeadWindows windows;          ///< positions computed per head, at most max_distance; also the layout of the past

@@ -93,6 +93,7 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
   options.min_distance = 0;
   options.windows = memory.windows(x.shape()[1]);
   options.max_distance = std::max(1, options.windows.longest);  // 0 would be no context at all
+  options.shared_distance = positions.shared;
   options.dropout = DropoutRule(dropout_);
   if (norm == nullptr)
     past.read(tape, key_weight, value_weight, in, options);

@@ -19,6 +19,7 @@ struct RelativePositions {
   std::int64_t distances = 0;   ///< P: the layers' windows hold the distances 0 .. P - 1
   Variable sinusoids;           ///< relative: R after its dropout, [rows, width], row d for distance d
   Tensor rows;                  ///< relative, shaw: which row serves each distance, i32 [P]; empty: its own
+  std::int64_t shared = 0;      ///< distances from it on have the same row; 0: none have
   Variable content_bias;        ///< relative: u of all layers, [H d_h]; absent: layers have their own
   Variable position_bias;       ///< relative: v
   std::int64_t remembered = 0;  ///< columns of the block, from the first on, that memories take in

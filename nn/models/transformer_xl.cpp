@@ -167,9 +167,11 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     const bool clamped = clamp > 0 && clamp < distances - 1;
     const std::int64_t rows = clamped ? clamp + 1 : distances;
     positions.sinusoids = dropout_(tape.constant(constants_.sinusoids(step, rows, options_.width, dtype)));
-    if (clamped)
+    if (clamped) {
       positions.rows = constants_.index(step, {kClamped, distances, clamp}, {distances},
                                         [clamp](std::int64_t distance) { return std::min(distance, clamp); });
+      positions.shared = clamp;
+    }
     if (!position_biases_) return positions;
     positions.content_bias = tape.parameter(position_biases_->content);
     positions.position_bias = tape.parameter(position_biases_->position);
@@ -178,6 +180,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     positions.rows = constants_.index(step, {kShaw, distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
       return rows - 1 - std::min(distance, kept - 1);
     });
+    positions.shared = kept - 1;
   }
   return positions;
 }
