@@ -50,3 +50,15 @@ fi
   --variant memory-relative:model.memory=32 \
   --variant memory-shaw:model.positions=shaw,model.position_rows=64 \
   --variant relative:model.memory=0
+
+# What the models of the first seed make of more and less context than in training, and how much of it each uses.
+trained() {
+  for name in "$@"; do echo "runs/transformer-xl/table-6/$name-seed-${seeds%%,*}"; done
+}
+mapfile -t all < <(trained memory-{relative-full,relative-half,shaw-full} {relative,shaw}-{full,half} {sinusoidal,learned}-half)
+"$engram" lengths "${all[@]}" --data "$chapters" --split valid --lengths 16,32,48,64,80,96,128,160,192,256 --tokens 50000 \
+  --csv runs/transformer-xl/lengths.csv --svg runs/transformer-xl/lengths.svg
+mapfile -t group < <(trained memory-{relative,shaw}-full relative-full learned-half)
+"$engram" recl "${group[@]}" --data "$chapters" --first 8 --step 8 --longest 160 --positions 2000 --csv runs/transformer-xl/recl.csv
+
+"$engram" bench --against-vanilla --lengths 100,200,400,800,1800,2800,3800 --steps 1 --svg runs/transformer-xl/table-9.svg
