@@ -3,7 +3,8 @@
 # cores and the King James Bible: recurrence x encoding x loss (table 6) and text without long dependencies (table 7), with
 # what each trained model makes of longer contexts (tables 6 and 8), then the speed of evaluation (table 9).
 #   bash apps/transformer-xl.sh [SEEDS] [STEPS]         SEEDS: 1,2,3 unless given; STEPS: those of the configs
-# Interrupted, it goes on where it stopped when it is given the same command again.
+# About half an hour of training a seed. Interrupted, the training goes on where it stopped when it is given the same
+# command again.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -11,10 +12,13 @@ cd -- "$root"
 seeds=${1:-1,2,3}
 engram=build/release/apps/engram
 configs=apps/configs/transformer-xl
-if [[ ! -x $engram || ! -s runs/kjv.txt ]]; then
-  echo "apps/transformer-xl.sh: needs $engram and runs/kjv.txt, found only one or none of them; bash apps/quickstart.sh makes both" >&2
-  exit 1
-fi
+for needed in "$engram" runs/kjv.txt; do
+  if [[ ! -s $needed ]]; then
+    echo "apps/transformer-xl.sh: '$needed' must be there, got nothing" >&2
+    echo "  bash apps/quickstart.sh makes it" >&2
+    exit 1
+  fi
+done
 common=(--seeds "$seeds" --test)
 if (($# > 1)); then common+=(--set "schedule.steps=$2" --set "training.checkpoint_every=$2" --set "training.validate_every=$2"); fi
 
@@ -51,11 +55,11 @@ fi
   --variant memory-shaw:model.positions=shaw,model.position_rows=64 \
   --variant relative:model.memory=0
 
-# What the models of the first seed make of more and less context than in training, and how much of it each uses.
+# What the models of the first seed (but for the one with sinusoids, which did not learn with every seed) make of more and less context than in training, and how much of it each uses.
 trained() {
   for name in "$@"; do echo "runs/transformer-xl/table-6/$name-seed-${seeds%%,*}"; done
 }
-mapfile -t all < <(trained memory-{relative-full,relative-half,shaw-full} {relative,shaw}-{full,half} {sinusoidal,learned}-half)
+mapfile -t all < <(trained memory-{relative-full,relative-half,shaw-full} {relative,shaw}-{full,half} learned-half)
 "$engram" lengths "${all[@]}" --data "$chapters" --split valid --lengths 16,32,48,64,80,96,128,160,192,256 --tokens 50000 \
   --csv runs/transformer-xl/lengths.csv --svg runs/transformer-xl/lengths.svg
 mapfile -t group < <(trained memory-{relative,shaw}-full relative-full learned-half)

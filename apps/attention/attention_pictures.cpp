@@ -6,6 +6,7 @@
 #include <array>
 
 #include "apps/svg/heat_map.hpp"
+#include "apps/tables/text_table.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -39,13 +40,6 @@ std::string visible(std::string token) {
   for (const char byte : token)
     shown += byte == '\n' ? "\u23ce" : byte == '\t' ? "\u21e5" : byte == ' ' ? "\u2423" : std::string(1, byte);
   return shown;
-}
-
-std::string csv_field(const std::string& content) {
-  if (content.find_first_of(",\"\n\r") == std::string::npos) return content;
-  std::string quoted = "\"";
-  for (const char byte : content) quoted += byte == '"' ? "\"\"" : std::string(1, byte);
-  return quoted + "\"";
 }
 
 }  // namespace

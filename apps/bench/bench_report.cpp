@@ -179,9 +179,10 @@ std::string inference_text(const BenchCase& bench, const InferenceResult& result
   text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
                       "through rings, ms", "saved", "by formulas", "ratio");
   for (const BlockInference& one : result.blocks)
-    text += fmt::format("  {:>6} {:>6.1f} {:>22.2f} {:>20.2f} {:>7.1f}% {:>11.1f}% {:>8.2f}\n", one.block,
-                        one.cached_blocks, one.forward_seconds * 1e3, one.frozen_seconds * 1e3, 100 * one.saving(),
-                        100 * one.predicted_saving(), one.saving() / one.predicted_saving());
+    text += fmt::format(
+        "  {:>6} {:>6.1f} {:>22.2f} {:>20.2f} {:>7.1f}% {:>11.1f}% {:>8}\n", one.block, one.cached_blocks,
+        one.forward_seconds * 1e3, one.frozen_seconds * 1e3, 100 * one.saving(), 100 * one.predicted_saving(),
+        one.predicted_saving() > 0 ? fmt::format("{:.2f}", one.saving() / one.predicted_saving()) : "-");
   return text +
          fmt::format(
              "  generation: {:.3f} ms a token ({:.0f} tokens/s), {:.2f} times the floor of {:.3f} ms ({:.1f} MB)\n",

@@ -135,6 +135,11 @@ std::string vanilla_svg(const VanillaBenchCase& bench, const std::vector<Vanilla
           return std::optional(
               predicted(bench, comparison.attention_length, comparison.evaluations[i], FutureKeys::computed));
         });
+  add("formula: cached, future keys skipped", [&bench](const VanillaComparison& comparison) {
+    constexpr std::size_t kCached = 2;
+    return std::optional(
+        predicted(bench, comparison.attention_length, comparison.evaluations[kCached], FutureKeys::skipped));
+  });
   add("paper, one GPU",
       [](const VanillaComparison& comparison) { return published_slowdown(comparison.attention_length); });
   SvgCanvas canvas(line_chart_size(chart), chart.title);

@@ -98,9 +98,11 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
   const int given = (arguments.text.empty() ? 0 : 1) + (arguments.file.empty() ? 0 : 1);
   if (!arguments.distances.data.empty()) {
     if (given > 0) throw UsageError("attention: --data is a text of its own, got --text or --file too");
+    if (arguments.oov != "error") throw UsageError("attention: --oov is for --text and --file, got --data");
     return {};
   }
-  if (given != 1) throw UsageError("attention: either --text or --file must be given");
+  if (given != 1)
+    throw UsageError("attention: either --text or --file must be given, or, for a Transformer-XL, --data");
   const std::string written = arguments.file.empty() ? arguments.text : data::read_bytes(arguments.file);
   std::vector<std::int32_t> tokens =
       data::text_tokens(written, vocabulary, data::parse_unseen(arguments.oov), "attention", "the text");

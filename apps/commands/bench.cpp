@@ -51,9 +51,11 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
   std::vector<std::string> files = arguments.configs;
   const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
   if (files.empty() && arguments.compare_spans) files = {(folder / "bench-b.toml").string()};
-  if (files.empty())
-    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml", "bench-xl.toml"})
-      files.push_back((folder / name).string());
+  if (files.empty()) {
+    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"}) files.push_back((folder / name).string());
+    // Spans, and most keys that one would set, are of the other family.
+    if (arguments.spans.empty() && arguments.overrides.empty()) files.push_back((folder / "bench-xl.toml").string());
+  }
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.dtype.empty()) overrides.push_back("training.products=" + arguments.dtype);
   std::vector<BenchCase> cases;
@@ -163,7 +165,8 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 CLI::App* add_bench_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("bench", "time training steps against this machine's limits");
+  CLI::App* command =
+      program.add_subcommand("bench", "time training steps, evaluation and generation against this machine's limits");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--config", arguments->configs,
                       "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs]");
@@ -206,7 +209,10 @@ CLI::App* add_bench_command(CLI::App& program) {
   command->add_option("--tokens", arguments->tokens, "of a step with --softmax [4096; at most 512 with all words]")
       ->check(CLI::PositiveNumber)
       ->needs(softmax);
-  add_bench_vanilla_options(*command, arguments->vanilla)->excludes(compare)->excludes(inference)->excludes(softmax);
+  CLI::Option* vanilla = add_bench_vanilla_options(*command, arguments->vanilla);
+  vanilla->excludes(compare)->excludes(inference)->excludes(softmax);
+  for (const char* other : {"--dtype", "--spans", "--filter", "--product-size"})
+    vanilla->excludes(command->get_option(other));
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

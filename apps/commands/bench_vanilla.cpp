@@ -32,6 +32,7 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArg
   VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};
   if (shared.vocabulary != 0) bench.config.model.transformer_xl.vocabulary = shared.vocabulary;
   Runtime runtime(parse_device(shared.device), shared.threads, bench.config.training.seed);
+  runtime.step().set_products(bench.config.training.products);
   const auto comparisons = bench_against_vanilla(bench, arguments.lengths, runtime, shared.steps);
   if (shared.json) {
     nlohmann::json object = vanilla_json(bench, comparisons, shared.steps);

@@ -94,7 +94,7 @@ CLI::App* add_lengths_command(CLI::App& program) {
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_option("--lengths", arguments->lengths,
                       "32,64,96: positions that layers remember, or, without memory, of the windows that are read; "
-                      "the training length is always one more");
+                      "the training length is always measured too");
   command->add_option("--step", arguments->step, "without --lengths: from this length on, in steps of it")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

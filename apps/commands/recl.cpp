@@ -37,11 +37,13 @@ ContextMethod method_of(const std::string& name) {
   throw UsageError(text("recl: --method must be exact or windowed, got '", name, "'"));
 }
 
+bool is_transformer_xl(const StudiedRun& run) { return run.config.model.family == ModelFamily::transformer_xl; }
+
 void check_runs(const std::vector<StudiedRun>& runs, ContextMethod method) {
   if (runs.size() < 2)
     throw UsageError(text("recl: the length is relative to a group of two or more runs, got ", runs.size()));
   for (const StudiedRun& run : runs)
-    if (method == ContextMethod::windowed && run.config.model.family != ModelFamily::transformer_xl)
+    if (method == ContextMethod::windowed && !is_transformer_xl(run))
       throw UsageError(text("recl: --method windowed is for runs of family transformer_xl, got '", run.name,
                             "' of family ", name_of(run.config.model.family), "\n  --method exact is for both"));
 }
@@ -57,6 +59,9 @@ std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vec
     }
     const auto start = std::chrono::steady_clock::now();
     losses.push_back(method == ContextMethod::exact ? reader.exact(lengths[i]) : reader.windowed(lengths[i]));
+    if (!std::ranges::all_of(losses.back(), [](double loss) { return std::isfinite(loss); }))
+      throw UsageError(text("recl: losses must be finite, got one of '", run.name, "' that is not, with ", lengths[i],
+                            " tokens of context\n  leave out runs that diverged"));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     log(LogLevel::info, fmt::format("recl: {}, {} tokens of context in {:.1f} s", run.name, lengths[i], seconds));
   }
@@ -73,10 +78,12 @@ void run(const CLI::App& command, const Arguments& arguments) {
                         .shares = parse_shares(arguments.ratios, "recl: --ratios"),
                         .runs = {},
                         .table = {}};
-  report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
-  if (report.table.lengths.size() < 2)
+  if (arguments.longest < arguments.first + arguments.step)
     throw UsageError(text("recl: --longest must be at least --first + --step, ", arguments.first + arguments.step,
                           ", got ", arguments.longest));
+  report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
+  if (!std::isfinite(arguments.threshold))
+    throw UsageError(text("recl: --threshold must be a number, got ", arguments.threshold));
   const DType dtype = parse_dtype(arguments.dtype);
   if (dtype != DType::f32 && dtype != DType::f64)
     throw UsageError(text("recl: --dtype must be f32 or f64, got ", dtype));
@@ -85,10 +92,12 @@ void run(const CLI::App& command, const Arguments& arguments) {
   report.runs =
       open_studied_runs(arguments.runs, arguments.best ? CheckpointKind::best : CheckpointKind::newest, data, "recl");
   check_runs(report.runs, method);
+  const auto clamp = command.count("--clamp-len") > 0 ? std::optional(arguments.clamp) : std::nullopt;
+  if (clamp && std::ranges::none_of(report.runs, is_transformer_xl))
+    throw UsageError("recl: --clamp-len is for runs of family transformer_xl, got none of them");
   const data::TokenView tokens = first_tokens(data.split(arguments.split), arguments.tokens);
   const std::vector<std::int64_t> positions =
       draw_positions(tokens, arguments.positions, report.table.lengths.back(), arguments.seed);
-  const auto clamp = command.count("--clamp-len") > 0 ? std::optional(arguments.clamp) : std::nullopt;
   for (const StudiedRun& one : report.runs) {
     PositionReader reader(one, tokens, positions, clamp, runtime, dtype);
     report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader));
@@ -102,7 +111,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
 CLI::App* add_recl_command(CLI::App& program) {
   CLI::App* command =
-      program.add_subcommand("recl", "relative effective context length: how far back a group of runs makes use of");
+      program.add_subcommand("recl", "measure how many tokens of context the runs of a group make use of");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("runs", arguments->runs, "folders of the group's runs, or checkpoints: two or more")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();

@@ -95,7 +95,8 @@ std::string length_table(const LengthReport& report) {
       "\ninit: {0} at the training length; best: the lowest {0}; length: the smallest within {1} of it.\n"
       "Lengths are positions remembered (memory) or windows read from nothing for every {2} new tokens.\n",
       score, report.tolerance,
-      report.options.stride > 0 ? fmt::format("{}", report.options.stride) : std::string("length / 4"));
+      report.options.stride > 0 ? fmt::format("{} (at most the length)", report.options.stride)
+                                : std::string("length / 4"));
   for (const std::string& note : notes) lines += note + "\n";
   return lines;
 }

@@ -1,6 +1,7 @@
 #include "apps/context/length_sweep.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "apps/training/score.hpp"
@@ -35,8 +36,10 @@ LengthPoint planned(const StudiedRun& run, const LengthSweepOptions& options, st
   if (!run.remembers()) point.stride = std::min(options.stride > 0 ? options.stride : (length + 3) / 4, length);
   if (model.positions == PositionKind::absolute_learned && length > model.position_rows)
     point.note = text("not possible: the table of positions has ", model.position_rows, " rows");
-  if (model.positions == PositionKind::shaw && point.keys > model.position_rows)
-    point.note = text("distances from ", model.position_rows - 1, " on share a row of the table");
+  const std::int64_t clamp = options.clamp.value_or(model.clamp);
+  const std::int64_t rows = clamp > 0 ? std::min(clamp, model.position_rows) : model.position_rows;
+  if (model.positions == PositionKind::shaw && point.keys > rows)
+    point.note = text("distances from ", rows - 1, " on share a row of the table");
   return point;
 }
 
@@ -49,16 +52,27 @@ bool is_possible(const StudiedRun& run, const LengthPoint& point) {
 
 void check_length_sweep(const std::vector<StudiedRun>& runs, const LengthSweepOptions& options,
                         data::TokenView tokens) {
+  const bool any_memory = std::ranges::any_of(runs, &StudiedRun::remembers);
+  if (!any_memory && (options.same_length || options.exact))
+    throw UsageError(text("lengths: ", options.same_length ? "--same-length" : "--exact",
+                          " is for runs with memory, got none of them"));
+  if (options.stride > 0 && std::ranges::all_of(runs, &StudiedRun::remembers))
+    throw UsageError("lengths: --stride is for runs without memory, got none of them");
   for (const StudiedRun& run : runs) {
     if (run.config.model.family != ModelFamily::transformer_xl)
       throw UsageError(text("lengths: runs must be of family transformer_xl, got '", run.name, "' of family ",
                             name_of(run.config.model.family),
                             "\n  the span of those is a part of the model; engram spans shows how far they look"));
+    // A memory cannot hold more than its stream has.
+    const bool streams = run.remembers() && !options.exact;
+    const std::int64_t readable = streams ? tokens.size() / kSegmentStreams : tokens.size();
     for (const std::int64_t length : lengths_of(run, options))
-      if (length >= tokens.size())
-        throw UsageError(text("lengths: every length must be below the number of tokens, ", tokens.size(), ", got ",
-                              length, length == run.training_length() ? ", the training length" : "", " for '",
-                              run.name, "'\n  take more tokens, or shorter lengths (--lengths, --longest)"));
+      if (length >= readable)
+        throw UsageError(text("lengths: every length must be below the number of tokens",
+                              streams ? " of each of the ten streams, " : ", ", readable, ", got ", length,
+                              length == run.training_length() ? ", the training length" : "", " for '", run.name,
+                              "'\n  take more tokens, shorter lengths (--lengths, --longest)",
+                              streams ? ", or one stream (--exact)" : ""));
   }
 }
 
@@ -81,6 +95,9 @@ LengthCurve sweep_lengths(const StudiedRun& run, data::TokenView tokens, const L
       }
       model.set_context(context);
       const Evaluation result = evaluate_split(trained, tokens, way, runtime).result;
+      if (!std::isfinite(result.nll()))
+        throw UsageError(text("lengths: losses must be finite, got ", result.nll(), " of '", run.name, "' at length ",
+                              length, "\n  leave out runs that diverged"));
       point.nll = result.nll();
       point.scored = result.scored;
       point.seconds = result.seconds;

@@ -87,7 +87,11 @@ PositionReader::PositionReader(const StudiedRun& run, data::TokenView tokens, st
       trained_(run.checkpoint, CheckpointKind::newest, runtime, dtype) {}
 
 std::optional<std::int64_t> PositionReader::longest(const StudiedRun& run) {
-  return run.remembers() ? std::nullopt : std::optional(run.training_length());
+  const PositionKind positions = run.config.model.transformer_xl.positions;
+  const bool is_absolute =
+      positions == PositionKind::absolute_sinusoidal || positions == PositionKind::absolute_learned;
+  if (run.config.model.family != ModelFamily::transformer_xl || !is_absolute) return std::nullopt;
+  return run.training_length();
 }
 
 std::vector<double> PositionReader::exact(std::int64_t length) {
@@ -97,7 +101,10 @@ std::vector<double> PositionReader::exact(std::int64_t length) {
     model.set_context({.clamp = clamp_.value_or(run_.config.model.transformer_xl.clamp)});
   }
   constexpr std::int64_t kTokens = 8192;  // of a block
-  PositionBlocks plan(tokens_, positions_, read, std::max<std::int64_t>(1, kTokens / read));
+  // The caches of an all-attention model are as long as its spans, whatever is read.
+  const bool has_spans = run_.config.model.family == ModelFamily::all_attention;
+  const std::int64_t row = has_spans ? std::max(read, run_.config.model.all_attention.max_span) : read;
+  PositionBlocks plan(tokens_, positions_, read, std::max<std::int64_t>(1, kTokens / row));
   std::map<std::int64_t, ModelPast> pasts;
   const PastOf past_of = [&](std::int64_t rows) -> ModelPast& {
     const auto made = pasts.find(rows);

@@ -30,7 +30,7 @@ class PositionReader {
   PositionReader(const StudiedRun& run, data::TokenView tokens, std::vector<std::int64_t> positions,
                  std::optional<std::int64_t> clamp, Runtime& runtime, DType dtype);
 
-  /// The most context that the model reads: a model of segments without memory the training length. None: no limit.
+  /// The most context that the model reads: one with absolute positions the training length. None: no limit.
   static std::optional<std::int64_t> longest(const StudiedRun& run);
   /// Nats, of every position with `length` tokens before it, or longest() where that is less. One segment of so many
   /// tokens from an empty memory, many positions side by side, so that every one sees all tokens before it in its

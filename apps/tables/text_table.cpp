@@ -25,7 +25,7 @@ std::string aligned(const std::vector<TableColumn>& columns) {
 }
 
 std::string csv_field(std::string_view value) {
-  if (value.find_first_of(",\"\n") == value.npos) return std::string(value);
+  if (value.find_first_of(",\"\n\r") == value.npos) return std::string(value);
   std::string quoted = "\"";
   for (const char byte : value) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
   return quoted + "\"";

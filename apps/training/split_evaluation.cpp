@@ -21,8 +21,7 @@ std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& o
     rows = options.batch > 0 ? options.batch : data::FullEvaluation::kUsualRows;
     return std::make_unique<data::FullEvaluation>(tokens, block, rows);
   }
-  constexpr int kStreams = 10;
-  rows = options.batch > 0 ? options.batch : kStreams;
+  rows = options.batch > 0 ? options.batch : kSegmentStreams;
   return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(config.training.extension), rows);
 }
 

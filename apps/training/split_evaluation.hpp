@@ -12,9 +12,12 @@
 
 namespace engram {
 
+/// Streams of models of segments unless told otherwise, as in the published evaluations.
+inline constexpr int kSegmentStreams = 10;
+
 struct SplitEvaluationOptions {
   bool exact = false;  ///< score every token but the first; otherwise whole blocks of 8 streams
-  int batch = 0;       ///< streams; 0: 8 (models of segments 10), with `exact` at most 8
+  int batch = 0;       ///< streams; 0: 8 (models of segments kSegmentStreams), with `exact` at most 8
   int block = 0;       ///< tokens of a stream per step; 0: the run's, with `exact` 256
   /// Above 0: every window of so many tokens is read from nothing and scores its last `stride` ones: the way of models
   /// without memory (spec of the Transformer-XL family, section 1.9). Scores every token but the first.

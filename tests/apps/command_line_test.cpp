@@ -168,7 +168,7 @@ TEST_CASE("command line: --json is one object on stdout and nothing else") {
   CHECK(windows.at("name") == "bench-table-9");
   CHECK(windows.at("clamp") == 4);
   CHECK(windows.at("lengths").at(1).at("attention_length") == 9);
-  CHECK(read_xml(get_file(place.path("table-9.svg"))).all("polyline").size() == 7);
+  CHECK(read_xml(get_file(place.path("table-9.svg"))).all("polyline").size() == 8);
 }
 
 TEST_CASE("command line: without --json the reports are for people") {

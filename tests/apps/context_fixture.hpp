@@ -13,7 +13,8 @@ struct ContextBench : RunFolder {
   ContextBench() : RunFolder(20000) {
     train("xl", {"model.memory=12"});
     train("shaw", {"model.memory=12", "model.positions=shaw", "model.position_rows=22"});
-    train("vanilla", {"training.extension=4"});
+    train("windows", {"training.extension=4"});
+    train("vanilla", {"training.extension=4", "model.positions=absolute_sinusoidal"});
     train("learned", {"model.positions=absolute_learned", "model.position_rows=15"});
     TrainingRunOptions spans = run_options(*this, "spans");
     spans.overrides = {"schedule.steps=2", "schedule.warmup=0"};

@@ -181,7 +181,11 @@ TEST_CASE("lengths: what has no attention length is refused before anything is r
   refused(lengths({"xl", "spans"}, {"--lengths", "4"}), {"'spans'", "all_attention"});
   refused(lengths({"xl"}, {"--lengths", "4,x"}), {"--lengths", "4,x"});
   refused(lengths({"xl"}, {"--lengths", "4", "--step", "3"}), {"--lengths", "--step"});
-  refused(lengths({"xl"}, {"--lengths", "4,50", "--tokens", "50"}), {"below the number of tokens, 50", "got 50"});
+  refused(lengths({"vanilla"}, {"--lengths", "4,50", "--tokens", "50"}), {"below the number of tokens, 50", "got 50"});
+  refused(lengths({"xl"}, {"--lengths", "4,50", "--tokens", "500"}),
+          {"below the number of tokens of each of the ten streams, 50", "got 50", "--exact"});
+  refused(lengths({"xl"}, {"--lengths", "4", "--stride", "2"}), {"--stride", "without memory"});
+  refused(lengths({"vanilla"}, {"--lengths", "4", "--exact"}), {"--exact", "with memory"});
   refused(lengths({"xl"}, {"--lengths", "4", "--dtype", "i32"}), {"--dtype", "i32"});
   CHECK(run_engram(lengths({"nothing"}, {"--lengths", "4"})).exit_code == 1);
 }

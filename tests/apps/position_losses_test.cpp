@@ -77,7 +77,7 @@ TEST_CASE("position losses: every position is its context read from nothing") {
   const data::DataSet set = context_bench().set();
   const data::TokenView tokens = set.split("valid");
   const std::vector<std::int64_t> positions{40, 41, 97, 300};
-  for (const StudiedRun& run : context_bench().open({"xl", "shaw", "vanilla", "learned", "spans"})) {
+  for (const StudiedRun& run : context_bench().open({"xl", "shaw", "windows", "vanilla", "learned", "spans"})) {
     INFO(run.name);
     Runtime runtime({}, 1);
     PositionReader reader(run, tokens, positions, std::nullopt, runtime, DType::f64);
@@ -187,6 +187,7 @@ TEST_CASE("recl: what cannot be compared is refused") {
   refused(recl({"xl", "vanilla"}, with(kShort, {"--ratios", "0.5,2"})), {"--ratios", "0.5,2"});
   refused(recl({"xl", "vanilla"}, with(kShort, {"--tokens", "50"})), {"--positions", "30 of 50", "got 40"});
   refused(recl({"xl", "vanilla"}, {"--longest", "150"}), {"--longest", "200"});
+  refused(recl({"xl", "vanilla"}, with(kShort, {"--threshold", "nan"})), {"--threshold", "nan"});
   // Other words than the data's.
   const RunFolder other(6000, 2, data::TokenKind::word);
   Arguments foreign = recl({"xl", "vanilla"}, kShort);

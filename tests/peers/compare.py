@@ -9,6 +9,8 @@ import statistics
 import subprocess
 import sys
 
+from engram_files import read_config
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = {"bench-a": [], "bench-b": ["--spans", "2048,32,32,32,32,32,32,32"], "bench-c": [], "bench-xl": []}
 
@@ -65,6 +67,9 @@ def compare_training(case, arguments):
 
 def compare_evaluation(case, arguments):
     """Engram through its caches, with the memories that `engram bench --inference` takes; PyTorch then has the same."""
+    config = read_config(ROOT / "apps/configs" / f"{case}.toml")
+    if config["model"]["family"] != "transformer_xl":
+        sys.exit(f"compare: --evaluations knows only models of family transformer_xl, got '{case}'")
     figures = []
     for _ in range(arguments.rounds):
         (engram,) = commands_of(case, arguments, ["--inference"])

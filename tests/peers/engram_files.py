@@ -14,7 +14,7 @@ MODEL_DEFAULTS = {
                       "mask_offset": 0, "pad": "attend_zero", "dropout": 0.0, "embedding_dropout": 0.0},
     "transformer_xl": {"depth": 0, "positions": "relative", "tie_position_biases": True, "pre_norm": False, "memory": 0,
                        "visibility": "all", "memory_start": "empty", "clamp": 0, "embedding_width": 0, "cutoffs": [],
-                       "tie_tables": True, "dropout": 0.0, "attention_dropout": 0.0, "dropout_over_time": False,
+                       "tie_tables": True, "dropout": 0.0, "attention_dropout": 0.0, "dropout_over_time": False, "word_dropout": 0.0,
                        "norm_epsilon": 1e-5}}
 
 
@@ -30,6 +30,8 @@ def with_defaults(config):
     model = {"family": family} | MODEL_DEFAULTS[family]
     optimizer = {"kind": "adagrad", "clip": 0.0, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
     training = {"span_loss": 0.0}
+    if config.get("training", {}).get("extension", 0):
+        raise ValueError(f"the peers know only training.extension = 0, got {config['training']['extension']}")
     return {"model": model | config["model"], "optimizer": optimizer | config.get("optimizer", {}),
             "schedule": config.get("schedule", {}), "training": training | config.get("training", {})}
 

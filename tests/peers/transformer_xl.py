@@ -11,7 +11,7 @@ DEVIATION = 0.02  # of weights at the start
 # The variants of the family that the equations below are of.
 ONLY = {"positions": "relative", "tie_position_biases": True, "pre_norm": False, "visibility": "all",
         "memory_start": "empty", "clamp": 0, "embedding_width": 0, "cutoffs": [], "tie_tables": True,
-        "dropout_over_time": False}
+        "dropout_over_time": False, "word_dropout": 0.0}
 
 
 def normal(*shape):
