@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/study_arguments.hpp"
 #include "apps/context/number_list.hpp"
 #include "apps/context/relative_report.hpp"
 #include "core/durable_file.hpp"
@@ -20,15 +23,11 @@ namespace engram {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> runs;
-  std::string data, csv;
+  StudyArguments study;
   std::string ratios = "0.1,0.5,1", method = "exact";
-  std::string split = "valid", device = "cpu", dtype = "f32";
-  std::int64_t first = 100, step = 100, longest = 1000, positions = 500, tokens = 0, clamp = 0;
+  std::int64_t first = 100, step = 100, longest = 1000, positions = 500;
   std::uint64_t seed = 1;
   double threshold = 0.01;
-  int threads = 0;
-  bool best = false, json = false;
 };
 
 ContextMethod method_of(const std::string& name) {
@@ -68,10 +67,10 @@ std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vec
   return losses;
 }
 
-void run(const CLI::App& command, const Arguments& arguments) {
+void run(const Arguments& arguments) {
   const ContextMethod method = method_of(arguments.method);
-  RelativeReport report{.data = arguments.data,
-                        .split = arguments.split,
+  RelativeReport report{.data = arguments.study.data,
+                        .split = arguments.study.split,
                         .method = method,
                         .seed = arguments.seed,
                         .threshold = arguments.threshold,
@@ -84,26 +83,20 @@ void run(const CLI::App& command, const Arguments& arguments) {
   report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
   if (!std::isfinite(arguments.threshold))
     throw UsageError(text("recl: --threshold must be a number, got ", arguments.threshold));
-  const DType dtype = parse_dtype(arguments.dtype);
-  if (dtype != DType::f32 && dtype != DType::f64)
-    throw UsageError(text("recl: --dtype must be f32 or f64, got ", dtype));
-  Runtime runtime(parse_device(arguments.device), arguments.threads);
-  const data::DataSet data = data::DataSet::open(arguments.data);
-  report.runs =
-      open_studied_runs(arguments.runs, arguments.best ? CheckpointKind::best : CheckpointKind::newest, data, "recl");
+  Study study(arguments.study, "recl");
+  report.runs = study.runs;
   check_runs(report.runs, method);
-  const auto clamp = command.count("--clamp-len") > 0 ? std::optional(arguments.clamp) : std::nullopt;
+  const std::optional<std::int64_t> clamp = arguments.study.clamp();
   if (clamp && std::ranges::none_of(report.runs, is_transformer_xl))
     throw UsageError("recl: --clamp-len is for runs of family transformer_xl, got none of them");
-  const data::TokenView tokens = first_tokens(data.split(arguments.split), arguments.tokens);
   const std::vector<std::int64_t> positions =
-      draw_positions(tokens, arguments.positions, report.table.lengths.back(), arguments.seed);
+      draw_positions(study.tokens, arguments.positions, report.table.lengths.back(), arguments.seed);
   for (const StudiedRun& one : report.runs) {
-    PositionReader reader(one, tokens, positions, clamp, runtime, dtype);
+    PositionReader reader(one, study.tokens, positions, clamp, study.runtime, study.dtype);
     report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader));
   }
-  if (!arguments.csv.empty()) write_durably(arguments.csv, relative_csv(report));
-  if (arguments.json) return print_json(relative_json(report));
+  if (!arguments.study.csv.empty()) write_durably(arguments.study.csv, relative_csv(report));
+  if (arguments.study.json) return print_json(relative_json(report));
   print(relative_table(report));
 }
 
@@ -113,9 +106,7 @@ CLI::App* add_recl_command(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("recl", "measure how many tokens of context the runs of a group make use of");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("runs", arguments->runs, "folders of the group's runs, or checkpoints: two or more")->required();
-  command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
-  command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
+  arguments->study.add_reading(*command, "folders of the group's runs, or checkpoints: two or more");
   command->add_option("--first", arguments->first, "tokens of the shortest context")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -141,19 +132,8 @@ CLI::App* add_recl_command(CLI::App& program) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "of the drawing")->capture_default_str();
-  command->add_option("--tokens", arguments->tokens, "only so many tokens from the start of the split [all]")
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--clamp-len", arguments->clamp,
-                   "transformer_xl: distances above it count as it; 0: none [the run's]")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--csv", arguments->csv, "write the gain of every run, share and step to this file");
-  command->add_flag("--best", arguments->best, "the runs' best checkpoints instead of the newest");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
-  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([command, arguments] { run(*command, *arguments); });
+  arguments->study.add_running(*command, "write the gain of every run, share and step to this file");
+  command->callback([arguments] { run(*arguments); });
   return command;
 }
 

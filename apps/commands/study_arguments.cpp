@@ -1,0 +1,49 @@
+#include "apps/commands/study_arguments.hpp"
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+DType computed_dtype(const std::string& name, std::string_view command) {
+  const DType dtype = parse_dtype(name);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text(command, ": --dtype must be f32 or f64, got ", dtype));
+  return dtype;
+}
+
+}  // namespace
+
+void StudyArguments::add_reading(CLI::App& command, const std::string& runs_help) {
+  command_ = &command;
+  command.add_option("runs", runs, runs_help)->required();
+  command.add_option("--data", data, "data folder that engram prepare wrote")->required();
+  command.add_option("--split", split, "train, valid or test")->capture_default_str();
+  command.add_option("--tokens", tokens_, "only so many tokens from the start of the split [all]")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--clamp-len", clamp_, "transformer_xl: distances above it count as it; 0: none [the run's]")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void StudyArguments::add_running(CLI::App& command, const std::string& csv_help) {
+  command.add_option("--csv", csv, csv_help);
+  command.add_flag("--best", best_, "the runs' best checkpoints instead of the newest");
+  command.add_option("--device", device_, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
+  command.add_option("--threads", threads_, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command.add_flag("--json", json, "print one JSON object");
+}
+
+std::optional<std::int64_t> StudyArguments::clamp() const {
+  return command_->count("--clamp-len") > 0 ? std::optional(clamp_) : std::nullopt;
+}
+
+Study::Study(const StudyArguments& arguments, std::string_view command)
+    : dtype(computed_dtype(arguments.dtype_, command)),
+      runtime(parse_device(arguments.device_), arguments.threads_),
+      data(data::DataSet::open(arguments.data)),
+      tokens(first_tokens(data.split(arguments.split), arguments.tokens_)),
+      runs(open_studied_runs(arguments.runs, arguments.best_ ? CheckpointKind::best : CheckpointKind::newest, data,
+                             command)) {}
+
+}  // namespace engram

@@ -1,0 +1,50 @@
+#pragma once
+/// What the commands that study context take alike: trained runs, the tokens they read, and where they are read.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/context/studied_run.hpp"
+#include "apps/training/runtime.hpp"
+#include "core/dtype.hpp"
+
+namespace engram {
+
+struct StudyArguments {
+  std::vector<std::string> runs;
+  std::string data, split = "valid", csv;
+  bool json = false;
+
+  /// Adds the runs, described as `runs_help`, and the options that say what is read.
+  void add_reading(CLI::App& command, const std::string& runs_help);
+  /// Adds --csv, described as `csv_help`, and the options that say where it is read.
+  void add_running(CLI::App& command, const std::string& csv_help);
+  /// --clamp-len, if it was given.
+  std::optional<std::int64_t> clamp() const;
+
+ private:
+  friend struct Study;
+  const CLI::App* command_ = nullptr;
+  std::int64_t tokens_ = 0, clamp_ = 0;
+  std::string device_ = "cpu", dtype_ = "f32";
+  int threads_ = 0;
+  bool best_ = false;
+};
+
+/// The same, opened.
+struct Study {
+  /// Throws UsageError for a dtype other than f32 and f64, and as open_studied_runs() and data::DataSet do.
+  Study(const StudyArguments& arguments, std::string_view command);
+
+  DType dtype;
+  Runtime runtime;
+  data::DataSet data;
+  data::TokenView tokens;  ///< of the split, the first ones that were asked for
+  std::vector<StudiedRun> runs;
+};
+
+}  // namespace engram
