@@ -62,4 +62,16 @@ inline const ContextBench& context_bench() {
   return made;
 }
 
+/// The command line of a study of these runs, on one thread.
+inline std::vector<std::string> study(const std::string& command, const std::vector<std::string>& runs,
+                                      const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{command};
+  for (const std::string& run : runs) arguments.push_back(context_bench().run(run));
+  for (const std::string& one :
+       {std::string("--data"), context_bench().data().string(), std::string("--threads"), std::string("1")})
+    arguments.push_back(one);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
 }  // namespace engram::harness

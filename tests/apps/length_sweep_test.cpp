@@ -43,15 +43,7 @@ LengthCurve curve_of(const std::vector<std::pair<std::int64_t, double>>& points,
   return curve;
 }
 
-Arguments lengths(const std::vector<std::string>& runs, const Arguments& more) {
-  Arguments arguments{"lengths"};
-  for (const std::string& run : runs) arguments.push_back(context_bench().run(run));
-  for (const std::string& one :
-       {std::string("--data"), context_bench().data().string(), std::string("--threads"), std::string("1")})
-    arguments.push_back(one);
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+Arguments lengths(const std::vector<std::string>& runs, const Arguments& more) { return study("lengths", runs, more); }
 
 }  // namespace
 

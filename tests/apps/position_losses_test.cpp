@@ -36,15 +36,7 @@ double direct_loss(const StudiedRun& run, data::TokenView tokens, std::int64_t p
   return -next[static_cast<std::size_t>(tokens[position])];
 }
 
-Arguments recl(const std::vector<std::string>& runs, const Arguments& more) {
-  Arguments arguments{"recl"};
-  for (const std::string& run : runs) arguments.push_back(context_bench().run(run));
-  for (const std::string& one :
-       {std::string("--data"), context_bench().data().string(), std::string("--threads"), std::string("1")})
-    arguments.push_back(one);
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+Arguments recl(const std::vector<std::string>& runs, const Arguments& more) { return study("recl", runs, more); }
 
 const Arguments kShort{"--first", "5", "--step", "5", "--longest", "20", "--positions", "40"};
 
