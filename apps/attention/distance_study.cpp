@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/training/block_tensors.hpp"
-#include "autograd/tape.hpp"
+#include "apps/attention/traced_reading.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -27,29 +26,12 @@ DistanceStudy::DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType 
 }
 
 void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t block) {
-  ModelPast past = model_->training_past(runtime_->backend(), runtime_->memory(), 1, dtype_);
-  BlockTensors input;
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t length = std::min(block, count - first);
-    Step& step = runtime_->step();
-    step.begin({});
-    {
-      input.write({.inputs = tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(length)),
-                   .targets = {},
-                   .length = length},
-                  1, model_->tokens().clusters(), runtime_->backend(), runtime_->memory());
-      Tape tape(step);  // a training tape: only those keep weights
-      ModelTrace trace(step.objects());
-      trace.keep_results = true;
-      trace.term = term_;
-      model_->hidden(tape, input.piece(0), past, &trace);
-      for (std::size_t layer = 0; layer < trace.layers.size(); ++layer)
-        take(trace.layers[layer], static_cast<std::int64_t>(layer), length);
-    }
-    runtime_->arena().end_step();
-    queries_ += length;
-  }
+  read_traced(*model_, tokens, {.block = block, .dtype = dtype_, .term = term_}, *runtime_,
+              [this](const ModelTrace& trace, std::int64_t, std::int64_t count) {
+                for (std::size_t layer = 0; layer < trace.layers.size(); ++layer)
+                  take(trace.layers[layer], static_cast<std::int64_t>(layer), count);
+                queries_ += count;
+              });
 }
 
 void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries) {
