@@ -44,7 +44,7 @@ bool Backward::wants_grad(int input) const { return input_slot(input) >= 0; }
 
 DType Backward::grad_dtype(int input) const {
   const Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(input_slot(input))];
-  return slot.parameter != nullptr ? slot.parameter->gradient().dtype() : slot.dtype;
+  return slot.dtype;
 }
 
 GradTarget Backward::input_grad(int input) {
@@ -63,6 +63,13 @@ GradTarget Backward::input_grad(int input) {
     slot.gradient = std::move(own);
   }
   return {slot.gradient, Write::add};
+}
+
+RowGradient* Backward::row_grad(int input) {
+  const int index = input_slot(input);
+  if (index < 0) return nullptr;
+  Parameter* const parameter = tape_->slots_[static_cast<std::size_t>(index)].parameter;
+  return parameter != nullptr && parameter->gradient_kind() == Gradient::rows ? &parameter->row_gradient() : nullptr;
 }
 
 void Backward::pass_through(std::initializer_list<int> inputs, int output) {

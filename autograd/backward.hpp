@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "autograd/node.hpp"
+#include "autograd/row_gradient.hpp"
 #include "core/write.hpp"
 
 namespace engram {
@@ -32,6 +33,9 @@ class Backward {
   /// Memory of the input's shape. The first target of a value says set, every further one says add; a parameter's
   /// target is its own gradient and always says add. Ask once per input and write it completely.
   GradTarget input_grad(int input);
+  /// Where the input is a table whose gradient is one of rows: its parts, to which this operation adds its own; nullptr
+  /// where it is something else, or needs no gradient. input_grad throws Error for such a table.
+  RowGradient* row_grad(int input);
   /// The gradient of output `output` is, unchanged, the gradient of these inputs. It is moved to the last of them when
   /// nobody else holds it, else copied or added. output_grad(output) must not be used afterwards.
   void pass_through(std::initializer_list<int> inputs, int output = 0);

@@ -20,13 +20,14 @@ double unit(std::uint32_t bits) { return (bits + 0.5) / 4294967296.0; }
 
 }  // namespace
 
-void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name) const {
+void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name,
+                       std::int64_t from) const {
   const std::uint64_t stream = hash_of(name);
-  dispatch_float(dtype, "initializer", [&]<class T>() {
-    T* out = static_cast<T*>(data);
-    for (std::int64_t i = 0; i < count; ++i) {
+  dispatch_storage(dtype, "initializer", [&]<class T>() {
+    T* out = static_cast<T*>(data) - from;
+    for (std::int64_t i = from; i < from + count; ++i) {
       if (kind == Kind::constant) {
-        out[i] = static_cast<T>(value);
+        out[i] = T(static_cast<Compute<T>>(value));
         continue;
       }
       const PhiloxBlock block = philox({{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
@@ -34,10 +35,10 @@ void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_
                                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^ 0x1u);
       const double first = unit(block.word[0]);
       if (kind == Kind::uniform)
-        out[i] = static_cast<T>(mean + value * (2 * first - 1));
+        out[i] = T(static_cast<Compute<T>>(mean + value * (2 * first - 1)));
       else  // Box and Muller, 1958: one of the two normals
-        out[i] = static_cast<T>(mean + value * std::sqrt(-2 * std::log(first)) *
-                                           std::cos(2 * std::numbers::pi * unit(block.word[1])));
+        out[i] = T(static_cast<Compute<T>>(mean + value * std::sqrt(-2 * std::log(first)) *
+                                                      std::cos(2 * std::numbers::pi * unit(block.word[1]))));
     }
   });
 }

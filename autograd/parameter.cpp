@@ -1,5 +1,7 @@
 #include "autograd/parameter.hpp"
 
+#include <utility>
+
 #include "autograd/parameter_store.hpp"
 #include "core/error.hpp"
 
@@ -24,9 +26,19 @@ const Tensor& Parameter::value() const {
 }
 
 const Tensor& Parameter::gradient() const {
+  if (kind_ != Gradient::dense)
+    throw Error(text("parameter: only a dense one has a gradient tensor, ", name_, " has ",
+                     kind_ == Gradient::rows ? "a gradient of rows" : "none"));
   if (!gradient_) throw_without_memory(name_, shape_);
   return gradient_;
 }
+
+const RowGradient& Parameter::row_gradient() const {
+  if (kind_ != Gradient::rows) throw Error(text("parameter: only a table has a gradient of rows, ", name_, " is none"));
+  return row_gradient_;
+}
+
+RowGradient& Parameter::row_gradient() { return const_cast<RowGradient&>(std::as_const(*this).row_gradient()); }
 
 const Tensor& Parameter::value_for(ActivationPrecision activations) const {
   if (activations == ActivationPrecision::f32 || !is_matrix() || !value_) return value();

@@ -1,11 +1,15 @@
 #pragma once
-/// A trained tensor: its value and its gradient live in the flat blocks of a ParameterStore, and so does the bf16 copy
-/// of a matrix that steps with bf16 activations read.
+/// A tensor of a model that outlives its steps. Most are trained, and their values and gradients live in the flat
+/// blocks of a ParameterStore, and so does the bf16 copy of a matrix that steps with bf16 activations read. Tables
+/// whose rows are looked up have gradients of rows, and buffers, which a model keeps beside what is trained, have none.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "autograd/initializer.hpp"
+#include "autograd/row_gradient.hpp"
 #include "core/activation_precision.hpp"
 #include "core/tensor.hpp"
 
@@ -13,12 +17,23 @@ namespace engram {
 
 class ParameterStore;
 
+/// What the gradient of a parameter is.
+enum class Gradient : std::uint8_t {
+  dense,  ///< a tensor of its shape
+  rows,   ///< of a table [rows, width]: what was read of it (RowGradient)
+  none    ///< it is a buffer: the model changes it, no optimiser does, and it does not count as a trained value
+};
+
 class Parameter {
  public:
   /// No memory yet: a parameter gets it when its store is placed. `group` names the parameters that an optimiser
   /// treats alike ("weights", "spans", ...).
   Parameter(Shape shape, Initializer initializer, std::string_view group = "weights")
       : shape_(shape), initializer_(initializer), group_(group) {}
+  /// A table or a buffer: these have memory of their own, outside of any group. `stored`: their dtype, if it is not
+  /// that of the store, f32 or bf16.
+  Parameter(Shape shape, Initializer initializer, Gradient gradient, std::optional<DType> stored = {})
+      : shape_(shape), initializer_(initializer), kind_(gradient), stored_(stored) {}
   Parameter(const Parameter&) = delete;  // it has one identity: the tape and the store point at it
   Parameter& operator=(const Parameter&) = delete;
   /// Only before it is registered in a store.
@@ -28,16 +43,22 @@ class Parameter {
 
   const Shape& shape() const { return shape_; }
   const Initializer& initializer() const { return initializer_; }
+  /// "" for tables and buffers.
   const std::string& group() const { return group_; }
+  Gradient gradient_kind() const { return kind_; }
   /// The path it was visited under, "" before.
   const std::string& name() const { return name_; }
   /// Throws Error when the parameter was never visited and so has no memory.
   const Tensor& value() const;
+  /// Gradient::dense only: throws Error for the others.
   const Tensor& gradient() const;
-  /// What a step reads: the value, or, with bf16 activations, the bf16 copy of a matrix (two axes or more). Throws
-  /// Error as value() does, and when the store keeps no copies.
+  /// Gradient::rows only: throws Error for the others.
+  RowGradient& row_gradient();
+  const RowGradient& row_gradient() const;
+  /// What a step reads: the value, or, with bf16 activations, the bf16 copy of a dense matrix (two axes or more).
+  /// Throws Error as value() does, and when the store keeps no copies.
   const Tensor& value_for(ActivationPrecision activations) const;
-  bool is_matrix() const { return shape_.rank() >= 2; }
+  bool is_matrix() const { return kind_ == Gradient::dense && shape_.rank() >= 2; }
   bool placed() const { return static_cast<bool>(value_); }
 
  private:
@@ -45,9 +66,12 @@ class Parameter {
   Shape shape_;
   Initializer initializer_;
   std::string group_;
+  Gradient kind_ = Gradient::dense;
+  std::optional<DType> stored_;
   std::string name_;
   Tensor value_;
   Tensor gradient_;
+  RowGradient row_gradient_;
   Tensor rounded_;                   // bf16
   ParameterStore* store_ = nullptr;  // owns the memory; whichever goes first tells the other
 };

@@ -1,6 +1,9 @@
 #include "autograd/parameter_store.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -14,12 +17,14 @@ ParameterStore::~ParameterStore() {
     parameter->value_ = {};
     parameter->gradient_ = {};
     parameter->rounded_ = {};
+    parameter->row_gradient_ = {};
     parameter->store_ = nullptr;
   }
 }
 
 void ParameterStore::forget(Parameter& parameter) {
   std::erase_if(parameters_, [&](const auto& entry) { return entry.second == &parameter; });
+  std::erase(tables_, &parameter);
   for (ParameterGroup& group : groups_) {
     const auto place = std::ranges::find(group.parameters, &parameter);
     if (place == group.parameters.end()) continue;
@@ -47,6 +52,11 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
   allocator_ = std::make_unique<HeapAllocator>(backend);
   dtype_ = dtype;
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
+    if (parameter->gradient_kind() != Gradient::dense) {
+      place_alone(backend, *parameter, seed);
+      if (parameter->gradient_kind() == Gradient::rows) tables_.push_back(parameter);
+      continue;
+    }
     auto group = std::ranges::find(groups_, parameter->group(), &ParameterGroup::name);
     if (group == groups_.end()) group = groups_.insert(groups_.end(), ParameterGroup{.name = parameter->group()});
     group->parameters.push_back(parameter);
@@ -78,6 +88,31 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
   }
 }
 
+void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed) {
+  const std::int64_t count = parameter.shape().count();
+  const DType dtype = parameter.stored_.value_or(dtype_);
+  parameter.value_ = Tensor(parameter.shape(), dtype, backend.device(), *allocator_);
+  // A table may fill most of the memory, and drawing its values is slow: pieces of it, in several threads.
+  constexpr std::int64_t kPiece = std::int64_t{1} << 18;
+  std::atomic<std::int64_t> next{0};
+  std::mutex copying;
+  const auto work = [&] {
+    std::vector<std::byte> host(static_cast<std::size_t>(std::min(count, kPiece)) * size_of(dtype));
+    for (std::int64_t first = next.fetch_add(kPiece); first < count; first = next.fetch_add(kPiece)) {
+      const std::int64_t piece = std::min(kPiece, count - first);
+      parameter.initializer().fill(host.data(), dtype, piece, seed, parameter.name(), first);
+      const std::lock_guard lock(copying);
+      backend.copy(static_cast<std::byte*>(parameter.value_.raw()) + static_cast<std::size_t>(first) * size_of(dtype),
+                   host.data(), static_cast<std::size_t>(piece) * size_of(dtype), CopyKind::host_to_device);
+      backend.synchronize();
+    }
+  };
+  std::vector<std::jthread> others;
+  if (count > kPiece)
+    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(work);
+  work();
+}
+
 Parameter* ParameterStore::find(std::string_view name) const {
   const auto entry = parameters_.find(name);
   return entry == parameters_.end() ? nullptr : entry->second;
@@ -85,12 +120,18 @@ Parameter* ParameterStore::find(std::string_view name) const {
 
 std::int64_t ParameterStore::count() const {
   std::int64_t total = 0;
-  for (const auto& [name, parameter] : parameters_) total += parameter->shape().count();
+  for (const auto& [name, parameter] : parameters_)
+    if (parameter->gradient_kind() != Gradient::none) total += parameter->shape().count();
   return total;
 }
 
 void ParameterStore::zero_gradients(Step& step) {
   for (ParameterGroup& group : groups_) kernels::fill(step, group.gradients, 0.0);
+  clear_row_gradients();
+}
+
+void ParameterStore::clear_row_gradients() {
+  for (Parameter* table : tables_) table->row_gradient_.parts.clear();
 }
 
 void ParameterStore::keep_rounded(Step& step) {

@@ -1,7 +1,7 @@
 #pragma once
 /// The memory of a model's parameters: per group one flat block of values and one of gradients, entries sorted by
 /// name and 256-byte aligned, so that clearing, norms, updates and checkpoints are one call per group. For steps with
-/// bf16 activations there is a third block, of the values rounded to bf16.
+/// bf16 activations there is a third block, of the values rounded to bf16. Tables and buffers have memory of their own.
 
 #include <map>
 #include <memory>
@@ -45,19 +45,24 @@ class ParameterStore {
 
   std::vector<ParameterGroup>& groups() { return groups_; }
   const std::vector<ParameterGroup>& groups() const { return groups_; }
+  /// Those with gradients of rows, sorted by name; they are in no group.
+  const std::vector<Parameter*>& tables() const { return tables_; }
   /// By full name (not alias); nullptr when there is none.
   Parameter* find(std::string_view name) const;
   /// All, sorted by name.
   const std::map<std::string, Parameter*, std::less<>>& parameters() const { return parameters_; }
   /// Second name -> first name of tied parameters.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
-  /// Number of trained values; every parameter once.
+  /// Number of trained values; every parameter once, buffers not.
   std::int64_t count() const;
   DType dtype() const { return dtype_; }
   /// Long-lived memory of the same device, for optimiser state and caches.
   Allocator& allocator() const { return *allocator_; }
 
+  /// Dense gradients become zero, gradients of rows empty.
   void zero_gradients(Step& step);
+  /// Gradients of rows alone. Their memory is the step's: due before it ends.
+  void clear_row_gradients();
 
   /// From now on the matrices of f32 parameters have bf16 copies. Throws DTypeError for f64, Error before place().
   void keep_rounded(Step& step);
@@ -68,11 +73,13 @@ class ParameterStore {
  private:
   friend class Parameter;
   void forget(Parameter& parameter);  // it is being destroyed
+  void place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed);
 
   std::map<std::string, Parameter*, std::less<>> parameters_;
   std::map<std::string, std::string, std::less<>> aliases_;
   std::unique_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
   std::vector<ParameterGroup> groups_;
+  std::vector<Parameter*> tables_;
   DType dtype_ = DType::f32;
 };
 

@@ -16,8 +16,9 @@ int Tape::add_slot(Slot slot) {
 
 Variable Tape::parameter(Parameter& parameter) {
   const Tensor& value = parameter.value_for(step_->activations());
-  if (!training()) return constant(value);
-  const DType dtype = parameter.gradient().dtype();
+  if (!training() || parameter.gradient_kind() == Gradient::none) return constant(value);
+  const DType dtype =
+      parameter.gradient_kind() == Gradient::rows ? compute_dtype(value.dtype()) : parameter.gradient().dtype();
   return Variable(value, this,
                   add_slot({.shape = value.shape(), .dtype = dtype, .parameter = &parameter, .gradient = {}}));
 }

@@ -34,9 +34,11 @@ class Tape {
 
   /// A value that needs no gradient.
   Variable constant(Tensor value) { return Variable(std::move(value), this, -1); }
-  /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory.
+  /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory. A buffer
+  /// is a constant.
   Variable parameter(Parameter& parameter);
-  /// The same of the rows [begin, end) of its first axis alone, whose memory they share. Throws ShapeError outside it.
+  /// The same of the rows [begin, end) of its first axis alone, whose memory they share. Throws ShapeError outside it,
+  /// Error for a table or a buffer.
   Variable parameter(Parameter& parameter, std::int64_t begin, std::int64_t end);
   /// A value whose gradient is kept on the tape, for checks and teaching: see gradient().
   Variable leaf(Tensor value) {

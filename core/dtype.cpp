@@ -14,14 +14,16 @@ std::string_view name_of(DType dtype) {
       return "bf16";
     case DType::i32:
       return "i32";
+    case DType::i64:
+      return "i64";
   }
   return "?";
 }
 
 DType parse_dtype(std::string_view name) {
-  for (DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32})
+  for (DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64})
     if (name_of(dtype) == name) return dtype;
-  throw UsageError(text("dtype: must be f32, f64, bf16 or i32, got '", name, "'"));
+  throw UsageError(text("dtype: must be f32, f64, bf16, i32 or i64, got '", name, "'"));
 }
 
 void throw_not_float(DType dtype, std::string_view op) {

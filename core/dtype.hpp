@@ -12,11 +12,15 @@
 
 namespace engram {
 
-enum class DType : std::uint8_t { f32, f64, bf16, i32 };
+enum class DType : std::uint8_t { f32, f64, bf16, i32, i64 };
 
 /// Bytes of one element.
-constexpr std::size_t size_of(DType dtype) { return dtype == DType::f64 ? 8 : dtype == DType::bf16 ? 2 : 4; }
-/// "f32", "f64", "bf16" or "i32".
+constexpr std::size_t size_of(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::i64 ? 8 : dtype == DType::bf16 ? 2 : 4;
+}
+/// Whether its elements are whole numbers: ids and counts.
+constexpr bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
+/// "f32", "f64", "bf16", "i32" or "i64".
 std::string_view name_of(DType dtype);
 /// The inverse of name_of; throws UsageError on any other text.
 DType parse_dtype(std::string_view name);
@@ -31,6 +35,8 @@ template <>
 struct DTypeOf<bf16> : std::integral_constant<DType, DType::bf16> {};
 template <>
 struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::i32> {};
+template <>
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::i64> {};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_const_t<T>>::value;
 

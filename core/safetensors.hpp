@@ -66,8 +66,8 @@ class SafetensorsFile {
  public:
   /// Reads the whole file once. Throws FileError, naming file, tensor and facts, when the file cannot be read, is no
   /// regular file, is cut short or too long, has a header over 100 MB, not of the form above, with a name given twice,
-  /// a dtype other than F32, F64, BF16 and I32, a shape of over five axes, data that do not fit the shape, overlap or
-  /// leave holes; or when its checksum is wrong.
+  /// a dtype other than F32, F64, BF16, I32 and I64, a shape of over five axes, data that do not fit the shape, overlap
+  /// or leave holes; or when its checksum is wrong.
   explicit SafetensorsFile(const std::filesystem::path& path, HalfFloats half_floats = HalfFloats::refused);
 
   const std::filesystem::path& path() const { return path_; }

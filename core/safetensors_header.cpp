@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::string_view kChecksumPrefix = "crc32:";
 constexpr std::pair<std::string_view, DType> kDTypes[] = {
-    {"F32", DType::f32}, {"F64", DType::f64}, {"BF16", DType::bf16}, {"I32", DType::i32}};
+    {"F32", DType::f32}, {"F64", DType::f64}, {"BF16", DType::bf16}, {"I32", DType::i32}, {"I64", DType::i64}};
 
 // Names come from damaged and foreign files: quoted as JSON, cut, and with unprintable bytes escaped they cannot
 // spoil a terminal.
@@ -127,7 +127,7 @@ class HeaderParser {
     const std::string& name = value.get_ref<const std::string&>();
     for (const auto& [known, dtype] : kDTypes)
       if (known == name) return dtype;
-    fail(tensor, ": dtype must be F32, F64, BF16 or I32, got ", in_quotes(name));
+    fail(tensor, ": dtype must be F32, F64, BF16, I32 or I64, got ", in_quotes(name));
   }
 
   std::vector<std::int64_t> parse_integers(const std::string& tensor, const char* key,

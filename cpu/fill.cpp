@@ -24,6 +24,8 @@ void fill(Step&, Tensor& y, double value) {
       return fill_with(y, bf16(static_cast<float>(value)));
     case DType::i32:
       return fill_with(y, static_cast<std::int32_t>(value));
+    case DType::i64:
+      return fill_with(y, static_cast<std::int64_t>(value));
   }
 }
 

@@ -34,6 +34,8 @@ void fill(Step& step, Tensor& y, double value) {
       return fill_with<bf16>(step, y, static_cast<float>(value));
     case DType::i32:
       return fill_with<std::int32_t>(step, y, static_cast<std::int32_t>(value));
+    case DType::i64:
+      return fill_with<std::int64_t>(step, y, static_cast<std::int64_t>(value));
   }
 }
 

@@ -37,7 +37,7 @@ std::string shapes_of(std::span<const TensorArgument> arguments) {
 
 void NanTrace::tensors(const char* kernel, std::span<const TensorArgument> arguments) {
   for (const auto& [tensor, written] : arguments) {
-    if (!written || !*tensor || tensor->dtype() == DType::i32) continue;
+    if (!written || !*tensor || is_integer(tensor->dtype())) continue;
     double value = 0;
     const std::int64_t element = first_bad(*backend_, *tensor, value);
     if (element == tensor->count()) continue;

@@ -45,7 +45,7 @@ StepLosses Trainer::step(const data::Block& block) {
     update();
   }
   model_->refresh(runtime_->backend());
-  runtime_->arena().end_step();
+  end_step();
   ++steps_;
   return losses;
 }
@@ -53,7 +53,13 @@ StepLosses Trainer::step(const data::Block& block) {
 StepLosses Trainer::accumulate(const data::Block& block) {
   begin(block);
   accumulate_pieces();
+  end_step();
   return read_losses();
+}
+
+void Trainer::end_step() {
+  store_->clear_row_gradients();
+  runtime_->arena().end_step();
 }
 
 void Trainer::begin(const data::Block& block) {
@@ -78,7 +84,8 @@ void Trainer::accumulate_pieces() {
   store_->zero_gradients(runtime_->step());
   kernels::fill(runtime_->step(), losses_, 0);
   for (std::int64_t piece = 0; piece < config_->training.split; ++piece) accumulate_piece(piece);
-  runtime_->arena().end_step();
+  // Gradients of rows are memory of the step, which the update needs.
+  if (store_->tables().empty()) runtime_->arena().end_step();
 }
 
 void Trainer::accumulate_piece(std::int64_t piece) {
@@ -146,6 +153,7 @@ StepReplay::Key Trainer::replay_key() {
 }
 
 void Trainer::undo() {
+  store_->clear_row_gradients();
   if (valid_before_.empty()) return;  // it did not come so far
   auto before = valid_before_.begin();
   for_each_past([&](StatePast& past) {

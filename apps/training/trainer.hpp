@@ -42,7 +42,7 @@ class Trainer {
   /// the update, on devices that work behind the host after it, because nothing waits for them inside a step. Throws
   /// OutOfMemory, after which undo() is due.
   StepLosses step(const data::Block& block);
-  /// The gradients of step() without the update.
+  /// The gradients of step() without the update; those of rows are gone when it returns.
   StepLosses accumulate(const data::Block& block);
   /// After a step() that threw before its update: the caches are again as they were before it.
   void undo();
@@ -79,6 +79,7 @@ class Trainer {
   void accumulate_pieces();
   void accumulate_piece(std::int64_t piece);
   void update();
+  void end_step();
   StepLosses read_losses();
   void check(const StepLosses& losses) const;
   StepReplay::Key replay_key();

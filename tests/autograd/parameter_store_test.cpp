@@ -211,5 +211,47 @@ TEST_CASE("parameters: mistakes are errors", "[autograd]") {
   CHECK_THROWS_AS(model.store.place(*f.backend, DType::f32, 1), Error);
 }
 
+TEST_CASE("parameter store: tables and buffers have memory of their own, in no group", "[autograd]") {
+  StepFixture f;
+  Parameter weight{{3, 5}, kNormal};
+  Parameter table{{600000, 3}, kNormal, Gradient::rows};  // longer than the pieces in which values are drawn
+  Parameter rounded{{7, 2}, kNormal, Gradient::rows, DType::bf16};
+  Parameter mean{{4}, {Initializer::Kind::constant, 0.25}, Gradient::none};
+  ParameterStore store;
+  store.add("weight", weight);
+  store.add("table", table);
+  store.add("rounded", rounded);
+  store.add("mean", mean);
+  CHECK(store.count() == 15 + 1800000 + 14);
+  store.place(*f.backend, DType::f64, 9);
+  REQUIRE(store.groups().size() == 1);
+  CHECK(store.groups()[0].parameters == std::vector<Parameter*>{&weight});
+  CHECK(store.tables() == std::vector<Parameter*>{&rounded, &table});
+
+  // Pieces make no difference to the numbers, and neither does the dtype but for its rounding.
+  std::vector<double> drawn(1800000);
+  kNormal.fill(drawn.data(), DType::f64, 1800000, 9, "table");
+  CHECK(values(table.value()) == drawn);
+  kNormal.fill(drawn.data(), DType::f64, 14, 9, "rounded");
+  REQUIRE(rounded.value().dtype() == DType::bf16);
+  for (std::size_t i = 0; i < 14; ++i)
+    CHECK(rounded.value().data<bf16>()[i].bits == bf16(static_cast<float>(drawn[i])).bits);
+  CHECK(values(mean.value()) == std::vector<double>(4, 0.25));
+
+  CHECK_THROWS_WITH(table.gradient(), Catch::Contains("table has a gradient of rows"));
+  CHECK_THROWS_WITH(mean.gradient(), Catch::Contains("mean has none"));
+  CHECK_THROWS_WITH(weight.row_gradient(), Catch::Contains("weight is none"));
+  Tape tape(f.step);
+  CHECK_FALSE(tape.parameter(mean).requires_grad());
+  CHECK(tape.parameter(table).requires_grad());
+  CHECK_THROWS_AS(tape.parameter(table, 0, 2), Error);
+  CHECK_FALSE(table.is_matrix());
+
+  table.row_gradient().parts.push_back(
+      {.uses = {.ids = f.step.empty({1, 1}, DType::i64), .weights = {}, .sources = {}}, .order = {}});
+  store.zero_gradients(f.step);
+  CHECK(table.row_gradient().parts.empty());
+}
+
 }  // namespace
 }  // namespace engram::harness

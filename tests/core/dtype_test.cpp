@@ -11,14 +11,18 @@ namespace engram {
 namespace {
 
 TEST_CASE("dtype: names, sizes, parsing", "[core]") {
-  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32})
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64})
     CHECK(parse_dtype(name_of(dtype)) == dtype);
   CHECK(size_of(DType::f32) == 4);
   CHECK(size_of(DType::f64) == 8);
   CHECK(size_of(DType::bf16) == 2);
   CHECK(size_of(DType::i32) == 4);
+  CHECK(size_of(DType::i64) == 8);
+  CHECK(is_integer(DType::i32));
+  CHECK(is_integer(DType::i64));
+  CHECK_FALSE(is_integer(DType::bf16));
   CHECK_THROWS_AS(parse_dtype("f16"), UsageError);
-  CHECK_THROWS_WITH(parse_dtype("F32"), "dtype: must be f32, f64, bf16 or i32, got 'F32'");
+  CHECK_THROWS_WITH(parse_dtype("F32"), "dtype: must be f32, f64, bf16, i32 or i64, got 'F32'");
   CHECK(dtype_of<const float> == DType::f32);
 }
 

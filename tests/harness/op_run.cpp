@@ -49,6 +49,7 @@ Tensor upload(Backend& backend, Tensor tensor, const std::vector<double>& values
   if (tensor.dtype() == DType::f64) return upload<double>(backend, std::move(tensor), values);
   if (tensor.dtype() == DType::f32) return upload<float>(backend, std::move(tensor), values);
   if (tensor.dtype() == DType::bf16) return upload<bf16>(backend, std::move(tensor), values);
+  if (tensor.dtype() == DType::i64) return upload<std::int64_t>(backend, std::move(tensor), values);
   return upload<std::int32_t>(backend, std::move(tensor), values);
 }
 
@@ -60,7 +61,7 @@ void download(Backend& backend, const Tensor& tensor, std::vector<double>& out) 
     if constexpr (std::is_same_v<T, bf16>)
       out.push_back(static_cast<float>(value));
     else
-      out.push_back(value);
+      out.push_back(static_cast<double>(value));
   }
 }
 
@@ -188,7 +189,7 @@ std::vector<Array64> input_values(const std::string& name, const std::vector<Inp
 }
 
 Tensor to_device(Backend& backend, Allocator& memory, const Array64& values, const Input& input, DType dtype) {
-  const DType stored = input.integer ? DType::i32 : dtype_of_value(dtype, input.role);
+  const DType stored = input.integer ? (input.wide ? DType::i64 : DType::i32) : dtype_of_value(dtype, input.role);
   return upload(backend, Tensor(shape_of(values), stored, backend.device(), memory), values.data);
 }
 
@@ -200,6 +201,7 @@ Array64 to_host(Backend& backend, const Tensor& tensor) {
   if (tensor.dtype() == DType::f32) download<float>(backend, tensor, host.data);
   if (tensor.dtype() == DType::bf16) download<bf16>(backend, tensor, host.data);
   if (tensor.dtype() == DType::i32) download<std::int32_t>(backend, tensor, host.data);
+  if (tensor.dtype() == DType::i64) download<std::int64_t>(backend, tensor, host.data);
   return host;
 }
 

@@ -38,6 +38,7 @@ struct Input {
   double high = 1;  ///< uniform: the largest; index: one more than the largest
   std::vector<double> values;
   bool integer = false;  ///< an i32 tensor, whatever the dtype of the run
+  bool wide = false;     ///< with `integer`: i64
   bool differentiable = true;
   Role role = Role::activation;
 
@@ -65,6 +66,12 @@ inline Input index(Shape shape, std::int64_t below) {
           .integer = true,
           .differentiable = false};
 }
+/// The same as i64.
+inline Input wide_index(Shape shape, std::int64_t below) {
+  Input input = index(shape, below);
+  input.wide = true;
+  return input;
+}
 /// These numbers, row-major.
 inline Input values(Shape shape, std::vector<double> numbers) {
   return {.kind = Input::Kind::given, .shape = shape, .values = std::move(numbers)};
@@ -76,6 +83,12 @@ inline Input integers(Shape shape, std::vector<double> numbers) {
           .values = std::move(numbers),
           .integer = true,
           .differentiable = false};
+}
+/// The same as i64.
+inline Input wide_integers(Shape shape, std::vector<double> numbers) {
+  Input input = integers(shape, std::move(numbers));
+  input.wide = true;
+  return input;
 }
 /// An optional argument that is not given: Variable{} for the function, Array64{} for the reference.
 inline Input absent() { return {.kind = Input::Kind::absent, .differentiable = false}; }
