@@ -11,6 +11,7 @@
 #include "autograd/functions/layer_norm.hpp"
 #include "autograd/functions/linear.hpp"
 #include "autograd/functions/matmul.hpp"
+#include "autograd/functions/multiply.hpp"
 #include "autograd/functions/pointwise.hpp"
 #include "autograd/functions/project_past.hpp"
 #include "autograd/functions/reshape.hpp"

@@ -22,7 +22,7 @@ double unit(std::uint32_t bits) { return (bits + 0.5) / 4294967296.0; }
 
 void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name,
                        std::int64_t from) const {
-  const std::uint64_t stream = hash_of(name);
+  const std::uint64_t drawn = stream != 0 ? stream : hash_of(name);
   dispatch_storage(dtype, "initializer", [&]<class T>() {
     T* out = static_cast<T*>(data) - from;
     for (std::int64_t i = from; i < from + count; ++i) {
@@ -31,7 +31,7 @@ void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_
         continue;
       }
       const PhiloxBlock block = philox({{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
-                                         static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
+                                         static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(drawn >> 32)}},
                                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^ 0x1u);
       const double first = unit(block.word[0]);
       if (kind == Kind::uniform)

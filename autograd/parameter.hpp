@@ -16,6 +16,15 @@
 namespace engram {
 
 class ParameterStore;
+class Step;
+
+/// Brings rows of a table up to date that an optimiser has left behind: see TableOptimizer.
+class RowRefresh {
+ public:
+  virtual ~RowRefresh() = default;
+  /// ids: i64, any shape, rows may be named several times.
+  virtual void refresh(Step& step, const Tensor& ids) = 0;
+};
 
 /// What the gradient of a parameter is.
 enum class Gradient : std::uint8_t {
@@ -55,6 +64,12 @@ class Parameter {
   /// Gradient::rows only: throws Error for the others.
   RowGradient& row_gradient();
   const RowGradient& row_gradient() const;
+  /// Before a step of training reads these rows of a table. Without effect where no optimiser asked for it.
+  void refresh_rows(Step& step, const Tensor& ids) const {
+    if (row_refresh_ != nullptr) row_refresh_->refresh(step, ids);
+  }
+  /// Not owned; nullptr: rows are always up to date.
+  void set_row_refresh(RowRefresh* refresh) { row_refresh_ = refresh; }
   /// What a step reads: the value, or, with bf16 activations, the bf16 copy of a dense matrix (two axes or more).
   /// Throws Error as value() does, and when the store keeps no copies.
   const Tensor& value_for(ActivationPrecision activations) const;
@@ -72,6 +87,7 @@ class Parameter {
   Tensor value_;
   Tensor gradient_;
   RowGradient row_gradient_;
+  RowRefresh* row_refresh_ = nullptr;
   Tensor rounded_;                   // bf16
   ParameterStore* store_ = nullptr;  // owns the memory; whichever goes first tells the other
 };

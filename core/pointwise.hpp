@@ -67,9 +67,25 @@ struct Sigmoid {
   }
 };
 
+/// x / (1 + exp(-x)). Elfwing, Uchibe, Doya (2018); Ramachandran, Zoph, Le (2017) call it swish.
+struct Silu {
+  static constexpr const char* name = "silu";
+  static constexpr const char* forward_name = "silu_forward";
+  static constexpr const char* backward_name = "silu_backward";
+  template <class T>
+  ENGRAM_HD static T value(T x) {
+    return x / (T(1) + std::exp(-x));
+  }
+  template <class T>
+  ENGRAM_HD static T derivative(T x, T) {
+    const T share = T(1) / (T(1) + std::exp(-x));
+    return share * (T(1) + x * (T(1) - share));
+  }
+};
+
 template <class... Types>
 struct TypeList {};
 /// Every backend binds its generic loop for each of these.
-using Activations = TypeList<Relu, Gelu, Tanh, Sigmoid>;
+using Activations = TypeList<Relu, Gelu, Tanh, Sigmoid, Silu>;
 
 }  // namespace engram

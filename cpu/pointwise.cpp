@@ -16,6 +16,10 @@ template <class T>
 void values(Sigmoid, const T* x, T* y, std::int64_t count) {
   vec(y, count) = (T(1) + (-vec(x, count)).exp()).inverse();
 }
+template <class T>
+void values(Silu, const T* x, T* y, std::int64_t count) {
+  vec(y, count) = vec(x, count) / (T(1) + (-vec(x, count)).exp());
+}
 /// Eigen vectorises tanh for float only.
 void values(Tanh, const float* x, float* y, std::int64_t count) { vec(y, count) = vec(x, count).tanh(); }
 

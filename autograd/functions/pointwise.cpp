@@ -11,7 +11,7 @@ namespace {
 /// Whether the derivative needs x; the others are functions of y alone (relu: y > 0 exactly where x > 0), so that the
 /// input's memory is free as soon as nobody else needs it.
 template <class F>
-inline constexpr bool kKeepsInput = std::is_same_v<F, Gelu>;
+inline constexpr bool kKeepsInput = std::is_same_v<F, Gelu> || std::is_same_v<F, Silu>;
 
 template <class F>
 struct Pointwise final : Node {
@@ -40,5 +40,6 @@ Variable relu(const Variable& x) { return pointwise<Relu>(x); }
 Variable gelu(const Variable& x) { return pointwise<Gelu>(x); }
 Variable tanh(const Variable& x) { return pointwise<Tanh>(x); }
 Variable sigmoid(const Variable& x) { return pointwise<Sigmoid>(x); }
+Variable silu(const Variable& x) { return pointwise<Silu>(x); }
 
 }  // namespace engram

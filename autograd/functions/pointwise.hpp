@@ -13,5 +13,7 @@ Variable gelu(const Variable& x);
 Variable tanh(const Variable& x);
 /// 1 / (1 + exp(-x)); keeps its output.
 Variable sigmoid(const Variable& x);
+/// x / (1 + exp(-x)); keeps its input.
+Variable silu(const Variable& x);
 
 }  // namespace engram

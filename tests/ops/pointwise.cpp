@@ -30,6 +30,7 @@ const OpCases cases{
     activation("gelu", gelu, reference::gelu, kRounding),
     activation("tanh", tanh, reference::tanh, 20 * kRounding),  // y is rounded first: hardly a digit is left there
     activation("sigmoid", sigmoid, reference::sigmoid, 4 * kRounding),
+    activation("silu", silu, reference::silu, 2 * kRounding),
 };
 
 /// The kernel's values of x in one dtype.

@@ -49,6 +49,16 @@ Array64 add(const Array64& a, const Array64& b) {
   return y;
 }
 
+Array64 multiply(const Array64& a, const Array64& b) {
+  Array64 y = a;
+  require(
+      b.shape == a.shape || (b.axis(-1) == 1 && b.data.size() * static_cast<std::size_t>(a.axis(-1)) == a.data.size()),
+      "multiply: equal shapes, or a number for each row");
+  const std::size_t times = a.data.size() / b.data.size();
+  for (std::size_t k = 0; k < y.data.size(); ++k) y.data[k] *= b.data[k / times];
+  return y;
+}
+
 Array64 add_bias(const Array64& x, const Array64& bias) {
   require(bias.rank() == 1 && x.axis(-1) == bias.axis(0), "add_bias: one number for every column");
   Array64 y = x;
@@ -84,6 +94,8 @@ Array64 sigmoid(const Array64& x) {
     return value >= 0 ? 1 / (1 + small) : small / (1 + small);
   });
 }
+
+Array64 silu(const Array64& x) { return multiply(x, sigmoid(x)); }
 
 Array64 linear(const Array64& x, const Array64& weight, const Array64& bias) {
   require(weight.rank() == 2 && x.axis(-1) == weight.axis(1), "linear: x [..., in], weight [out, in]");

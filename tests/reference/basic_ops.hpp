@@ -12,6 +12,8 @@ namespace engram::reference {
 
 /// a + b; both of the same shape.
 Array64 add(const Array64& a, const Array64& b);
+/// b: of a's shape, or [..., 1].
+Array64 multiply(const Array64& a, const Array64& b);
 /// bias[i] added to element i of every row of x: [..., n].
 Array64 add_bias(const Array64& x, const Array64& bias);
 /// factor * x
@@ -26,6 +28,7 @@ Array64 gelu(const Array64& x);
 Array64 tanh(const Array64& x);
 /// 1 / (1 + exp(-x)), without overflow for large |x|.
 Array64 sigmoid(const Array64& x);
+Array64 silu(const Array64& x);
 
 /// y = x W^T + bias; x [..., in], weight [out, in], bias [out] or not given; result [..., out].
 Array64 linear(const Array64& x, const Array64& weight, const Array64& bias = {});

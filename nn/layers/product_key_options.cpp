@@ -1,0 +1,110 @@
+#include "nn/layers/product_key_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace engram {
+
+std::int64_t ProductKeyOptions::slots() const {
+  std::int64_t total = 1;
+  for (std::int64_t i = 0; i < factors; ++i) {
+    if (subkeys > 0 && total > std::numeric_limits<std::int64_t>::max() / subkeys)
+      throw UsageError(text("memory: subkeys^factors must fit 63 bits, got ", subkeys, "^", factors));
+    total *= subkeys;
+  }
+  return total;
+}
+
+QueryNetworkOptions ProductKeyOptions::query_options(std::int64_t width) const {
+  return {.width = width,
+          .heads = heads,
+          .factors = keys == KeyKind::flat ? 1 : factors,
+          .query_width = query_width,
+          .kind = query_network,
+          .inner = query_inner,
+          .norm = query_norm};
+}
+
+std::vector<std::int64_t> ProductKeyOptions::memory_layers(std::int64_t model_layers) const {
+  if (!layers.empty()) {
+    std::vector<std::int64_t> sorted = layers;
+    std::ranges::sort(sorted);
+    if (sorted.front() < 1 || sorted.back() > model_layers)
+      throw UsageError(text("memory: layers must be from 1 to ", model_layers, ", the layers of the model, got ",
+                            sorted.front() < 1 ? sorted.front() : sorted.back()));
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+      throw UsageError(text("memory: layers must be given once each, got ", *twice, " twice"));
+    return sorted;
+  }
+  if (count <= 0) return {};
+  if (count >= model_layers)
+    throw UsageError(text("memory: count must be below the ", model_layers, " layers of the model, got ", count,
+                          "\n  an explicit list (memory.layers) may name every layer"));
+  std::vector<std::int64_t> found;
+  const std::int64_t step = (model_layers + count) / (count + 1);  // ceil(L / (m + 1))
+  for (std::int64_t i = 1; i <= count; ++i)
+    found.push_back(count * step < model_layers
+                        ? i * step
+                        : static_cast<std::int64_t>(std::floor(
+                              static_cast<double>(i * model_layers) / static_cast<double>(count + 1) + 0.5)));
+  return found;
+}
+
+void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) const {
+  const auto require = [](bool valid, std::string_view option, const std::string& rule, auto value) {
+    if (!valid) throw UsageError(text("memory: ", option, " must be ", rule, ", got ", value));
+  };
+  require(count >= 0, "count", "at least 0", count);
+  if (!any()) return;
+  require(count == 0 || layers.empty(), "count", "0 beside a list of layers", count);
+  memory_layers(model_layers);
+  require(factors == 2 || factors == 3, "factors", "2 or 3", factors);
+  require(subkeys >= 1, "subkeys", "at least 1", subkeys);
+  require(heads >= 1, "heads", "at least 1", heads);
+  require(selected >= 1 && selected <= slots(), "selected",
+          text("from 1 to the ", slots(), " slots of subkeys ", subkeys), selected);
+  require(value_width >= 0, "value_width", "at least 0 (0: the model's width)", value_width);
+  require(projection || gate == MemoryGate::swish || value_width_in(width) == width, "value_width",
+          text("the model's width ", width, " without memory.projection or the gate swish"), value_width);
+  require(!projection || gate != MemoryGate::swish, "projection",
+          "false with the gate swish, which has an output map of its own", projection);
+  require(value_dtype == DType::f32 || value_dtype == DType::bf16, "value_dtype", "f32 or bf16", name_of(value_dtype));
+  for (const auto& [name, rate] : {std::pair<std::string_view, double>{"input_dropout", input_dropout},
+                                   {"query_dropout", query_dropout},
+                                   {"value_dropout", value_dropout}})
+    require(rate >= 0 && rate < 1, name, "in [0, 1)", rate);
+  query_options(width).check();
+}
+
+std::string_view name_of(MemoryPlacement placement) {
+  switch (placement) {
+    case MemoryPlacement::replace:
+      return "replace";
+    case MemoryPlacement::beside:
+      return "beside";
+    case MemoryPlacement::after:
+      return "after";
+  }
+  return "?";
+}
+
+std::string_view name_of(KeyKind keys) { return keys == KeyKind::flat ? "flat" : "product"; }
+
+std::string_view name_of(MemoryGate gate) {
+  switch (gate) {
+    case MemoryGate::none:
+      return "none";
+    case MemoryGate::swish:
+      return "swish";
+    case MemoryGate::scalar:
+      return "scalar";
+  }
+  return "?";
+}
+
+std::string_view name_of(ValueStart start) { return start == ValueStart::zeros ? "zeros" : "normal"; }
+
+}  // namespace engram
