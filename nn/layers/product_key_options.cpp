@@ -12,7 +12,7 @@ std::int64_t ProductKeyOptions::slots() const {
   std::int64_t total = 1;
   for (std::int64_t i = 0; i < factors; ++i) {
     if (subkeys > 0 && total > std::numeric_limits<std::int64_t>::max() / subkeys)
-      throw UsageError(text("memory: subkeys^factors must fit 63 bits, got ", subkeys, "^", factors));
+      throw UsageError(text("product_key: subkeys^factors must fit 63 bits, got ", subkeys, "^", factors));
     total *= subkeys;
   }
   return total;
@@ -33,16 +33,16 @@ std::vector<std::int64_t> ProductKeyOptions::memory_layers(std::int64_t model_la
     std::vector<std::int64_t> sorted = layers;
     std::ranges::sort(sorted);
     if (sorted.front() < 1 || sorted.back() > model_layers)
-      throw UsageError(text("memory: layers must be from 1 to ", model_layers, ", the layers of the model, got ",
+      throw UsageError(text("product_key: layers must be from 1 to ", model_layers, ", the layers of the model, got ",
                             sorted.front() < 1 ? sorted.front() : sorted.back()));
     if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-      throw UsageError(text("memory: layers must be given once each, got ", *twice, " twice"));
+      throw UsageError(text("product_key: layers must be given once each, got ", *twice, " twice"));
     return sorted;
   }
   if (count <= 0) return {};
   if (count >= model_layers)
-    throw UsageError(text("memory: count must be below the ", model_layers, " layers of the model, got ", count,
-                          "\n  an explicit list (memory.layers) may name every layer"));
+    throw UsageError(text("product_key: count must be below the ", model_layers, " layers of the model, got ", count,
+                          "\n  an explicit list (product_key.layers) may name every layer"));
   std::vector<std::int64_t> found;
   const std::int64_t step = (model_layers + count) / (count + 1);  // ceil(L / (m + 1))
   for (std::int64_t i = 1; i <= count; ++i)
@@ -55,7 +55,7 @@ std::vector<std::int64_t> ProductKeyOptions::memory_layers(std::int64_t model_la
 
 void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) const {
   const auto require = [](bool valid, std::string_view option, const std::string& rule, auto value) {
-    if (!valid) throw UsageError(text("memory: ", option, " must be ", rule, ", got ", value));
+    if (!valid) throw UsageError(text("product_key: ", option, " must be ", rule, ", got ", value));
   };
   require(count >= 0, "count", "at least 0", count);
   if (!any()) return;
@@ -68,7 +68,7 @@ void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) con
           text("from 1 to the ", slots(), " slots of subkeys ", subkeys), selected);
   require(value_width >= 0, "value_width", "at least 0 (0: the model's width)", value_width);
   require(projection || gate == MemoryGate::swish || value_width_in(width) == width, "value_width",
-          text("the model's width ", width, " without memory.projection or the gate swish"), value_width);
+          text("the model's width ", width, " without product_key.projection or the gate swish"), value_width);
   require(!projection || gate != MemoryGate::swish, "projection",
           "false with the gate swish, which has an output map of its own", projection);
   require(value_dtype == DType::f32 || value_dtype == DType::bf16, "value_dtype", "f32 or bf16", name_of(value_dtype));

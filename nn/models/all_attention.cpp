@@ -38,7 +38,7 @@ std::int64_t keep_bytes(const AllAttentionOptions& options) {
 
 }  // namespace
 
-AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options)
+AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options, std::unique_ptr<ProductKeyMemory> memory)
     : attention_({.width = options.width,
                   .heads = static_cast<int>(options.heads),
                   .mode = options.memory_mode,
@@ -48,37 +48,40 @@ AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options)
                   .span = span_options(options)}),
       attention_norm_(options.width),
       keep_bytes_(keep_bytes(options)),
-      dropout_(options.dropout) {
-  if (!has_second_sublayer(options.memory_mode)) return;
-  if (options.memory_mode == MemoryMode::ff_attn)
-    memory_.emplace(1, options.inner, options.width);
-  else
-    feed_forward_.emplace(options.width, options.inner, options.dropout);
-  feed_forward_norm_.emplace(options.width);
+      dropout_(options.dropout),
+      sublayer_(options.product_key.placement, std::move(memory), [&options] {
+        std::optional<FeedForward> made;
+        if (options.memory_mode == MemoryMode::transformer) made.emplace(options.width, options.inner, options.dropout);
+        return made;
+      }) {
+  if (options.memory_mode == MemoryMode::ff_attn) memory_.emplace(1, options.inner, options.width);
+  if (has_second_sublayer(options.memory_mode)) feed_forward_norm_.emplace(options.width);
 }
 
 Variable AllAttentionLayer::forward(const Variable& x, LayerPast& past, const PositionTables& positions,
-                                    AttentionTrace* trace) {
+                                    AttentionTrace* trace, MemoryTrace* memory_trace) {
   Variable hidden;
   {
     const Scope scope("attention");
     hidden = attention_norm_.forward(attention_.forward(x, past, positions, trace), x);
   }
-  if (!feed_forward_norm_) return hidden;
   const Scope scope("feed_forward");
-  if (feed_forward_) return feed_forward_norm_->forward(feed_forward_->forward(hidden), hidden);
-  const AttentionResult known = memory_->attend(hidden, dropout_, keep_bytes_);
-  if (trace != nullptr && trace->keep_results) trace->slots = known;
-  return feed_forward_norm_->forward(known.out, hidden);
+  if (sublayer_.exists()) {
+    hidden = feed_forward_norm_->forward(sublayer_.forward(hidden, memory_trace), hidden);
+  } else if (memory_) {
+    const AttentionResult known = memory_->attend(hidden, dropout_, keep_bytes_);
+    if (trace != nullptr && trace->keep_results) trace->slots = known;
+    hidden = feed_forward_norm_->forward(known.out, hidden);
+  }
+  return sublayer_.behind(hidden, memory_trace);
 }
 
 void AllAttentionLayer::visit(Visitor& visit) {
   visit("attention", attention_);
   visit("attention_norm", attention_norm_);
-  if (!feed_forward_norm_) return;
-  if (feed_forward_) visit("feed_forward", *feed_forward_);
+  sublayer_.visit(visit);
   if (memory_) visit("feed_forward", *memory_);
-  visit("feed_forward_norm", *feed_forward_norm_);
+  if (feed_forward_norm_) visit("feed_forward_norm", *feed_forward_norm_);
 }
 
 AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
@@ -92,8 +95,9 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
       position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()) {
   if (options.position_values == PositionValues::own)
     position_values_.emplace(position_keys_.shape(), init::standard_normal());
+  const MemoryMaker memories(options.product_key, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
-    layers_.push_back(std::make_unique<AllAttentionLayer>(options));
+    layers_.push_back(std::make_unique<AllAttentionLayer>(options, memories.make(layer)));
   for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());
 }
 
@@ -129,15 +133,13 @@ Variable AllAttentionModel::hidden(Tape& tape, const TokenBatch& batch, ModelPas
   PositionTables positions{.keys = tape.parameter(position_keys_), .values = {}};
   if (options_.position_values == PositionValues::shared) positions.values = positions.keys;
   if (position_values_) positions.values = tape.parameter(*position_values_);
-  if (trace != nullptr) {
-    trace->layers.assign(layers_.size(), {});
-    for (AttentionTrace& layer : trace->layers) layer.keep_results = trace->keep_results;
-  }
+  if (trace != nullptr) trace->begin(layers_.size());
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
     hidden =
-        layers_[layer]->forward(hidden, *past[layer], positions, trace == nullptr ? nullptr : &trace->layers[layer]);
+        layers_[layer]->forward(hidden, *past[layer], positions, trace == nullptr ? nullptr : &trace->layers[layer],
+                                trace == nullptr ? nullptr : trace->memory(layer));
   }
   const Scope scope("output");
   return dropout(hidden, options_.embedding_dropout);

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
+#include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/models/all_attention_options.hpp"
 #include "nn/models/language_model.hpp"
@@ -18,9 +18,11 @@ namespace engram {
 /// feed-forward network or attention to persistent slots alone.
 class AllAttentionLayer final : public Module {
  public:
-  explicit AllAttentionLayer(const AllAttentionOptions& options);
+  /// `memory`: the layer's product-key memory, or nullptr.
+  AllAttentionLayer(const AllAttentionOptions& options, std::unique_ptr<ProductKeyMemory> memory);
   /// x: [B, M, width] -> [B, M, width].
-  Variable forward(const Variable& x, LayerPast& past, const PositionTables& positions, AttentionTrace* trace);
+  Variable forward(const Variable& x, LayerPast& past, const PositionTables& positions, AttentionTrace* trace,
+                   MemoryTrace* memory_trace);
   SelfAttention& attention() { return attention_; }
   void visit(Visitor& visit) override;
 
@@ -29,7 +31,7 @@ class AllAttentionLayer final : public Module {
   LayerNorm attention_norm_;
   std::int64_t keep_bytes_;
   double dropout_;
-  std::optional<FeedForward> feed_forward_;     // memory mode transformer
+  PositionSublayer sublayer_;                   // memory mode transformer, and product-key memories
   std::optional<PersistentMemory> memory_;      // ff_attn: one head, slots of the layer's width
   std::optional<LayerNorm> feed_forward_norm_;  // of either
 };

@@ -10,6 +10,7 @@
 #include "nn/layers/adaptive_embedding.hpp"
 #include "nn/layers/attention_span.hpp"
 #include "nn/layers/memory_mode.hpp"
+#include "nn/layers/product_key_options.hpp"
 #include "nn/memory/past.hpp"
 
 namespace engram {
@@ -49,6 +50,7 @@ struct AllAttentionOptions {
   /// MiB of attention weights that all layers together keep for the backward pass of one piece of a batch; layers whose
   /// share is not enough compute them again, which takes longer. 0: nothing is kept.
   std::int64_t attention_memory = 1024;
+  ProductKeyOptions product_key = {};  ///< memories that are looked up, in some of the layers
 
   /// Heads of each layer that look at the context: half of them for head_split, else all.
   std::int64_t context_heads() const { return engram::context_heads(memory_mode, heads); }

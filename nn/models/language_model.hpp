@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/tape.hpp"
+#include "nn/layers/product_key_memory.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/layers/token_io.hpp"
 #include "nn/memory/past.hpp"
@@ -18,11 +19,17 @@ namespace engram {
 /// What all layers did in one forward pass. Its tensors are the step's: it must go before the step ends.
 struct ModelTrace {
   std::pmr::vector<AttentionTrace> layers;
-  bool keep_results = false;      ///< see AttentionTrace
-  std::optional<ScoreTerm> term;  ///< see AttentionTrace; only the Transformer-XL family has terms
+  bool keep_results = false;               ///< see AttentionTrace
+  std::optional<ScoreTerm> term;           ///< see AttentionTrace; only the Transformer-XL family has terms
+  bool keep_memories = false;              ///< asks for `memories`
+  std::pmr::vector<MemoryTrace> memories;  ///< one for each layer; without tensors where it has no product-key memory
 
   /// `memory`: of the step, see Step::objects().
-  explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory) {}
+  explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory), memories(memory) {}
+  /// Makes room for so many layers, which are told what is asked for.
+  void begin(std::size_t count);
+  /// Of a layer; nullptr where none was asked for.
+  MemoryTrace* memory(std::size_t layer) { return keep_memories ? &memories[layer] : nullptr; }
 };
 
 class LanguageModel : public Module {

@@ -50,19 +50,23 @@ enum IndexUse : std::int64_t { kClamped, kShaw, kAbsolute };
 
 }  // namespace
 
-TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options)
+TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory)
     : pre_norm_(options.pre_norm),
       dropout_(state_dropout(options)),
       attention_(options),
       attention_norm_(layer_norm(options)),
-      feed_forward_(options.width, options.inner, state_dropout(options), {options.weight_start(), init::zeros()}),
+      sublayer_(options.product_key.placement, std::move(memory),
+                [&options] {
+                  return FeedForward(options.width, options.inner, state_dropout(options),
+                                     {options.weight_start(), init::zeros()});
+                }),
       feed_forward_norm_(layer_norm(options)) {
   if (options.positions == PositionKind::absolute_learned)
     positions_.emplace(Shape{options.position_rows, options.width}, options.weight_start());
 }
 
 Variable TransformerXlLayer::forward(const Variable& x, LayerPast& past, const RelativePositions& positions,
-                                     const Tensor& absolute_rows, AttentionTrace* trace) {
+                                     const Tensor& absolute_rows, AttentionTrace* trace, MemoryTrace* memory_trace) {
   const Variable input = positions_ ? add(x, embedding(x.tape().parameter(*positions_), absolute_rows)) : x;
   Variable hidden;
   {
@@ -72,15 +76,16 @@ Variable TransformerXlLayer::forward(const Variable& x, LayerPast& past, const R
     hidden = pre_norm_ ? add(mixed, input) : attention_norm_.forward(mixed, input);
   }
   const Scope scope("feed_forward");
-  if (pre_norm_) return add(dropout_(feed_forward_.forward(feed_forward_norm_.forward(hidden))), hidden);
-  return feed_forward_norm_.forward(dropout_(feed_forward_.forward(hidden)), hidden);
+  const Variable known = sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace);
+  hidden = pre_norm_ ? add(dropout_(known), hidden) : feed_forward_norm_.forward(dropout_(known), hidden);
+  return sublayer_.behind(hidden, memory_trace);
 }
 
 void TransformerXlLayer::visit(Visitor& visit) {
   if (positions_) visit("positions", *positions_);
   visit("attention", attention_);
   visit("attention_norm", attention_norm_);
-  visit("feed_forward", feed_forward_);
+  sublayer_.visit(visit);
   visit("feed_forward_norm", feed_forward_norm_);
 }
 
@@ -102,8 +107,9 @@ TransformerXlModel::TransformerXlModel(const TransformerXlOptions& options)
       dropout_(state_dropout(options)),
       tokens_(make_token_io(token_options(options))) {
   if (options.positions == PositionKind::relative && options.tie_position_biases) position_biases_.emplace(options);
+  const MemoryMaker memories(options.product_key, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
-    layers_.push_back(std::make_unique<TransformerXlLayer>(options));
+    layers_.push_back(std::make_unique<TransformerXlLayer>(options, memories.make(layer)));
 }
 
 void TransformerXlModel::set_context(const SegmentContext& context) {
@@ -218,18 +224,13 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
     positions = relative_positions(tape, memory, block, hidden.dtype());
   }
   positions.remembered = std::max<std::int64_t>(0, block - batch.fed_again);
-  if (trace != nullptr) {
-    trace->layers.assign(layers_.size(), {});
-    for (AttentionTrace& layer : trace->layers) {
-      layer.keep_results = trace->keep_results;
-      layer.term = trace->term;
-    }
-  }
+  if (trace != nullptr) trace->begin(layers_.size());
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
     hidden = layers_[layer]->forward(hidden, *past[layer], positions, rows,
-                                     trace == nullptr ? nullptr : &trace->layers[layer]);
+                                     trace == nullptr ? nullptr : &trace->layers[layer],
+                                     trace == nullptr ? nullptr : trace->memory(layer));
   }
   const Scope scope("output");
   return dropout_(hidden);

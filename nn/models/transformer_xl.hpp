@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/position_constants.hpp"
+#include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/relative_attention.hpp"
 #include "nn/layers/state_dropout.hpp"
 #include "nn/memory/segment_geometry.hpp"
@@ -21,11 +21,12 @@ namespace engram {
 /// pre-norm what goes into the sublayers.
 class TransformerXlLayer final : public Module {
  public:
-  explicit TransformerXlLayer(const TransformerXlOptions& options);
+  /// `memory`: the layer's product-key memory, or nullptr.
+  TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory);
   /// x: [B, M, width] -> [B, M, width]. absolute_rows: i32 [B, M], rows of the layer's own table of positions; empty
   /// for kinds of positions that have none.
   Variable forward(const Variable& x, LayerPast& past, const RelativePositions& positions, const Tensor& absolute_rows,
-                   AttentionTrace* trace);
+                   AttentionTrace* trace, MemoryTrace* memory_trace);
   void visit(Visitor& visit) override;
 
  private:
@@ -34,7 +35,7 @@ class TransformerXlLayer final : public Module {
   std::optional<Parameter> positions_;  // absolute_learned: T, [L, width], the last row for the last token
   RelativeAttention attention_;
   LayerNorm attention_norm_;
-  FeedForward feed_forward_;
+  PositionSublayer sublayer_;
   LayerNorm feed_forward_norm_;
 };
 
