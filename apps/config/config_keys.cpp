@@ -22,6 +22,7 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
     add_transformer_xl_keys(keys);
   else
     add_all_attention_keys(keys);
+  add_product_key_memory_keys(keys);
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
     keys.push_back(make_key(

@@ -99,6 +99,38 @@ struct Choices<Pad> {
   static constexpr Pad values[] = {Pad::attend_zero, Pad::mask};
 };
 template <>
+struct Choices<MemoryPlacement> {
+  static constexpr MemoryPlacement values[] = {MemoryPlacement::replace, MemoryPlacement::beside,
+                                               MemoryPlacement::after};
+};
+template <>
+struct Choices<KeyKind> {
+  static constexpr KeyKind values[] = {KeyKind::product, KeyKind::flat};
+};
+template <>
+struct Choices<MemoryGate> {
+  static constexpr MemoryGate values[] = {MemoryGate::none, MemoryGate::swish, MemoryGate::scalar};
+};
+template <>
+struct Choices<ValueStart> {
+  static constexpr ValueStart values[] = {ValueStart::normal, ValueStart::zeros};
+};
+template <>
+struct Choices<QueryNetworkKind> {
+  static constexpr QueryNetworkKind values[] = {QueryNetworkKind::linear, QueryNetworkKind::mlp,
+                                                QueryNetworkKind::heads_mlp, QueryNetworkKind::identity};
+};
+template <>
+struct Choices<QueryNorm> {
+  static constexpr QueryNorm values[] = {QueryNorm::none, QueryNorm::batch, QueryNorm::layer, QueryNorm::rms,
+                                         QueryNorm::l2};
+};
+/// How a table's values are stored.
+template <>
+struct Choices<DType> {
+  static constexpr DType values[] = {DType::f32, DType::bf16};
+};
+template <>
 struct Choices<ProductPrecision> {
   static constexpr ProductPrecision values[] = {ProductPrecision::f32, ProductPrecision::bf16};
 };

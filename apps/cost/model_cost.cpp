@@ -1,6 +1,7 @@
 #include "apps/cost/model_cost.hpp"
 
 #include "apps/cost/cluster_shares.hpp"
+#include "apps/cost/product_key_cost.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
@@ -60,6 +61,12 @@ struct LayerCost {
   }
 };
 
+/// Of all product-key memories, per token of one forward pass.
+double memories_of(const AllAttentionOptions& model) {
+  return added_flops(model.product_key, model.width, model.layers,
+                     4 * static_cast<double>(model.width) * static_cast<double>(model.inner));
+}
+
 }  // namespace
 
 double output_flops(const AllAttentionOptions& model, const std::vector<double>& cluster_shares) {
@@ -95,7 +102,7 @@ TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting
   const auto layers = static_cast<double>(model.layers);
   const LayerCost layer(model);
   TrainingFlops flops;
-  flops.products = layers * 3 * layer.maps +
+  flops.products = layers * 3 * layer.maps + 3 * memories_of(model) +
                    3 * (input_flops(model, setting.cluster_shares) + output_flops(model, setting.cluster_shares));
   flops.attention_forward = layers * (layer.context * setting.window + layer.slots);
   flops.attention_backward = 2 * flops.attention_forward;
@@ -106,7 +113,7 @@ TrainingFlops training_flops(const AllAttentionOptions& model, const CostSetting
 
 double evaluation_flops(const AllAttentionOptions& model, double window, const std::vector<double>& cluster_shares) {
   const LayerCost layer(model);
-  return static_cast<double>(model.layers) * (layer.maps + layer.context * window + layer.slots) +
+  return static_cast<double>(model.layers) * (layer.maps + layer.context * window + layer.slots) + memories_of(model) +
          input_flops(model, cluster_shares) + output_flops(model, cluster_shares);
 }
 

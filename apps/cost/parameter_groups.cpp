@@ -13,7 +13,11 @@ struct Rule {
   ParameterRole role;
 };
 // The first rule that matches counts: the norms' names hold the names of what they normalise.
-constexpr Rule kRules[] = {{"_norm.", ParameterRole::layer_norm},
+constexpr Rule kRules[] = {{".memory.values.", ParameterRole::memory_values},
+                           {".memory.keys", ParameterRole::memory_keys},
+                           {".memory.query.", ParameterRole::memory_query},
+                           {".memory.", ParameterRole::memory_output},
+                           {"_norm.", ParameterRole::layer_norm},
                            {"position_biases.", ParameterRole::positions},
                            {"attention.content_bias", ParameterRole::positions},
                            {"attention.position_bias", ParameterRole::positions},
@@ -45,6 +49,7 @@ ParameterRole role_of(const std::string& name) {
 ParameterCount count_parameters(Module& model) {
   ParameterCount count;
   Visitor visitor([&count](const std::string& name, Parameter& parameter) {
+    if (parameter.gradient_kind() == Gradient::none) return;
     const std::int64_t elements = parameter.shape().count();
     count.by_role[static_cast<std::size_t>(role_of(name))] += elements;
     count.total += elements;

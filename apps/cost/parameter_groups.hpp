@@ -19,13 +19,18 @@ enum class ParameterRole : std::uint8_t {
   layer_norm,
   spans,  ///< zeta
   output,
-  projections,   ///< clusters: P_i, of input and output
-  cluster_head,  ///< clusters: W_cl, b_cl
-  output_biases  ///< clusters: b_i
+  projections,    ///< clusters: P_i, of input and output
+  cluster_head,   ///< clusters: W_cl, b_cl
+  output_biases,  ///< clusters: b_i
+  memory_values,  ///< product-key memories: V
+  memory_keys,    ///< C1, C2
+  memory_query,   ///< the query network with its norms
+  memory_output   ///< gate and projection
 };
-inline constexpr std::array<std::string_view, 11> kParameterRoles{
-    "embeddings", "positions", "attention",   "persistent",   "feed_forward", "layer_norm",
-    "spans",      "output",    "projections", "cluster_head", "output_biases"};
+inline constexpr std::array<std::string_view, 15> kParameterRoles{
+    "embeddings",    "positions",     "attention",   "persistent",   "feed_forward",
+    "layer_norm",    "spans",         "output",      "projections",  "cluster_head",
+    "output_biases", "memory_values", "memory_keys", "memory_query", "memory_output"};
 
 struct ParameterCount {
   std::array<std::int64_t, kParameterRoles.size()> by_role{};  ///< indexed by ParameterRole
@@ -35,7 +40,7 @@ struct ParameterCount {
   std::int64_t of(ParameterRole role) const { return by_role[static_cast<std::size_t>(role)]; }
 };
 
-/// Throws Error for a parameter whose name belongs to no role.
+/// Without buffers, which are not trained. Throws Error for a parameter whose name belongs to no role.
 ParameterCount count_parameters(Module& model);
 
 }  // namespace engram

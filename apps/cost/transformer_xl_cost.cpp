@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/cost/cluster_shares.hpp"
+#include "apps/cost/product_key_cost.hpp"
 
 namespace engram {
 namespace {
@@ -72,9 +73,16 @@ double ends_of(const TransformerXlOptions& model, const XlCostSetting& setting) 
   return flops;
 }
 
-XlFlops per_token(const TransformerXlOptions& model, const XlCostSetting& setting, double layer, double ends) {
+/// Of all product-key memories, per scored token of one forward pass.
+double memories_of(const TransformerXlOptions& model, const Sizes& z) {
+  return added_flops(model.product_key, model.width, model.layers, 4 * z.D * z.F) * z.S / z.new_tokens;
+}
+
+/// `passes`: of what costs the same in every pass, 1 for a forward, 2 for a backward pass.
+XlFlops per_token(const TransformerXlOptions& model, const XlCostSetting& setting, double layer, double passes) {
   const Sizes size(model, setting);
-  return {.layers = size.N * layer / size.new_tokens, .ends = ends * ends_of(model, setting)};
+  return {.layers = size.N * layer / size.new_tokens + passes * memories_of(model, size),
+          .ends = passes * ends_of(model, setting)};
 }
 
 }  // namespace
@@ -120,7 +128,8 @@ TrainingFlops training_flops(const TransformerXlOptions& model, const XlCostSett
   const double pairs = z.S * mean_keys(model, setting), layers = z.N / z.new_tokens;
   const double past = layers * 4 * z.M * z.D * z.a;
   TrainingFlops flops;
-  flops.products = layers * (3 * (6 * z.S * z.D * z.a + z.rest()) + 2 * z.positions()) + 3 * ends_of(model, setting);
+  flops.products = layers * (3 * (6 * z.S * z.D * z.a + z.rest()) + 2 * z.positions()) + 3 * ends_of(model, setting) +
+                   3 * memories_of(model, z);
   flops.attention_forward = layers * 2 * z.score_maps * pairs * z.a;
   flops.attention_backward = 2 * flops.attention_forward;
   if (model.pre_norm)
