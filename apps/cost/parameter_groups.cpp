@@ -45,6 +45,7 @@ ParameterRole role_of(const std::string& name) {
 ParameterCount count_parameters(Module& model) {
   ParameterCount count;
   Visitor visitor([&count](const std::string& name, Parameter& parameter) {
+    if (parameter.gradient_kind() == Gradient::none) return;
     const std::int64_t elements = parameter.shape().count();
     count.by_role[static_cast<std::size_t>(role_of(name))] += elements;
     count.total += elements;
