@@ -6,7 +6,7 @@
 
 namespace engram {
 
-BatchNorm::BatchNorm(std::int64_t width, const BatchNormRule& rule)
+BatchNorm::BatchNorm(std::int64_t width, BatchNormRule rule)
     : gain_({width}, init::ones()),
       bias_({width}, init::zeros()),
       running_mean_({width}, init::zeros(), Gradient::none),

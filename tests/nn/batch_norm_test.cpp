@@ -15,9 +15,10 @@ namespace engram::harness {
 namespace {
 
 struct Net final : Module {
-  Linear map{3, 4};
-  BatchNorm norm{4};
+  Linear map;
+  BatchNorm norm;
 
+  Net() : map(3, 4), norm(4) {}
   Variable forward(const Variable& x) { return norm.forward(map.forward(x)); }
   void visit(Visitor& visit) override {
     visit("map", map);
