@@ -222,7 +222,7 @@ TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
               Tensor none, mask;
               std::int64_t count = rows;
               if (masked) {
-                mask = p.ids(rows, 3);
+                mask = p.ids(rows, 5);
                 for (const double included : to_host(p.backend, mask).data) count -= included == 0 ? 1 : 0;
               }
               const Tensor x = p.input(shape), gain = p.vector({n}), bias = p.vector({n}), dy = p.input(shape);
