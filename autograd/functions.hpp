@@ -3,6 +3,7 @@
 
 #include "autograd/functions/add.hpp"
 #include "autograd/functions/attention.hpp"
+#include "autograd/functions/batch_norm.hpp"
 #include "autograd/functions/concat.hpp"
 #include "autograd/functions/cross_entropy.hpp"
 #include "autograd/functions/dropout.hpp"
@@ -15,6 +16,7 @@
 #include "autograd/functions/pointwise.hpp"
 #include "autograd/functions/project_past.hpp"
 #include "autograd/functions/reshape.hpp"
+#include "autograd/functions/rms_norm.hpp"
 #include "autograd/functions/scale.hpp"
 #include "autograd/functions/slice.hpp"
 #include "autograd/functions/softmax.hpp"

@@ -76,6 +76,9 @@ class Rehearsal {
     std::size_t bytes = 0;
     for (const ParameterGroup& group : rehearsed_.store.groups())
       bytes += group.values.bytes() * static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
+    // Tables and buffers have no gradient of their size.
+    for (const auto& [name, parameter] : rehearsed_.store.parameters())
+      if (parameter->gradient_kind() != Gradient::dense) bytes += parameter->value().bytes();
     return bytes;
   }
 

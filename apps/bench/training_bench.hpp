@@ -24,7 +24,7 @@ struct BenchResult {
   std::vector<double> seconds_one_by_one;
   double least_seconds = 0;  ///< of a step, by the machine's limits
   std::int64_t parameters = 0;
-  std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state
+  std::size_t parameter_bytes = 0;  ///< values, gradients, optimiser state; of tables and buffers values alone
   std::size_t arena_bytes = 0;      ///< most that a step had in use at once
   std::size_t resident_bytes = 0;   ///< most that the process had, 0 when the system does not say
   std::size_t device_bytes = 0;     ///< what the device had in use at the end, 0 where that is the process's

@@ -27,7 +27,7 @@ void add_product_key_memory_keys(std::vector<ConfigKey>& keys) {
   memory(&Memory::shared_values, "shared_values", kKeep, "all memories read one table");
   memory(&Memory::gate, "gate", kKeep, "what multiplies the values that were read");
   memory(&Memory::query_network, "query_network", kKeep, "what makes queries of hidden states");
-  memory(&Memory::query_inner, "query_inner", kKeep, "mlp, heads_mlp: widths of its hidden layers");
+  memory(&Memory::query_hidden, "query_hidden", kKeep, "mlp, heads_mlp: widths of its hidden layers");
   memory(&Memory::query_norm, "query_norm", kKeep, "what normalises queries");
   memory(&Memory::unit_keys, "unit_keys", kKeep, "sub-keys are compared at unit length");
   memory(&Memory::value_init, "value_init", kChange, "values at the start");

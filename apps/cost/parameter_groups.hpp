@@ -40,7 +40,7 @@ struct ParameterCount {
   std::int64_t of(ParameterRole role) const { return by_role[static_cast<std::size_t>(role)]; }
 };
 
-/// Without buffers, which are not trained. Throws Error for a parameter whose name belongs to no role.
+/// Buffers, which are not trained, do not count. Throws Error for a parameter whose name belongs to no role.
 ParameterCount count_parameters(Module& model);
 
 }  // namespace engram

@@ -14,7 +14,7 @@ double query_flops(const ProductKeyOptions& options, std::int64_t width) {
       by_head ? static_cast<double>(options.heads * (options.keys == KeyKind::flat ? 1 : options.factors)) : 1;
   double flops = 0, in = static_cast<double>(width);
   if (options.query_network != QueryNetworkKind::linear) {
-    for (const std::int64_t inner : options.query_inner) {
+    for (const std::int64_t inner : options.query_hidden) {
       flops += 2 * networks * in * static_cast<double>(inner);
       in = static_cast<double>(inner);
     }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/error.hpp"
 #include "nn/optim/weight_average.hpp"
@@ -39,6 +40,17 @@ std::int64_t averaged_updates(const CheckpointFile& file) {
   return average == state.end() || !average->is_object() ? 0 : average->value("updates", std::int64_t{0});
 }
 
+/// That of the parameters but for tables, which may be stored in fewer bits: the widest.
+DType parameter_dtype(const CheckpointFile& file) {
+  std::optional<DType> widest;
+  for (const std::string& name : file.names()) {
+    if (name.starts_with("optimizer/") || name.starts_with("state/") || name.starts_with(kAveragePrefix)) continue;
+    const DType dtype = file.at(name).dtype;
+    if (!widest || size_of(dtype) > size_of(*widest)) widest = dtype;
+  }
+  return widest.value_or(DType::f32);
+}
+
 }  // namespace
 
 CheckpointFacts read_facts(const CheckpointFile& file) {
@@ -54,11 +66,7 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
   if (facts.config.model.vocabulary() != facts.vocabulary.size())
     throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",
                          facts.config.model.vocabulary(), ", got a vocabulary of ", facts.vocabulary.size()));
-  for (const std::string& name : file.names()) {
-    if (name.starts_with("optimizer/") || name.starts_with("state/")) continue;
-    facts.dtype = file.at(name).dtype;
-    break;
-  }
+  facts.dtype = parameter_dtype(file);
   return facts;
 }
 

@@ -189,11 +189,17 @@ void Loop::end() {
                    {"step", step()},
                    {"peak_bytes", session_.runtime.arena().peak_bytes()},
                    {"replayed_steps", session_.trainer.replayed()}});
-  progress_.note(fmt::format(
-      "done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
-      "and as much for their gradients",
-      step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0,
-      static_cast<double>(session_.store.count()) * static_cast<double>(size_of(session_.store.dtype())) / 1048576.0));
+  double dense = 0, tables = 0;  // whose gradients are memory of a step
+  for (const auto& [name, parameter] : session_.store.parameters()) {
+    const auto bytes = static_cast<double>(parameter->value().bytes());
+    if (parameter->gradient_kind() == Gradient::dense) dense += bytes;
+    if (parameter->gradient_kind() == Gradient::rows) tables += bytes;
+  }
+  progress_.note(
+      fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
+                  "and as much for their gradients{}",
+                  step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0, dense / 1048576.0,
+                  tables > 0 ? fmt::format(", and {:.1f} MiB of tables", tables / 1048576.0) : std::string()));
 }
 
 void Loop::run(bool resumed, const std::function<bool()>& stop) {

@@ -52,16 +52,15 @@ ProductKeyMemory::ProductKeyMemory(const ProductKeyOptions& options, std::int64_
   if (options.gate == MemoryGate::swish || options.projection) output_.emplace(value_width, width, false);
 }
 
-Variable ProductKeyMemory::forward(const Variable& x, const Tensor& row_mask, MemoryTrace* trace) {
+Variable ProductKeyMemory::forward(const Variable& x, const RowMask& mask, MemoryTrace* trace) {
   const Scope scope("memory");
   Tape& tape = x.tape();
   const std::int64_t rows = x.shape().rows(), heads = options_.heads, selected = options_.selected;
   const Variable flat = reshape(x, {rows, x.shape()[-1]});
-  const Variable queries =
-      dropout(query_.forward(dropout(flat, options_.input_dropout), row_mask), options_.query_dropout);
+  const Variable queries = dropout(query_.forward(dropout(flat, options_.input_dropout), mask), options_.query_dropout);
   Variable keys = tape.parameter(keys_);
   if (options_.unit_keys) keys = l2_norm(keys);
-  const TopK found = product_key_top_k(queries, keys, selected);
+  const ProductKeySelection found = product_key_top_k(queries, keys, selected);
   const Variable weights = softmax(found.scores);
   if (trace != nullptr) *trace = {.ids = found.ids, .weights = weights.value(), .scores = found.scores.value()};
   Parameter& table = values_->rows();

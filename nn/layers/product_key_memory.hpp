@@ -35,9 +35,9 @@ class ProductKeyMemory final : public Module {
   /// width: of the model. `shared`: the table that all memories read; nullptr: its own.
   ProductKeyMemory(const ProductKeyOptions& options, std::int64_t width, std::shared_ptr<ValueTable> shared = nullptr);
 
-  /// x: [..., width] -> [..., width]. row_mask: i32, one number for each row of x, 0 for rows that are padding, which
-  /// batch norm leaves out; empty: none is. Fills `trace`, if one is given.
-  Variable forward(const Variable& x, const Tensor& row_mask = {}, MemoryTrace* trace = nullptr);
+  /// x: [..., width] -> [..., width]. mask: rows of x that are padding, which batch norm leaves out. Fills `trace`, if
+  /// one is given.
+  Variable forward(const Variable& x, const RowMask& mask = {}, MemoryTrace* trace = nullptr);
   void visit(Visitor& visit) override;
 
  private:

@@ -24,7 +24,7 @@ QueryNetworkOptions ProductKeyOptions::query_options(std::int64_t width) const {
           .factors = keys == KeyKind::flat ? 1 : factors,
           .query_width = query_width,
           .kind = query_network,
-          .inner = query_inner,
+          .hidden = query_hidden,
           .norm = query_norm};
 }
 

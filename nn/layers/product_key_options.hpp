@@ -53,7 +53,7 @@ struct ProductKeyOptions {
   MemoryGate gate = MemoryGate::none;
 
   QueryNetworkKind query_network = QueryNetworkKind::linear;
-  std::vector<std::int64_t> query_inner = {};  ///< mlp, heads_mlp: widths of hidden layers
+  std::vector<std::int64_t> query_hidden = {};  ///< mlp, heads_mlp: widths of hidden layers
   QueryNorm query_norm = QueryNorm::batch;
   bool unit_keys = false;  ///< sub-keys are scaled to unit length before they are compared
 

@@ -154,6 +154,19 @@ TEST_CASE("a parameter of an unknown role is refused, not lost") {
   CHECK_THROWS_AS(count_parameters(stray), Error);
 }
 
+TEST_CASE("buffers do not count, tables do") {
+  struct Both final : Module {
+    Parameter table{{5, 3}, {}, Gradient::rows}, buffer{{7}, {}, Gradient::none};
+    void visit(Visitor& visit) override {
+      visit("embedding.table", table);
+      visit("running_mean", buffer);  // of no role
+    }
+  } both;
+  const ParameterCount count = count_parameters(both);
+  CHECK(count.total == 15);
+  CHECK(count.tensors == 1);
+}
+
 TEST_CASE("every config loads, counts and defines another run") {
   std::set<std::string> contents;
   int files = 0;

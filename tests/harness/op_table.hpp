@@ -173,7 +173,7 @@ struct OpCase {
   Tolerance tolerance = {};
   std::vector<Role> roles = {};  ///< of the arguments; those behind the end are activations
   bool root = false;             ///< output 0 must be a root of backward (it consumes an input): cotangent 1, used once
-  bool dropout = false;          ///< random in training; in inference mode its outputs differ
+  bool dropout = false;          ///< random, or of the batch, in training; in inference mode its outputs differ
   bool cpu_threads_exact = true;  ///< same bits with 1 and 2 threads; false for what contains large products
   std::vector<BadCall> errors = {};
 };

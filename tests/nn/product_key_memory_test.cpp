@@ -72,7 +72,7 @@ struct PlacedMemory : Bench {
 };
 
 Array64 linear_queries(PlacedMemory& placed, const Array64& x) {
-  return reference::linear(x, placed.value("query.output.weight"), placed.value("query.output.bias"));
+  return reference::linear(x, placed.value("query.layers.0.weight"), placed.value("query.layers.0.bias"));
 }
 
 TEST_CASE("product-key memory: forward equals the definition, with batch norm on queries") {
@@ -109,8 +109,8 @@ TEST_CASE("product-key memory: every gradient equals central differences (test 6
   };
   add("flat keys", [](ProductKeyOptions& o) { o.keys = KeyKind::flat; });
   add("three sets", [](ProductKeyOptions& o) { o.factors = 3, o.query_width = 6, o.subkeys = 3; });
-  add("mlp", [](ProductKeyOptions& o) { o.query_network = QueryNetworkKind::mlp, o.query_inner = {5}; });
-  add("mlp by head", [](ProductKeyOptions& o) { o.query_network = QueryNetworkKind::heads_mlp, o.query_inner = {5}; });
+  add("mlp", [](ProductKeyOptions& o) { o.query_network = QueryNetworkKind::mlp, o.query_hidden = {5}; });
+  add("mlp by head", [](ProductKeyOptions& o) { o.query_network = QueryNetworkKind::heads_mlp, o.query_hidden = {5}; });
   add("layer norm", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::layer; });
   add("unit length", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::l2, o.unit_keys = true; });
   add("swish", [](ProductKeyOptions& o) { o.gate = MemoryGate::swish, o.value_width = 4; });
@@ -151,7 +151,7 @@ TEST_CASE("product-key memory: flat keys that are the pairs of sub-keys read the
   PlacedMemory product(options);
   options.keys = KeyKind::flat;
   PlacedMemory flat(options);
-  for (const char* name : {"query.output.weight", "query.output.bias", "values.rows"})
+  for (const char* name : {"query.layers.0.weight", "query.layers.0.bias", "values.rows"})
     flat.set(name, product.value(name));
   const Array64 keys = product.value("keys");
   Array64 pairs = flat.value("keys");
@@ -194,7 +194,7 @@ TEST_CASE("product-key memory: what changes nothing (test 7)") {
     PlacedMemory placed(options);
     placed.loss(x, cotangent, true);
     CHECK(reference::norm(placed.gradient("keys")) == 0);
-    CHECK(reference::norm(placed.gradient("query.output.weight")) == 0);
+    CHECK(reference::norm(placed.gradient("query.layers.0.weight")) == 0);
     CHECK(reference::norm(placed.gradient("values.rows")) > 0);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/kernels/add.hpp"
+#include "core/kernels/batch_norm.hpp"
 #include "core/kernels/bias.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/cross_entropy.hpp"
@@ -17,6 +18,7 @@
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/pointwise.hpp"
 #include "core/kernels/reduce.hpp"
+#include "core/kernels/rms_norm.hpp"
 #include "core/kernels/softmax.hpp"
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
@@ -204,6 +206,53 @@ TEST_CASE("device paths: softmax and layer norm", "[ops]") {
                                          write, p.vector_output({n}), write, p.vector_output({n}), write);
             kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, none, write, none, write,
                                          p.vector_output({n}), write);
+          }
+        },
+        {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
+}
+
+TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
+  for (const std::int64_t rows : {7, 66, 3000})
+    for (const std::int64_t n : {1, 33, 264}) {
+      if (rows * n > 110000) continue;
+      for (const bool masked : {false, true})
+        same_on_every_device(
+            [rows, n, masked](Place& p) {
+              const Shape shape{rows, n};
+              Tensor none, mask;
+              std::int64_t count = rows;
+              if (masked) {
+                mask = p.ids(rows, 5);
+                for (const double included : to_host(p.backend, mask).data) count -= included == 0 ? 1 : 0;
+              }
+              const Tensor x = p.input(shape), gain = p.vector({n}), bias = p.vector({n}), dy = p.input(shape);
+              Tensor mean = p.vector_output({n}), reciprocal = p.vector_output({n});
+              kernels::batch_norm_training(p.step, x, mask, count, gain, bias, 1e-3, 0.1, p.vector_output({n}),
+                                           p.vector_output({n}), p.output(shape), mean, reciprocal);
+              kernels::batch_norm_inference(p.step, x, mask, gain, bias, mean, reciprocal, 1e-3, p.output(shape));
+              for (const Write write : {Write::set, Write::add}) {
+                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, p.output(shape), write,
+                                             p.vector_output({n}), write, none, write);
+                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, none, write,
+                                             p.vector_output({n}), write, p.vector_output({n}), write);
+              }
+            },
+            {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
+    }
+}
+
+TEST_CASE("device paths: rms norm", "[ops]") {
+  for (const std::int64_t n : kRowLengths)
+    same_on_every_device(
+        [n](Place& p) {
+          const Shape shape{n > 1000 ? 3 : 6, n};
+          Tensor none, reciprocal = p.vector_output({shape[0]});
+          const Tensor x = p.input(shape), gain = p.vector({n}), dy = p.input(shape);
+          for (const Tensor& factor : {gain, none}) {
+            kernels::rms_norm_forward(p.step, x, factor, static_cast<double>(n), 1e-5, p.output(shape), reciprocal);
+            for (const Write write : {Write::set, Write::add})
+              kernels::rms_norm_backward(p.step, x, factor, static_cast<double>(n), reciprocal, dy, p.output(shape),
+                                         write, p.vector_output({n}), write);
           }
         },
         {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});

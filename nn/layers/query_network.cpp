@@ -1,0 +1,91 @@
+#include "nn/layers/query_network.hpp"
+
+#include <memory_resource>
+
+#include "autograd/functions/concat.hpp"
+#include "autograd/functions/pointwise.hpp"
+#include "autograd/tape.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+void require(bool valid, std::string_view option, std::string_view rule, std::int64_t value) {
+  if (!valid) throw UsageError(text("query network: ", option, " must be ", rule, ", got ", value));
+}
+
+const QueryNetworkOptions& checked(const QueryNetworkOptions& options) {
+  options.check();
+  return options;
+}
+
+}  // namespace
+
+void QueryNetworkOptions::check() const {
+  require(width >= 1, "width", "at least 1", width);
+  require(heads >= 1, "heads", "at least 1", heads);
+  require(factors >= 1, "factors", "at least 1", factors);
+  require(query_width >= 2, "query_width", "at least 2", query_width);
+  require(query_width % factors == 0, "query_width", text("a multiple of factors ", factors), query_width);
+  const bool layers = kind == QueryNetworkKind::mlp || kind == QueryNetworkKind::heads_mlp;
+  require(hidden.empty() != layers, "number of hidden layers",
+          text(layers ? "at least 1" : "0", " for kind ", name_of(kind)), static_cast<std::int64_t>(hidden.size()));
+  for (const std::int64_t size : hidden) require(size >= 1, "a hidden layer", "at least 1 wide", size);
+  if (kind == QueryNetworkKind::identity && query_width != width)
+    throw UsageError(text("query network: query_width must be the width ", width, " for kind identity, got ",
+                          query_width, "\n  only another kind changes the width"));
+}
+
+QueryMlp::QueryMlp(std::int64_t in, const std::vector<std::int64_t>& hidden, std::int64_t out, bool batch_norms) {
+  for (const std::int64_t size : hidden) {
+    layers_.push_back(std::make_unique<Linear>(in, size));
+    if (batch_norms) norms_.push_back(std::make_unique<BatchNorm>(size));
+    in = size;
+  }
+  layers_.push_back(std::make_unique<Linear>(in, out));
+}
+
+Variable QueryMlp::forward(const Variable& x, const RowMask& mask) {
+  Variable y = x;
+  for (std::size_t layer = 0; layer + 1 < layers_.size(); ++layer) {
+    y = layers_[layer]->forward(y);
+    if (!norms_.empty()) y = norms_[layer]->forward(y, mask);
+    y = relu(y);
+  }
+  return layers_.back()->forward(y);
+}
+
+void QueryMlp::visit(Visitor& visit) {
+  visit("layers", layers_);
+  visit("norms", norms_);
+}
+
+QueryNetwork::QueryNetwork(const QueryNetworkOptions& options)
+    : heads_(checked(options).heads), norm_(options.norm, options.heads, options.factors, options.query_width) {
+  if (options.kind == QueryNetworkKind::identity) return;
+  const std::int64_t maps = options.kind == QueryNetworkKind::heads_mlp ? options.heads * options.factors : 1;
+  const std::int64_t out = options.heads * options.query_width / maps;
+  for (std::int64_t map = 0; map < maps; ++map)
+    maps_.push_back(std::make_unique<QueryMlp>(options.width, options.hidden, out, options.norm == QueryNorm::batch));
+}
+
+Variable QueryNetwork::forward(const Variable& x, const RowMask& mask) { return norm_.forward(raw(x, mask), mask); }
+
+Variable QueryNetwork::raw(const Variable& x, const RowMask& mask) {
+  if (maps_.size() == 1) return maps_.front()->forward(x, mask);
+  if (maps_.empty() && heads_ == 1) return x;
+  std::pmr::vector<Variable> parts(x.tape().step().objects());
+  for (const auto& map : maps_) parts.push_back(map->forward(x, mask));
+  if (maps_.empty()) parts.assign(static_cast<std::size_t>(heads_), x);
+  return concat(parts, -1);
+}
+
+void QueryNetwork::visit(Visitor& visit) {
+  if (maps_.size() == 1)
+    maps_.front()->visit(visit);
+  else
+    visit("maps", maps_);
+  visit("norm", norm_);
+}
+
+}  // namespace engram
