@@ -14,6 +14,7 @@
 #include "autograd/functions/matmul.hpp"
 #include "autograd/functions/multiply.hpp"
 #include "autograd/functions/pointwise.hpp"
+#include "autograd/functions/product_key_top_k.hpp"
 #include "autograd/functions/project_past.hpp"
 #include "autograd/functions/reshape.hpp"
 #include "autograd/functions/rms_norm.hpp"

@@ -1,6 +1,8 @@
 #include "core/kernels/softmax.hpp"
 
 #include <Eigen/Core>
+#include <cmath>
+#include <limits>
 
 #include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
@@ -8,6 +10,17 @@
 
 namespace engram::cpu {
 namespace {
+
+/// Of a row whose largest element is no finite number: the places of the infinite maximum share the weight, and a NaN
+/// makes the row NaN.
+template <class T, class Source>
+void share_among_largest(const Source& source, T largest, T* out) {
+  auto row = vec(out, source.size());
+  if (source.isNaN().any())
+    row = std::numeric_limits<T>::quiet_NaN();
+  else
+    row = (source == largest).template cast<T>() / static_cast<T>((source == largest).count());
+}
 
 void softmax_forward(Step&, const Tensor& x, Tensor& y) {
   dispatch_float(x.dtype(), "softmax", [&]<class T>() {
@@ -18,8 +31,13 @@ void softmax_forward(Step&, const Tensor& x, Tensor& y) {
       for (std::int64_t r = begin; r < end; ++r) {
         auto row = vec(out + r * n, n);
         const auto source = vec(in + r * n, n);
+        const T largest = source.maxCoeff();
+        if (!std::isfinite(largest)) {
+          share_among_largest(source, largest, row.data());
+          continue;
+        }
         row = source;
-        row /= exponentials(row.data(), n, T(source.maxCoeff()));
+        row /= exponentials(row.data(), n, largest);
       }
     });
   });

@@ -20,6 +20,20 @@ __global__ void __launch_bounds__(Team::kBlockThreads)
     for (int j = 0; j < kWidth; ++j) largest = Maximum{}(largest, in.value[j]);
   });
   largest = Team::maximum(largest);
+  if (largest == static_cast<C>(INFINITY) || largest == -static_cast<C>(INFINITY)) {  // its places share the weight
+    C places = 0;
+    for_row<Team, kWidth>(n, [&](std::int64_t i) {
+      const Pack<C, kWidth> in = load<kWidth>(x + i);
+      for (int j = 0; j < kWidth; ++j) places += in.value[j] == largest ? C(1) : C(0);
+    });
+    places = Team::sum(places);
+    for_row<Team, kWidth>(n, [&](std::int64_t i) {
+      Pack<C, kWidth> out = load<kWidth>(x + i);
+      for (int j = 0; j < kWidth; ++j) out.value[j] = out.value[j] == largest ? 1 / places : C(0);
+      store(y + i, out);
+    });
+    return;
+  }
   C sum = 0;
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
     const Pack<C, kWidth> in = load<kWidth>(x + i);
