@@ -1,91 +1,26 @@
 #include "tests/reference/product_key_memory.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include "tests/reference/product_keys.hpp"
 
 namespace engram::reference {
-namespace {
-
-using Indices = std::vector<std::int64_t>;
-
-/// Numbers of the elements, largest first, equal ones by number.
-Indices falling(const std::vector<double>& numbers) {
-  Indices order(numbers.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
-    return numbers[static_cast<std::size_t>(a)] > numbers[static_cast<std::size_t>(b)];
-  });
-  return order;
-}
-
-/// Where each element stands in that order.
-Indices ranks_of(const std::vector<double>& numbers) {
-  const Indices order = falling(numbers);
-  Indices ranks(order.size());
-  for (std::size_t place = 0; place < order.size(); ++place)
-    ranks[static_cast<std::size_t>(order[place])] = static_cast<std::int64_t>(place);
-  return ranks;
-}
-
-struct Slot {
-  double score;
-  Indices ranks;  // of its sub-keys in their sets
-  std::int64_t id;
-};
-
-/// All slots of one query, best first.
-std::vector<Slot> sorted_slots(const std::vector<std::vector<double>>& half_scores) {
-  const auto n = static_cast<std::int64_t>(half_scores[0].size());
-  std::vector<Indices> ranks;
-  std::int64_t slots = 1;
-  for (const auto& set : half_scores) {
-    ranks.push_back(ranks_of(set));
-    slots *= n;
-  }
-  std::vector<Slot> all;
-  for (std::int64_t id = 0; id < slots; ++id) {
-    Indices parts(half_scores.size());
-    std::int64_t rest = id;
-    for (std::size_t f = parts.size(); f-- > 0; rest /= n) parts[f] = rest % n;
-    Slot slot{half_scores[0][static_cast<std::size_t>(parts[0])], {}, id};
-    for (std::size_t f = 1; f < parts.size(); ++f) slot.score += half_scores[f][static_cast<std::size_t>(parts[f])];
-    for (std::size_t f = 0; f < parts.size(); ++f) slot.ranks.push_back(ranks[f][static_cast<std::size_t>(parts[f])]);
-    all.push_back(std::move(slot));
-  }
-  std::ranges::sort(
-      all, [](const Slot& a, const Slot& b) { return a.score != b.score ? a.score > b.score : a.ranks < b.ranks; });
-  return all;
-}
-
-}  // namespace
-
 MemoryRead product_key_memory(const Array64& queries, const Array64& keys, const Array64& values, std::int64_t k) {
-  const std::int64_t rows = queries.axis(0), heads = keys.axis(0), sets = keys.axis(1), n = keys.axis(2);
-  const std::int64_t part = keys.axis(3), width = values.axis(1);
-  MemoryRead read{zeros({rows, width}), zeros({rows, heads, k}), zeros({rows, heads, k}), zeros({rows, heads, k})};
-  const auto at = [](std::int64_t place) { return static_cast<std::size_t>(place); };
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      std::vector<std::vector<double>> half_scores(at(sets), std::vector<double>(at(n)));
-      for (std::int64_t f = 0; f < sets; ++f)
-        for (std::int64_t i = 0; i < n; ++i)
-          for (std::int64_t c = 0; c < part; ++c)
-            half_scores[at(f)][at(i)] += queries.data[at(((r * heads + h) * sets + f) * part + c)] *
-                                         keys.data[at(((h * sets + f) * n + i) * part + c)];
-      const std::vector<Slot> slots = sorted_slots(half_scores);
-      double sum = 0;
-      for (std::int64_t j = 0; j < k; ++j) sum += std::exp(slots[at(j)].score - slots[0].score);
-      for (std::int64_t j = 0; j < k; ++j) {
-        const Slot& slot = slots[at(j)];
-        const double weight = std::exp(slot.score - slots[0].score) / sum;
-        const std::size_t place = at((r * heads + h) * k + j);
-        read.ids.data[place] = static_cast<double>(slot.id);
-        read.scores.data[place] = slot.score;
-        read.weights.data[place] = weight;
-        for (std::int64_t c = 0; c < width; ++c)
-          read.y.data[at(r * width + c)] += weight * values.data[at(slot.id * width + c)];
-      }
+  constexpr double kGap = 1e-9;  // of scores, far above what roundings change
+  const std::int64_t rows = queries.axis(0), heads = keys.axis(0), width = values.axis(1);
+  const ProductKeyTopK found = product_key_top_k(queries, keys, k, kGap);
+  MemoryRead read{zeros({rows, width}), found.ids, found.scores, zeros({rows, heads, k})};
+  for (std::int64_t query = 0; query < rows * heads; ++query) {
+    const std::size_t first = static_cast<std::size_t>(query * k);
+    const std::size_t y = static_cast<std::size_t>(query / heads * width);
+    double sum = 0;
+    for (std::size_t j = first; j < first + static_cast<std::size_t>(k); ++j)
+      sum += read.weights.data[j] = std::exp(found.scores.data[j] - found.scores.data[first]);
+    for (std::size_t j = first; j < first + static_cast<std::size_t>(k); ++j) {
+      read.weights.data[j] /= sum;
+      const auto row = static_cast<std::size_t>(static_cast<std::int64_t>(found.ids.data[j]) * width);
+      for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c)
+        read.y.data[y + c] += read.weights.data[j] * values.data[row + c];
     }
   }
   return read;
