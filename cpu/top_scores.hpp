@@ -2,11 +2,13 @@
 /// The k best of a list of scores, in order, without sorting the list: the innermost loop of selection from keys.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 
 #include "core/score_order.hpp"
 #include "cpu/vector_bytes.hpp"
@@ -16,11 +18,12 @@ namespace engram::cpu {
 /// Works in two passes over the list. The first finds a threshold: of the largest scores of L classes (place modulo L),
 /// the k-th largest is a score that at least k places reach, and of random lists not many more than 1.4 k when L = 2 k.
 /// The second collects the places that reach it; should they become many (lists with many equal scores, or sorted
-/// ones), the best k of them are kept and the threshold is raised. Both passes stop for nothing else, so that the cost
-/// is that of reading the list, and for the worst list a constant times that.
+/// ones), the best k of them are kept and the threshold is raised. So the cost is that of reading the list twice, and
+/// for the worst list a constant times that. Little depends on branches, which random scores would have guessed wrong.
 template <class T>
 class TopScores {
   using Image = ScoreImage<T>;
+  using Bits = std::make_unsigned_t<Image>;
 
  public:
   /// Bytes of the memory that one of them needs, aligned to 64, for up to k places.
@@ -42,6 +45,7 @@ class TopScores {
     classes_ = classes_for(k);
     threshold_ = count > classes_ ? reached_by_k(scores, count) : kNaNImage<T>;
     collect(scores, count);
+    take_images(scores);
     rank(best);
   }
 
@@ -51,8 +55,8 @@ class TopScores {
   static constexpr std::int64_t kLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(Image));
   using Images __attribute__((vector_size(kVectorBytes))) = Image;
 
-  static constexpr std::int64_t classes_for(std::int64_t k) { return (2 * k + kBlock - 1) / kBlock * kBlock; }
-  // Room for what a block adds, and at least as much as was kept, so that keeping pays.
+  static constexpr std::int64_t classes_for(std::int64_t k) { return (2 * k + 63) / 64 * 64; }
+  // Room for more than is kept, so that keeping pays.
   static constexpr std::int64_t capacity_for(std::int64_t k) { return 4 * classes_for(k); }
 
   /// A score that at least k places reach.
@@ -69,45 +73,57 @@ class TopScores {
       const Image middle = std::midpoint(high, low);  // above low
       Image reach = 0;
       for (std::int64_t i = 0; i < classes_; ++i) reach += maxima_[i] >= middle ? 1 : 0;
-      if (reach < k_) {
-        high = middle - 1;
-      } else {
-        low = middle;
-        if (reach <= k_ + k_ / 8) break;
-      }
+      low = reach >= k_ ? middle : low;
+      high = reach >= k_ ? high : middle - 1;
+      if (reach >= k_ && reach <= k_ + k_ / 8) break;
     }
     return low;
   }
 
+  /// Every place that reaches the threshold, in ascending order.
   void collect(const T* scores, std::int64_t count) {
     Image block[kBlock];
     for (std::int64_t first = 0; first < count; first += kBlock) {
       const std::int64_t length = std::min(kBlock, count - first);
-      Image largest = kNaNImage<T>;
-      if (length == kBlock) {
+      if (length < kBlock) std::fill(block + length, block + kBlock, kNaNImage<T>);
+      if (length == kBlock)  // a constant number is faster
         for (std::int64_t i = 0; i < kBlock; ++i) block[i] = score_image(scores[first + i]);
-        for (std::int64_t i = 0; i < kBlock; ++i) largest = std::max(largest, block[i]);
-      } else {
-        for (std::int64_t i = 0; i < length; ++i) {
-          block[i] = score_image(scores[first + i]);
-          largest = std::max(largest, block[i]);
-        }
-      }
-      if (largest < threshold_) continue;
-      if (size_ + length > capacity_for(k_)) keep_best();
-      // Without a branch, which would be guessed wrong for every place that reaches the threshold.
-      std::int64_t size = size_;
-      for (std::int64_t i = 0; i < length; ++i) {
-        images_[size] = block[i];
-        places_[size] = static_cast<std::int32_t>(first + i);
-        size += block[i] >= threshold_ ? 1 : 0;
-      }
-      size_ = size;
+      else
+        for (std::int64_t i = 0; i < length; ++i) block[i] = score_image(scores[first + i]);
+      std::uint64_t reached = places_that_reach(block);
+      if (length < kBlock) reached &= (std::uint64_t{1} << length) - 1;
+      if (reached == 0) continue;
+      if (size_ + kBlock > capacity_for(k_)) keep_best(scores);
+      // Eight at a time, of which the last may be meaningless: fewer branches are fewer wrong guesses.
+      std::int32_t* to = places_ + size_;
+      size_ += std::popcount(reached);
+      do {
+        for (int i = 0; i < 8; ++i, reached &= reached - 1)
+          to[i] = static_cast<std::int32_t>(first) + std::countr_zero(reached);
+        to += 8;
+      } while (reached != 0);
     }
   }
 
+  /// Bit i: place i of a block reaches the threshold.
+  std::uint64_t places_that_reach(const Image* block) const {
+    constexpr int kBits = 8 * sizeof(Image);
+    std::uint64_t all = 0;
+    for (int part = 0; part < kBlock; part += kBits) {
+      Bits bits = 0;
+      for (int i = 0; i < kBits; ++i) bits |= block[part + i] >= threshold_ ? Bits{1} << i : Bits{0};
+      all |= std::uint64_t{bits} << part;
+    }
+    return all;
+  }
+
+  void take_images(const T* scores) {
+    for (std::int64_t i = 0; i < size_; ++i) images_[i] = score_image(scores[places_[i]]);
+  }
+
   /// Keeps the best k of those collected. Later places lose to equal ones, so the threshold rises above their least.
-  void keep_best() {
+  void keep_best(const T* scores) {
+    take_images(scores);
     std::copy_n(images_, size_, spare_);
     std::nth_element(spare_, spare_ + (k_ - 1), spare_ + size_, std::greater<>());
     const Image least = spare_[k_ - 1];
@@ -115,7 +131,6 @@ class TopScores {
     std::int64_t kept = 0;
     for (std::int64_t i = 0; i < size_; ++i) {
       if (images_[i] < least || (images_[i] == least && equal-- <= 0)) continue;
-      images_[kept] = images_[i];
       places_[kept++] = places_[i];
     }
     size_ = kept;
@@ -123,8 +138,9 @@ class TopScores {
   }
 
   void rank(std::int32_t* best) {
+    std::int32_t* const ranked = reinterpret_cast<std::int32_t*>(spare_);
     if (size_ > kRanked) {
-      std::int32_t* const order = reinterpret_cast<std::int32_t*>(spare_);
+      std::int32_t* const order = ranked;
       std::iota(order, order + size_, 0);  // collected in order of places
       std::partial_sort(order, order + k_, order + size_, [this](std::int32_t a, std::int32_t b) {
         return images_[a] != images_[b] ? images_[a] > images_[b] : a < b;
@@ -132,6 +148,7 @@ class TopScores {
       for (std::int64_t i = 0; i < k_; ++i) best[i] = places_[order[i]];
       return;
     }
+    // With lanes of NaN behind the last, which rank last, so that the number of rounds is easy to guess.
     const std::int64_t padded = (size_ + kLanes - 1) / kLanes * kLanes;
     std::fill(images_ + size_, images_ + padded, kNaNImage<T>);
     Images lanes;
@@ -140,13 +157,14 @@ class TopScores {
       Images mine, ranks = {};  // a comparison that holds is -1
       std::memcpy(&mine, images_ + first, sizeof mine);
       for (std::int64_t i = 0; i < first; ++i) ranks -= Images{} + images_[i] >= mine;
-      for (std::int64_t i = first; i < std::min(size_, first + kLanes); ++i)
-        ranks -= (Images{} + images_[i] > mine) |
-                 ((Images{} + images_[i] == mine) & (lanes > Images{} + static_cast<Image>(i - first)));
-      for (std::int64_t i = first + kLanes; i < size_; ++i) ranks -= Images{} + images_[i] > mine;
-      for (std::int64_t lane = 0; lane < std::min(kLanes, size_ - first); ++lane)
-        if (ranks[lane] < k_) best[ranks[lane]] = places_[first + lane];
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        const Images other = Images{} + images_[first + i];
+        ranks -= (other > mine) | ((other == mine) & (lanes > Images{} + static_cast<Image>(i)));
+      }
+      for (std::int64_t i = first + kLanes; i < padded; ++i) ranks -= Images{} + images_[i] > mine;
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) ranked[ranks[lane]] = places_[first + lane];
     }
+    std::copy_n(ranked, k_, best);
   }
 
   std::int64_t k_ = 0, classes_ = 0, size_ = 0;
