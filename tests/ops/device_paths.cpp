@@ -213,7 +213,7 @@ TEST_CASE("device paths: softmax and layer norm", "[ops]") {
 
 TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
   for (const std::int64_t rows : {7, 66, 3000})
-    for (const std::int64_t n : {1, 33, 264}) {
+    for (const std::int64_t n : {3, 33, 264}) {  // of one sum alone 3000 terms may leave next to nothing
       if (rows * n > 110000) continue;
       for (const bool masked : {false, true})
         same_on_every_device(
