@@ -13,9 +13,9 @@ namespace engram::cpu {
 /// How many rows are taken at once: the sum is read and written once for all of them.
 inline constexpr int kRowsAtOnce = 4;
 
-/// How many rows ahead memory is asked for, by the bytes of a row: some 16 KiB, at least the next group.
+/// How many rows ahead memory is asked for, by the bytes of a row: some 32 KiB, at least the next group.
 constexpr std::int64_t rows_ahead(std::int64_t row_bytes) {
-  return std::clamp<std::int64_t>(16384 / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
+  return std::clamp<std::int64_t>(32768 / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
 }
 
 namespace detail {
