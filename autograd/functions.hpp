@@ -22,3 +22,4 @@
 #include "autograd/functions/slice.hpp"
 #include "autograd/functions/softmax.hpp"
 #include "autograd/functions/sum.hpp"
+#include "autograd/functions/weighted_rows.hpp"

@@ -1,9 +1,11 @@
 #pragma once
 /// The gradient of a table's rows, as a step builds it.
 
+#include <cstdint>
 #include <vector>
 
 #include "core/row_uses.hpp"
+#include "core/step.hpp"
 
 namespace engram {
 
@@ -17,5 +19,14 @@ struct RowGradient {
   /// numbers of uses per result. Memory of the step: cleared before it ends.
   std::vector<Part> parts;
 };
+
+/// The order of uses of a table of `table_rows` rows; ids: [R, A] i64 in [0, table_rows). Throws Error for more than
+/// kMostRowUses.
+RowOrder ordered(Step& step, const Tensor& ids, std::int64_t table_rows);
+
+/// All parts as one, with its order: a single part as it is, several one after the other and ordered anew. Empty when
+/// there are none. Throws Error when the parts differ in the number of uses per result, in width or in dtype, or have
+/// more than kMostRowUses uses together.
+RowGradient::Part joined(Step& step, const RowGradient& gradient, std::int64_t table_rows);
 
 }  // namespace engram

@@ -9,6 +9,9 @@
 
 namespace engram {
 
+/// The numbers of uses take 32 bits in an order.
+inline constexpr std::int64_t kMostRowUses = 0x7fffffff;
+
 /// What was read, with P = R A uses: use p adds weights[p] sources[p / A, :] to the gradient of row ids[p]. A row may
 /// be used several times, by one result too.
 struct RowUses {

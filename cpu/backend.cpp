@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
@@ -18,13 +18,18 @@
 namespace engram::cpu {
 namespace {
 
-/// Asks for 2 MiB pages inside a large block, for fewer entries of the address tables. Only a hint, where the system
-/// knows it; on the machines so far it changed nothing that could be measured.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+/// Blocks from here on begin at a huge page, so that all of them is in such pages.
+constexpr std::size_t kLargeBlock = std::size_t{32} << 20;
+
+/// Asks for 2 MiB pages inside a large block, for fewer entries of the address tables: a row of 1024 floats is a 4 KiB
+/// page, and rows that are read anywhere in a large table would miss those tables every time. Only a hint, where the
+/// system knows it.
 void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
-  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
   const auto address = reinterpret_cast<std::uintptr_t>(data);
-  const std::uintptr_t begin = (address + kPage - 1) / kPage * kPage, end = (address + bytes) / kPage * kPage;
+  const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uintptr_t end = (address + bytes) / kHugePage * kHugePage;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 #endif
 }
@@ -33,14 +38,16 @@ class CpuBackend final : public Backend {
  public:
   Device device() const override { return {DeviceKind::cpu, 0}; }
   void* reserve(std::size_t bytes) override {
-    void* data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
-    if (data == nullptr)
+    static_assert(kHugePage % Allocator::kAlignment == 0);
+    const std::size_t alignment = bytes >= kLargeBlock ? kHugePage : Allocator::kAlignment;
+    void* data = nullptr;
+    if (posix_memalign(&data, alignment, std::max<std::size_t>(bytes, 1)) != 0)
       throw OutOfMemory(text("memory: the host has no ", bytes, " bytes (", bytes >> 20, " MiB) left",
                              "\n  a smaller batch, block or model needs less"));
     prefer_huge_pages(data, bytes);
     return data;
   }
-  void release(void* data) noexcept override { ::operator delete (data, std::align_val_t{Allocator::kAlignment}); }
+  void release(void* data) noexcept override { std::free(data); }
   void copy(void* to, const void* from, std::size_t bytes, CopyKind) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }

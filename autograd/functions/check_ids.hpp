@@ -6,8 +6,8 @@
 
 namespace engram {
 
-/// In debug builds: throws Error unless every one of `ids` (i32, any shape) is in [0, below). Release builds do not
-/// look, because reading the ids would stop the device.
+/// In debug builds: throws Error unless every one of `ids` (i32 or i64, any shape) is in [0, below). Release builds do
+/// not look, because reading the ids would stop the device.
 void check_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below);
 
 }  // namespace engram

@@ -56,6 +56,15 @@ TEST_CASE("backends: memory is aligned, copies copy, a replay runs again", "[cor
   CHECK(runs == 3);
 }
 
+TEST_CASE("backends: a large block begins at a huge page", "[core]") {
+  const std::unique_ptr<Backend> backend = open_backend({});
+  for (const std::size_t bytes : {std::size_t{32} << 20, (std::size_t{32} << 20) + 12345}) {
+    void* const data = backend->reserve(bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(data) % (std::size_t{2} << 20) == 0);
+    backend->release(data);
+  }
+}
+
 // Sanitizers end the program at a request of this size.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("backends: too much memory is an error with the number", "[core]") {

@@ -74,5 +74,16 @@ TEST_CASE_METHOD(EmptyFixture, "no ids, no rows of logits", "[ops]") {
   CHECK(gradient(table) == std::vector<double>(12, 0));
 }
 
+TEST_CASE_METHOD(EmptyFixture, "no results of rows, and results of no rows", "[ops]") {
+  for (const Shape& shape : {Shape{0, 5}, Shape{2, 0}}) {
+    const Variable table = leaf({4, 3}), weights = leaf(shape);
+    const Variable y = weighted_rows(table, step.empty(shape, DType::i64), weights);
+    CHECK(to_host(backend, y.value()).data == std::vector<double>(static_cast<std::size_t>(3 * shape[0]), 0));
+    tape.backward({sum(y)});
+    CHECK(gradient(table) == std::vector<double>(12, 0));
+    CHECK(gradient(weights).empty());
+  }
+}
+
 }  // namespace
 }  // namespace engram::harness

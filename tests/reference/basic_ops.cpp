@@ -228,4 +228,13 @@ Array64 embedding(const Array64& table, const std::vector<std::int64_t>& ids) {
   return y;
 }
 
+Array64 weighted_rows(const Array64& values, const Array64& ids, const Array64& weights) {
+  require(values.rank() == 2 && ids.rank() == 2 && ids.shape == weights.shape, "weighted_rows: [N, width], two [R, A]");
+  Array64 selected = zeros({ids.axis(0), values.axis(0)});
+  for (std::int64_t r = 0; r < ids.axis(0); ++r)
+    for (std::int64_t j = 0; j < ids.axis(1); ++j)
+      selected.at(r, static_cast<std::int64_t>(ids.at(r, j))) += weights.at(r, j);
+  return matmul(selected, values);
+}
+
 }  // namespace engram::reference

@@ -65,4 +65,8 @@ LayerNorm layer_norm(const Array64& x, const Array64& residual, const Array64& g
 /// Row ids[i] of table [V, C] for every i; result [ids, C].
 Array64 embedding(const Array64& table, const std::vector<std::int64_t>& ids);
 
+/// The product of a matrix [R, N] with `values` [N, width], where weights[r, j] is added to the matrix at r, ids[r, j].
+/// ids, weights: [R, A]; result [R, width].
+Array64 weighted_rows(const Array64& values, const Array64& ids, const Array64& weights);
+
 }  // namespace engram::reference

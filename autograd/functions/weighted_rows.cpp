@@ -1,0 +1,79 @@
+#include "autograd/functions/weighted_rows.hpp"
+
+#include "autograd/functions/check_ids.hpp"
+#include "autograd/tape.hpp"
+#include "core/check.hpp"
+#include "core/error.hpp"
+#include "core/kernels/copy.hpp"
+#include "core/kernels/row_order.hpp"
+#include "core/kernels/weighted_rows.hpp"
+
+namespace engram {
+namespace {
+
+struct WeightedRows final : Node {
+  Tensor values;   // [N, width]
+  Tensor ids;      // [R, A]
+  Tensor weights;  // [R, A]
+
+  WeightedRows(Tensor table, Tensor row_ids, Tensor row_weights)
+      : values(std::move(table)), ids(std::move(row_ids)), weights(std::move(row_weights)) {}
+  std::string_view name() const override { return "weighted_rows"; }
+  std::vector<Saved> saved() const override { return {{"values", values}, {"ids", ids}, {"weights", weights}}; }
+  void backward(Step& step, Backward& pass) override {
+    RowGradient* const rows = pass.row_grad(0);
+    if (rows == nullptr && !pass.wants_grad(0) && !pass.wants_grad(1)) return;
+    const Tensor& dy = pass.output_grad();
+    RowGradient::Part part{.uses = {ids, weights, dy}, .order = {}};
+    // A table's optimiser orders the uses of all lookups together; here they are needed for the weights alone.
+    if (rows == nullptr || pass.wants_grad(1)) part.order = ordered(step, ids, values.shape()[0]);
+    if (GradTarget dweights = pass.input_grad(1))
+      kernels::weighted_rows_weight_gradient(step, values, ids, dy, part.order, dweights.tensor, dweights.write);
+    if (rows != nullptr)
+      rows->parts.push_back(std::move(part));
+    else if (GradTarget dvalues = pass.input_grad(0))
+      add_to(step, part, dvalues);
+  }
+  static void add_to(Step& step, const RowGradient::Part& part, GradTarget& dvalues) {
+    if (dvalues.tensor.dtype() != DType::bf16) {
+      kernels::add_row_uses(step, part.uses, part.order, dvalues.tensor, dvalues.write);
+      return;
+    }
+    // Rows of activations: their gradients are summed in f32 and rounded once.
+    Tensor sums = step.empty(dvalues.tensor.shape(), DType::f32);
+    kernels::add_row_uses(step, part.uses, part.order, sums, Write::set);
+    if (dvalues.write == Write::set) {
+      kernels::convert(step, sums, dvalues.tensor);
+      return;
+    }
+    Tensor rounded = step.empty(dvalues.tensor.shape(), DType::bf16);
+    kernels::convert(step, sums, rounded);
+    kernels::accumulate(step, rounded, 1.0, dvalues.tensor, Write::add);
+  }
+};
+
+}  // namespace
+
+Variable weighted_rows(const Variable& values, const Tensor& ids, const Variable& weights) {
+  if (values.shape().rank() != 2)
+    throw ShapeError(text("weighted_rows: the values must be [N, width], got ", values.shape()));
+  if (!ids || ids.shape().rank() != 2)
+    throw ShapeError(text("weighted_rows: the ids must be [R, A], got ", ids.shape()));
+  check_dtype("weighted_rows", "the ids", ids, DType::i64);
+  check_shape("weighted_rows", "the weights", weights.value(), ids.shape());
+  check_dtype("weighted_rows", "the weights", weights.value(), compute_dtype(values.dtype()));
+  check_same_device("weighted_rows", values.value(), ids);
+  check_same_device("weighted_rows", values.value(), weights.value());
+  if (ids.count() > kMostRowUses)
+    throw ShapeError(text("weighted_rows: at most ", kMostRowUses, " rows may be read in one call, got ", ids.count(),
+                          "\n  split the batch"));
+  Step& step = values.tape().step();
+  check_ids("weighted_rows", "the ids", step, ids, values.shape()[0]);
+
+  const bool in_bf16 = weights.dtype() == DType::f32 && step.activations() == ActivationPrecision::bf16;
+  Tensor y = step.empty({ids.shape()[0], values.shape()[1]}, in_bf16 ? DType::bf16 : weights.dtype());
+  kernels::weighted_rows_forward(step, values.value(), ids, weights.value(), y);
+  return values.tape().record(WeightedRows{values.value(), ids, weights.value()}, {values, weights}, std::move(y));
+}
+
+}  // namespace engram

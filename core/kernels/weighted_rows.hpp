@@ -1,0 +1,22 @@
+#pragma once
+/// Weighted sums of rows of a large table by index, and the gradient of the weights. Spec of product-key memory,
+/// sections 1.1 and 2.1; the gradient of the table is that of core/kernels/row_order.hpp.
+
+#include "core/kernel.hpp"
+#include "core/row_uses.hpp"
+
+namespace engram::kernels {
+
+/// y[r, :] = sum over j of weights[r, j] values[ids[r, j], :], in order of j. values: [N, width], f32, f64 or bf16;
+/// ids: [R, A] i64 in [0, N); weights: [R, A], f64 beside f64 values, else f32; y: [R, width], of the weights' dtype,
+/// or bf16 on devices with bf16 activations. Byte offsets take 64 bits.
+inline constinit Kernel<void(const Tensor& values, const Tensor& ids, const Tensor& weights, Tensor& y)>
+    weighted_rows_forward{"weighted_rows_forward"};
+
+/// dweights[r, j] (set or add) sum over c of values[ids[r, j], c] dy[r, c]. Goes through the uses in `order`, that of
+/// `ids`, so that every row of the table comes from memory once. dy: of y's dtype; dweights: of the weights'.
+inline constinit Kernel<void(const Tensor& values, const Tensor& ids, const Tensor& dy, const RowOrder& order,
+                             Tensor& dweights, Write write)>
+    weighted_rows_weight_gradient{"weighted_rows_weight_gradient"};
+
+}  // namespace engram::kernels

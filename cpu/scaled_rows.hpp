@@ -1,0 +1,112 @@
+#pragma once
+/// Weighted sums of rows that lie anywhere in memory. Where the next rows lie is known, so all of their lines are asked
+/// for while those before are added up: a row is no longer waited for once per line, and not once per page
+/// (spec of product-key memory, section 7.3).
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/dtype.hpp"
+
+namespace engram::cpu {
+
+/// How many rows are taken at once: the sum is read and written once for all of them.
+inline constexpr int kRowsAtOnce = 4;
+
+/// How many rows ahead memory is asked for, by the bytes of a row: some 32 KiB, at least the next group.
+constexpr std::int64_t rows_ahead(std::int64_t row_bytes) {
+  return std::clamp<std::int64_t>(32768 / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
+}
+
+namespace detail {
+
+/// sum[i] (`kFirst`: =, else +=) weights[0] rows[0][i] + ..., one after the other; `ahead` are rows to ask for.
+template <int kRows, bool kFirst, class T, class C>
+void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], const T* const (&ahead)[kRows],
+                     C* __restrict sum, std::int64_t width) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  std::int64_t begin = 0;
+  for (; begin + kLine <= width; begin += kLine) {
+    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin);
+      // One loop over the line's numbers becomes vector instructions; unrolled first, it would not.
+#pragma GCC ivdep
+#pragma GCC unroll 1
+    for (std::int64_t i = begin; i < begin + kLine; ++i) {
+      C value = kFirst ? C(0) : sum[i];
+#pragma GCC unroll 4
+      for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
+      sum[i] = value;
+    }
+  }
+  if (begin == width) return;
+  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1);
+  for (std::int64_t i = begin; i < width; ++i) {
+    C value = kFirst ? C(0) : sum[i];
+    for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
+    sum[i] = value;
+  }
+}
+
+template <int kRows, bool kFirst, class Terms, class C>
+void add_terms(const Terms& terms, std::int64_t first, std::int64_t ahead, std::int64_t last, C* sum,
+               std::int64_t width) {
+  using T = typename Terms::Element;
+  const T* rows[kRows];
+  const T* next[kRows];
+  C weights[kRows];
+  for (int k = 0; k < kRows; ++k) {
+    rows[k] = terms.row(first + k);
+    weights[k] = terms.weight(first + k);
+    next[k] = terms.row(std::min(first + k + ahead, last));
+  }
+  add_scaled_rows<kRows, kFirst>(rows, weights, next, sum, width);
+}
+
+}  // namespace detail
+
+/// sum[0, width) = terms.weight(i) times the row at terms.row(i), added up in order of i for begin <= i < end, from
+/// zero. Terms: the type Element of a row's numbers, row(i) and weight(i). Terms up to `last`, which is at least
+/// end - 1, will be read next: their rows are asked for, `ahead` terms before they are.
+template <class Terms, class C>
+void sum_scaled_rows(const Terms& terms, std::int64_t begin, std::int64_t end, std::int64_t last, std::int64_t ahead,
+                     C* sum, std::int64_t width) {
+  std::int64_t i = begin;
+  if (i + kRowsAtOnce <= end) {
+    detail::add_terms<kRowsAtOnce, true>(terms, i, ahead, last, sum, width);
+    i += kRowsAtOnce;
+  } else if (i < end) {
+    detail::add_terms<1, true>(terms, i++, ahead, last, sum, width);
+  } else {
+    std::fill_n(sum, width, C(0));
+  }
+  for (; i + kRowsAtOnce <= end; i += kRowsAtOnce)
+    detail::add_terms<kRowsAtOnce, false>(terms, i, ahead, last, sum, width);
+  for (; i < end; ++i) detail::add_terms<1, false>(terms, i, ahead, last, sum, width);
+}
+
+/// The sum of a[i] b[i], i < width: in as many lanes as one line of a has numbers, then the lanes pairwise. Asks for
+/// what lies at `ahead_a` and `ahead_b` as far as the row goes.
+template <class T, class D, class C = Compute<D>>
+C dot_rows(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int64_t width) {
+  constexpr int kLanes = 32;
+  constexpr std::int64_t kLinesOfA = kLanes * static_cast<std::int64_t>(sizeof(T)) / 64;
+  constexpr std::int64_t kLinesOfB = kLanes * static_cast<std::int64_t>(sizeof(D)) / 64;
+  C lanes[kLanes] = {};
+  std::int64_t begin = 0;
+  for (; begin + kLanes <= width; begin += kLanes) {
+    for (std::int64_t line = 0; line < kLinesOfA; ++line)
+      __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))));
+    for (std::int64_t line = 0; line < kLinesOfB; ++line)
+      __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))));
+#pragma GCC ivdep
+#pragma GCC unroll 1
+    for (int lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += static_cast<C>(a[begin + lane]) * static_cast<C>(b[begin + lane]);
+  }
+  for (int lane = 0; begin < width; ++begin, ++lane) lanes[lane] += static_cast<C>(a[begin]) * static_cast<C>(b[begin]);
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  return lanes[0];
+}
+
+}  // namespace engram::cpu

@@ -1,0 +1,78 @@
+#include "core/kernels/weighted_rows.hpp"
+
+#include <cassert>
+#include <type_traits>
+
+#include "cpu/parallel.hpp"
+#include "cpu/scaled_rows.hpp"
+
+namespace engram::cpu {
+namespace {
+
+/// The reads of a table, one after the other: term i is weights[i] values[ids[i], :].
+template <class T>
+struct TableReads {
+  using Element = T;
+  const T* values;
+  const std::int64_t* ids;
+  const Compute<T>* weights;
+  std::int64_t width;
+
+  const T* row(std::int64_t i) const { return values + ids[i] * width; }
+  Compute<T> weight(std::int64_t i) const { return weights[i]; }
+};
+
+/// Reads of one item of work: enough that the first rows of an item, which nobody asked for ahead, are few.
+constexpr std::int64_t kReadsOfItem = 512;
+
+void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const Tensor& weights, Tensor& y) {
+  dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
+    using C = Compute<T>;
+    const std::int64_t width = values.shape()[1], results = ids.shape()[0], reads = ids.shape()[1];
+    const TableReads<T> terms{values.data<const T>(), ids.data<const std::int64_t>(), weights.data<const C>(), width};
+    C* out = y.data<C>();
+    const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T)));
+    const std::int64_t chunk = std::max<std::int64_t>(1, kReadsOfItem / std::max<std::int64_t>(1, reads));
+    parallel_chunks(results, chunk, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r)
+        sum_scaled_rows(terms, r * reads, (r + 1) * reads, end * reads - 1, ahead, out + r * width, width);
+    });
+  });
+}
+
+/// Places of an order that are one item of work. Those of a row come one after the other: it is in the cache from the
+/// second on, however many there are.
+constexpr std::int64_t kPlacesOfItem = 256;
+
+void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& ids, const Tensor& dy,
+                                   const RowOrder& order, Tensor& dweights, Write write) {
+  dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
+    dispatch_storage(dy.dtype(), "weighted_rows", [&]<class D>() {
+      using C = Compute<T>;
+      if constexpr (std::is_same_v<C, Compute<D>>) {
+        const std::int64_t width = values.shape()[1], reads = ids.shape()[1];
+        const T* table = values.data<const T>();
+        const D* gradients = dy.data<const D>();
+        const std::int64_t* rows = ids.data<const std::int64_t>();
+        const std::int32_t* uses = order.uses.data<const std::int32_t>();
+        C* out = dweights.data<C>();
+        const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T) + sizeof(D))) / kRowsAtOnce;
+        parallel_chunks(ids.count(), kPlacesOfItem, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t place = begin; place < end; ++place) {
+            const std::int64_t use = uses[place], next = uses[std::min(place + ahead, end - 1)];
+            assert(rows[use] >= 0 && rows[use] < values.shape()[0]);
+            const C product = dot_rows(table + rows[use] * width, gradients + use / reads * width,
+                                       table + rows[next] * width, gradients + next / reads * width, width);
+            out[use] = write == Write::add ? out[use] + product : product;
+          }
+        });
+      }
+    });
+  });
+}
+
+const bool bound = kernels::weighted_rows_forward.bind(DeviceKind::cpu, &weighted_rows_forward) &&
+                   kernels::weighted_rows_weight_gradient.bind(DeviceKind::cpu, &weighted_rows_weight_gradient);
+
+}  // namespace
+}  // namespace engram::cpu

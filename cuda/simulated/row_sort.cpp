@@ -1,0 +1,33 @@
+#include "cuda/row_sort.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "cuda/simulated/backend.hpp"
+
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
+namespace {
+
+template <class Key>
+void sort_on_host(Step& step, const RowSort<Key>& given) {
+  simulated::engine_of(step.backend()).start([sort = given] {
+    std::vector<std::int64_t> places(static_cast<std::size_t>(sort.count));
+    std::iota(places.begin(), places.end(), std::int64_t{0});
+    std::ranges::stable_sort(places, {}, [&sort](std::int64_t place) { return sort.keys[place]; });
+    for (std::int64_t i = 0; i < sort.count; ++i) {
+      const std::int64_t place = places[static_cast<std::size_t>(i)];
+      sort.sorted_keys[i] = sort.keys[place];
+      sort.sorted_uses[i] = sort.uses[place];
+    }
+  });
+}
+
+}  // namespace
+
+void sort_by_row(Step& step, const RowSort<std::uint32_t>& sort) { sort_on_host(step, sort); }
+void sort_by_row(Step& step, const RowSort<std::uint64_t>& sort) { sort_on_host(step, sort); }
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda
