@@ -26,5 +26,6 @@ ConfigKey make_key(std::string_view section, Part part, T Options::*member, std:
 
 void add_all_attention_keys(std::vector<ConfigKey>& keys);
 void add_transformer_xl_keys(std::vector<ConfigKey>& keys);
+void add_product_key_keys(std::vector<ConfigKey>& keys);
 
 }  // namespace engram
