@@ -50,12 +50,16 @@ std::string spans_text(const BenchCase& bench) {
 std::string window_text(const BenchCase& bench, double window) {
   if (bench.config.model.family == ModelFamily::transformer_xl)
     return fmt::format("memory {} (mean {:.1f} positions)", bench.config.model.transformer_xl.memory, window);
+  if (bench.config.model.family == ModelFamily::product_key)
+    return fmt::format("windows of a block (mean {:.1f} positions)", window);
   return fmt::format("spans {} (mean {:.1f} positions)", spans_text(bench), window);
 }
 nlohmann::json window_json(const BenchCase& bench, double window) {
   nlohmann::json object{{"name", bench.name}, {"family", name_of(bench.config.model.family)}};
   if (bench.config.model.family == ModelFamily::transformer_xl) {
     object["memory_positions"] = bench.config.model.transformer_xl.memory;
+    object["mean_visible_positions"] = window;
+  } else if (bench.config.model.family == ModelFamily::product_key) {
     object["mean_visible_positions"] = window;
   } else {
     object["spans"] = bench.spans;
@@ -64,13 +68,18 @@ nlohmann::json window_json(const BenchCase& bench, double window) {
   return object;
 }
 
-/// The sizes that its cost depends on, in the letters of its papers; S is the longest span, or the segment.
+/// The sizes that its cost depends on, in the letters of its papers; S is the longest span, or the segment, M a block.
 std::string sizes_text(const RunConfig& config) {
   const TrainingOptions& training = config.training;
   if (config.model.family == ModelFamily::transformer_xl) {
     const TransformerXlOptions& model = config.model.transformer_xl;
     return fmt::format("L={} d={} H={} F={} S={} B={}", model.layers, model.width, model.heads, model.inner,
                        training.block, training.batch);
+  }
+  if (config.model.family == ModelFamily::product_key) {
+    const ProductKeyTransformerOptions& model = config.model.product_key;
+    return fmt::format("L={} d={} H={} F={} M={} B={}", model.layers, model.width, model.heads,
+                       model.feed_forward_width(), training.block, training.batch);
   }
   const AllAttentionOptions& model = config.model.all_attention;
   return fmt::format("L={} d={} H={} N={} F={} S={} B={} M={}", model.layers, model.width, model.heads, model.slots,

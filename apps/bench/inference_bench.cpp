@@ -95,7 +95,7 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
           time_block(model, runtime, std::max<std::int64_t>(1, std::llround(window / share)), window, runs));
     return blocks;
   }
-  const std::int64_t memory = bench.config.model.transformer_xl.memory;
+  const std::int64_t memory = model.longest_past();
   blocks.push_back(time_block(model, runtime, block, static_cast<double>(memory), runs));
   if (memory == 0) return blocks;  // there are models that cannot have one
   for (const std::int64_t longer : {4 * block, 16 * block}) {

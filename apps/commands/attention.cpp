@@ -121,6 +121,10 @@ void run(const CLI::App& command, const Arguments& arguments) {
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, [&](ModelOptions& model) {
+                         if (model.family == ModelFamily::product_key)
+                           throw UsageError(
+                               "attention: the model must be of family all_attention or transformer_xl, whose "
+                               "attention it shows, got product_key");
                          if (model.family == ModelFamily::all_attention) {
                            arguments.distances.refuse_given();
                            model.all_attention = AttentionStudy::studied(model.all_attention);

@@ -15,6 +15,7 @@
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
+#include "apps/cost/product_key_cost.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
 #include "core/error.hpp"
@@ -77,6 +78,16 @@ CostTable costs_of(const TransformerXlOptions& model, const TrainingOptions& tra
       table.rows.push_back({with.memory, cached_flops(with, setting).total(),
                             forward_flops(with, setting).total() + backward_flops(with, setting).total()});
   }
+  return table;
+}
+
+/// The window of training, and the longest that the model can read.
+CostTable costs_of(const ProductKeyTransformerOptions& model, const TrainingOptions& training,
+                   const std::vector<double>&) {
+  CostTable table{.positions = "window, positions", .json_name = "window_positions", .rows = {}};
+  for (const std::int64_t window : {training.block, model.position_rows})
+    if (table.rows.empty() || window > training.block)
+      table.rows.push_back({window, forward_flops(model, window), training_flops(model, window).total()});
   return table;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -30,7 +31,7 @@ struct Arguments {
   std::string same_length;
   std::int64_t memory = 0, clamp = 0;
   int batch = 0, block = 0, window = 0, stride = 1, threads = 0;
-  bool exact = false, best = false, json = false;
+  bool exact = false, best = false, apart = false, json = false;
 };
 
 /// With more digits than a progress line, and for words bits too.
@@ -66,6 +67,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
     throw UsageError("evaluate: --window has a way and blocks of its own, got --exact or --block too");
   if (arguments.window == 0 && command.count("--stride") > 0)
     throw UsageError("evaluate: --stride is that of --window, got none");
+  if (arguments.apart && (arguments.window == 0 || command.count("--stride") > 0))
+    throw UsageError("evaluate: --apart is for --window without --stride, got no --window or a --stride");
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = parse_dtype(arguments.dtype);
   if (dtype != DType::f32 && dtype != DType::f64)
@@ -87,7 +90,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
                                               .batch = arguments.batch,
                                               .block = arguments.block,
                                               .window = arguments.window,
-                                              .stride = arguments.stride},
+                                              .stride = arguments.stride,
+                                              .apart = arguments.apart},
                                              runtime, [&](std::int64_t token, double nll) {
                                                without_ends.add(token, nll);
                                                without_marks.add(token, nll);
@@ -98,7 +102,12 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
   const data::TokenKind kind = trained.vocabulary().kind();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
-  const char* way = arguments.window > 0 ? "sliding" : arguments.exact ? "exact" : "paper";
+  const char* way = arguments.apart        ? "windows"
+                    : arguments.window > 0 ? "sliding"
+                    : arguments.exact      ? "exact"
+                                           : "paper";
+  // Of other windows it is another figure.
+  const std::string in_windows = text("ppl_window", arguments.window);
   if (arguments.json) {
     nlohmann::json object = loss_json(kind, loss);
     object.update({{"checkpoint", trained.path().string()},
@@ -109,6 +118,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
                    {"tokens", result.scored},
                    {"tokens_in_split", tokens.size()},
                    {"tokens_per_second", result.tokens_per_second()}});
+    if (arguments.apart) object[in_windows] = std::exp(loss.all);
     print_json(object);
     return;
   }
@@ -116,6 +126,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
   print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
                     precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
+  if (arguments.apart) print(fmt::format("{} {:.7g}\n", in_windows, std::exp(loss.all)));
 }
 
 }  // namespace
@@ -144,6 +155,8 @@ CLI::App* add_evaluate_command(CLI::App& program) {
   command->add_option("--stride", arguments->stride, "new tokens of each window")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_flag("--apart", arguments->apart,
+                    "with --window: windows side by side, all but the first token of each scored (ppl_window)");
   command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]");
   command->add_option("--clamp-len", arguments->clamp, "transformer_xl: distances above it count as it [the run's]");
   command

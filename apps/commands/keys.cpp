@@ -25,7 +25,8 @@ void run(const std::string& name) {
 CLI::App* add_keys_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("keys", "list the keys of a configuration");
   const auto family = std::make_shared<std::string>(name_of(ModelFamily::all_attention));
-  command->add_option("family", *family, "kind of model: all_attention or transformer_xl")->capture_default_str();
+  command->add_option("family", *family, "kind of model: all_attention, transformer_xl or product_key")
+      ->capture_default_str();
   command->footer(
       "A configuration is a TOML file with the sections [model], [optimizer], [schedule] and [training].\n"
       "apps/configs holds those of the papers, and small ones for a laptop.");

@@ -44,7 +44,7 @@ void check_runs(const std::vector<StudiedRun>& runs, ContextMethod method) {
   for (const StudiedRun& run : runs)
     if (method == ContextMethod::windowed && !is_transformer_xl(run))
       throw UsageError(text("recl: --method windowed is for runs of family transformer_xl, got '", run.name,
-                            "' of family ", name_of(run.config.model.family), "\n  --method exact is for both"));
+                            "' of family ", name_of(run.config.model.family), "\n  --method exact is for all"));
 }
 
 std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vector<std::int64_t>& lengths,

@@ -18,10 +18,17 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   keys.push_back(make_key(
       "model", [](auto& config) -> auto& { return config.model; }, &ModelOptions::family, "family", kKeep,
       "what kind of model; decides which other keys [model] has"));
-  if (family == ModelFamily::transformer_xl)
-    add_transformer_xl_keys(keys);
-  else
-    add_all_attention_keys(keys);
+  switch (family) {
+    case ModelFamily::all_attention:
+      add_all_attention_keys(keys);
+      break;
+    case ModelFamily::transformer_xl:
+      add_transformer_xl_keys(keys);
+      break;
+    case ModelFamily::product_key:
+      add_product_key_keys(keys);
+      break;
+  }
   add_product_key_memory_keys(keys);
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
@@ -69,6 +76,9 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
     training(&TrainingOptions::drawn_lengths, "drawn_lengths", "lengths of blocks vary around block");
     training(&TrainingOptions::latest_half, "latest_half", "only the latest half of a block has a loss");
   }
+  if (family == ModelFamily::product_key)
+    training(&TrainingOptions::shuffled_windows, "shuffled_windows",
+             "blocks are drawn from all of the text in a random order, not read along streams");
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
   training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",
@@ -91,7 +101,8 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
 }  // namespace
 
 std::span<const ConfigKey> config_keys(ModelFamily family) {
-  static const std::array keys{make_keys(kModelFamilies[0]), make_keys(kModelFamilies[1])};
+  static const std::array keys{make_keys(kModelFamilies[0]), make_keys(kModelFamilies[1]),
+                               make_keys(kModelFamilies[2])};
   return keys[static_cast<std::size_t>(family)];
 }
 

@@ -53,8 +53,7 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
   std::vector<std::string> warnings;
   if (config.model.family == ModelFamily::all_attention)
     warn_of(config.model.all_attention, config.training.span_loss, warnings);
-  else
-    warn_of(config.model.transformer_xl, warnings);
+  if (config.model.family == ModelFamily::transformer_xl) warn_of(config.model.transformer_xl, warnings);
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

@@ -73,6 +73,10 @@ struct Choices<ClusterOrder> {
   static constexpr ClusterOrder values[] = {ClusterOrder::natural, ClusterOrder::reversed};
 };
 template <>
+struct Choices<Activation> {
+  static constexpr Activation values[] = {Activation::relu, Activation::gelu};
+};
+template <>
 struct Choices<MemoryMode> {
   static constexpr MemoryMode values[] = {MemoryMode::all,         MemoryMode::attn_split, MemoryMode::head_split,
                                           MemoryMode::single_head, MemoryMode::ff_attn,    MemoryMode::none,

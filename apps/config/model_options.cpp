@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
+#include "nn/models/product_key_transformer.hpp"
 #include "nn/models/transformer_xl.hpp"
 
 namespace engram {
@@ -12,16 +13,26 @@ namespace {
                         "persistent slots, got ", got));
 }
 
+/// Of a family whose vocabularies may be in clusters, and of one whose are not.
+const std::vector<std::int64_t>& cutoffs_of(const auto& options) { return options.cutoffs; }
+const std::vector<std::int64_t>& cutoffs_of(const ProductKeyTransformerOptions&) {
+  static const std::vector<std::int64_t> none;
+  return none;
+}
+
 /// Of a vocabulary that is not known yet.
 void check_cutoffs(const AllAttentionOptions& options) { VocabularyClusters::check(options.cutoffs, 0, options.width); }
 void check_cutoffs(const TransformerXlOptions& options) {
   VocabularyClusters::check(options.cutoffs, 0, options.token_width(), options.divisor);
 }
+void check_cutoffs(const ProductKeyTransformerOptions&) {}
 
 }  // namespace
 
 std::string_view name_of(ModelFamily family) {
-  return family == ModelFamily::transformer_xl ? "transformer_xl" : "all_attention";
+  return family == ModelFamily::product_key      ? "product_key"
+         : family == ModelFamily::transformer_xl ? "transformer_xl"
+                                                 : "all_attention";
 }
 
 std::int64_t ModelOptions::vocabulary() const {
@@ -31,7 +42,7 @@ void ModelOptions::set_vocabulary(std::int64_t symbols) {
   with_own_options(*this, [symbols](auto& own) { own.vocabulary = symbols; });
 }
 const std::vector<std::int64_t>& ModelOptions::cutoffs() const {
-  return with_own_options(*this, [](const auto& own) -> const std::vector<std::int64_t>& { return own.cutoffs; });
+  return with_own_options(*this, [](const auto& own) -> const std::vector<std::int64_t>& { return cutoffs_of(own); });
 }
 std::int64_t ModelOptions::layers() const {
   return with_own_options(*this, [](const auto& own) { return own.layers; });
@@ -39,21 +50,29 @@ std::int64_t ModelOptions::layers() const {
 std::int64_t ModelOptions::width() const {
   return with_own_options(*this, [](const auto& own) { return own.width; });
 }
+bool ModelOptions::remembers() const {
+  return family == ModelFamily::all_attention || (family == ModelFamily::transformer_xl && transformer_xl.memory > 0);
+}
 
 void ModelOptions::check() const {
   with_own_options(*this, [](auto own) {
     if (own.vocabulary == 0) {
       check_cutoffs(own);
-      own.vocabulary = own.cutoffs.empty() ? 1 : own.cutoffs.back() + 1;
+      own.vocabulary = cutoffs_of(own).empty() ? 1 : cutoffs_of(own).back() + 1;
     }
     own.check();
   });
 }
 
 std::unique_ptr<LanguageModel> make_model(const ModelOptions& options) {
-  if (options.family == ModelFamily::transformer_xl)
-    return std::make_unique<TransformerXlModel>(options.transformer_xl);
-  return std::make_unique<AllAttentionModel>(options.all_attention);
+  switch (options.family) {
+    case ModelFamily::transformer_xl:
+      return std::make_unique<TransformerXlModel>(options.transformer_xl);
+    case ModelFamily::product_key:
+      return std::make_unique<ProductKeyTransformer>(options.product_key);
+    default:
+      return std::make_unique<AllAttentionModel>(options.all_attention);
+  }
 }
 
 AllAttentionModel* all_attention_of(LanguageModel& model) { return dynamic_cast<AllAttentionModel*>(&model); }

@@ -11,29 +11,36 @@
 #include "nn/models/all_attention.hpp"
 #include "nn/models/all_attention_options.hpp"
 #include "nn/models/language_model.hpp"
+#include "nn/models/product_key_transformer_options.hpp"
 #include "nn/models/transformer_xl_options.hpp"
 
 namespace engram {
 
 enum class ModelFamily : std::uint8_t {
-  all_attention,  ///< docs/all-attention.md
-  transformer_xl  ///< docs/transformer-xl.md
+  all_attention,   ///< docs/all-attention.md
+  transformer_xl,  ///< docs/transformer-xl.md
+  product_key      ///< docs/product-key.md
 };
-inline constexpr std::array kModelFamilies{ModelFamily::all_attention, ModelFamily::transformer_xl};
+inline constexpr std::array kModelFamilies{ModelFamily::all_attention, ModelFamily::transformer_xl,
+                                           ModelFamily::product_key};
 /// As a configuration writes it.
 std::string_view name_of(ModelFamily family);
 
 struct ModelOptions {
   ModelFamily family = ModelFamily::all_attention;
-  AllAttentionOptions all_attention;    ///< the keys of [model] where the family is all_attention
-  TransformerXlOptions transformer_xl;  ///< where it is transformer_xl
+  AllAttentionOptions all_attention;         ///< the keys of [model] where the family is all_attention
+  TransformerXlOptions transformer_xl;       ///< where it is transformer_xl
+  ProductKeyTransformerOptions product_key;  ///< where it is product_key
 
   std::int64_t vocabulary() const;  ///< symbols; 0: not known yet
   void set_vocabulary(std::int64_t symbols);
+  /// Of the vocabulary's clusters; empty: none, as of every model of the family product_key.
   const std::vector<std::int64_t>& cutoffs() const;
   std::int64_t layers() const;
   /// Numbers in a hidden state.
   std::int64_t width() const;
+  /// Whether anything is kept of earlier blocks. Where nothing is, every block is read from nothing.
+  bool remembers() const;
 
   /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
   void check() const;
@@ -42,8 +49,14 @@ struct ModelOptions {
 /// Calls `use` with the options of the model's own family.
 template <class Options, class Use>
 decltype(auto) with_own_options(Options& model, Use&& use) {
-  if (model.family == ModelFamily::transformer_xl) return std::forward<Use>(use)(model.transformer_xl);
-  return std::forward<Use>(use)(model.all_attention);
+  switch (model.family) {
+    case ModelFamily::transformer_xl:
+      return std::forward<Use>(use)(model.transformer_xl);
+    case ModelFamily::product_key:
+      return std::forward<Use>(use)(model.product_key);
+    default:
+      return std::forward<Use>(use)(model.all_attention);
+  }
 }
 
 /// The model without memory (ParameterStore::place). Throws UsageError when the options are not valid.

@@ -152,6 +152,9 @@ void RunConfig::check() const {
     require(model.transformer_xl.position_rows >= longest, "model: position_rows",
             text("at least ", longest, ", the longest block with its extension"), model.transformer_xl.position_rows);
   }
+  if (model.family == ModelFamily::product_key)
+    require(model.product_key.position_rows >= training.block, "model: position_rows",
+            text("at least ", training.block, ", the tokens of a block"), model.product_key.position_rows);
   require(!training.latest_half || training.extension == 0, "training: latest_half",
           text("false with an extension of ", training.extension), training.latest_half);
   require(training.split >= 1 && training.batch % training.split == 0, "training: split",

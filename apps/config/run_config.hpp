@@ -17,12 +17,13 @@ namespace engram {
 
 /// Section [training].
 struct TrainingOptions {
-  std::int64_t batch = 64;     ///< B, streams read side by side
-  std::int64_t block = 512;    ///< M, tokens of each stream per step
-  std::int64_t extension = 0;  ///< Transformer-XL: tokens read again before each block, as context without a loss
-  bool drawn_lengths = false;  ///< Transformer-XL: blocks vary around `block`
-  bool latest_half = false;    ///< Transformer-XL: only the latest half of a block has a loss
-  std::int64_t split = 1;      ///< pieces that a batch is computed in, one after the other
+  std::int64_t batch = 64;        ///< B, streams read side by side
+  std::int64_t block = 512;       ///< M, tokens of each stream per step
+  std::int64_t extension = 0;     ///< Transformer-XL: tokens read again before each block, as context without a loss
+  bool drawn_lengths = false;     ///< Transformer-XL: blocks vary around `block`
+  bool latest_half = false;       ///< Transformer-XL: only the latest half of a block has a loss
+  bool shuffled_windows = false;  ///< product_key: blocks are drawn in a random order
+  std::int64_t split = 1;         ///< pieces that a batch is computed in, one after the other
   ProductPrecision products = ProductPrecision::f32;  ///< how f32 products read their operands
   ActivationPrecision activations =
       ActivationPrecision::f32;          ///< bf16: mixed precision, on devices with kernels for it

@@ -60,9 +60,12 @@ void check_length_sweep(const std::vector<StudiedRun>& runs, const LengthSweepOp
     throw UsageError("lengths: --stride is for runs without memory, got none of them");
   for (const StudiedRun& run : runs) {
     if (run.config.model.family != ModelFamily::transformer_xl)
-      throw UsageError(text("lengths: runs must be of family transformer_xl, got '", run.name, "' of family ",
-                            name_of(run.config.model.family),
-                            "\n  the span of those is a part of the model; engram spans shows how far they look"));
+      throw UsageError(
+          text("lengths: runs must be of family transformer_xl, got '", run.name, "' of family ",
+               name_of(run.config.model.family),
+               run.config.model.family == ModelFamily::product_key
+                   ? "\n  engram evaluate --window reads other lengths, up to model.position_rows"
+                   : "\n  the span of those is a part of the model; engram spans shows how far they look"));
     // A memory cannot hold more than its stream has.
     const bool streams = run.remembers() && !options.exact;
     const std::int64_t readable = streams ? tokens.size() / kSegmentStreams : tokens.size();

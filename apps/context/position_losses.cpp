@@ -87,11 +87,13 @@ PositionReader::PositionReader(const StudiedRun& run, data::TokenView tokens, st
       trained_(run.checkpoint, CheckpointKind::newest, runtime, dtype) {}
 
 std::optional<std::int64_t> PositionReader::longest(const StudiedRun& run) {
-  const PositionKind positions = run.config.model.transformer_xl.positions;
+  const ModelOptions& model = run.config.model;
+  const PositionKind positions = model.transformer_xl.positions;
   const bool is_absolute =
-      positions == PositionKind::absolute_sinusoidal || positions == PositionKind::absolute_learned;
-  if (run.config.model.family != ModelFamily::transformer_xl || !is_absolute) return std::nullopt;
-  return run.training_length();
+      model.family == ModelFamily::product_key ||
+      (model.family == ModelFamily::transformer_xl &&
+       (positions == PositionKind::absolute_sinusoidal || positions == PositionKind::absolute_learned));
+  return is_absolute ? std::optional(run.training_length()) : std::nullopt;
 }
 
 std::vector<double> PositionReader::exact(std::int64_t length) {

@@ -15,9 +15,7 @@ std::string last_part(const fs::path& path) {
 
 }  // namespace
 
-bool StudiedRun::remembers() const {
-  return config.model.family == ModelFamily::all_attention || config.model.transformer_xl.memory > 0;
-}
+bool StudiedRun::remembers() const { return config.model.remembers(); }
 
 std::int64_t StudiedRun::training_length() const {
   const std::int64_t memory = config.model.transformer_xl.memory;

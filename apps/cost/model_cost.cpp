@@ -1,7 +1,7 @@
 #include "apps/cost/model_cost.hpp"
 
 #include "apps/cost/cluster_shares.hpp"
-#include "apps/cost/product_key_cost.hpp"
+#include "apps/cost/memory_cost.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {

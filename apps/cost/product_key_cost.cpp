@@ -1,53 +1,57 @@
 #include "apps/cost/product_key_cost.hpp"
 
-#include <cmath>
-
 namespace engram {
 namespace {
 
-/// FLOPs of the linear maps from the model's width to all queries.
-double query_flops(const ProductKeyOptions& options, std::int64_t width) {
-  if (options.query_network == QueryNetworkKind::identity) return 0;
-  const bool by_head = options.query_network == QueryNetworkKind::heads_mlp;
-  const auto outputs = static_cast<double>(options.heads * options.query_width);
-  const double networks =
-      by_head ? static_cast<double>(options.heads * (options.keys == KeyKind::flat ? 1 : options.factors)) : 1;
-  double flops = 0, in = static_cast<double>(width);
-  if (options.query_network != QueryNetworkKind::linear) {
-    for (const std::int64_t inner : options.query_hidden) {
-      flops += 2 * networks * in * static_cast<double>(inner);
-      in = static_cast<double>(inner);
-    }
-  }
-  return flops + 2 * in * outputs;
-}
+constexpr double kFloat = 4;  // bytes
+
+/// Sizes as numbers, and FLOPs of a forward pass per token.
+struct Sizes {
+  double d, F, L, V, H;
+  explicit Sizes(const ProductKeyTransformerOptions& model)
+      : d(static_cast<double>(model.width)),
+        F(static_cast<double>(model.feed_forward_width())),
+        L(static_cast<double>(model.layers)),
+        V(static_cast<double>(model.vocabulary)),
+        H(static_cast<double>(model.heads)) {}
+  double products() const { return L * (8 * d * d + 4 * d * F) + 2 * d * V; }
+  double attention(double keys) const { return L * 4 * d * keys; }
+};
+
+/// Keys that a query sees, in the mean over a window.
+double mean_keys(std::int64_t window) { return (static_cast<double>(window) + 1) / 2; }
 
 }  // namespace
 
-MemoryCost memory_cost(const ProductKeyOptions& options, std::int64_t width) {
-  const auto heads = static_cast<double>(options.heads),
-             value_width = static_cast<double>(options.value_width_in(width));
-  const auto keys = static_cast<double>(options.keys == KeyKind::flat ? options.slots() : options.subkeys);
-  const double reads = heads * static_cast<double>(options.selected), d = static_cast<double>(width);
-  MemoryCost cost;
-  cost.query = query_flops(options, width);
-  cost.scores = 2 * heads * keys * static_cast<double>(options.query_width);
-  cost.read = 2 * reads * value_width;
-  if (options.gate == MemoryGate::swish) cost.output += 2 * d * value_width;
-  if (options.gate == MemoryGate::scalar) cost.output += 2 * d;
-  if (options.gate == MemoryGate::swish || options.projection) cost.output += 2 * d * value_width;
-  cost.read_bytes = reads * value_width * static_cast<double>(size_of(options.value_dtype));
+double forward_flops(const ProductKeyTransformerOptions& model, std::int64_t window) {
+  const Sizes size(model);
+  return size.products() + size.attention(mean_keys(window));
+}
+
+TrainingFlops training_flops(const ProductKeyTransformerOptions& model, std::int64_t window) {
+  const Sizes size(model);
+  TrainingFlops flops;
+  flops.products = 3 * size.products();
+  flops.attention_forward = size.attention(mean_keys(window));
+  flops.attention_backward = 2 * flops.attention_forward;
+  return flops;
+}
+
+StepCost step_cost(const ProductKeyTransformerOptions& model, const StepSetting& setting) {
+  const Sizes size(model);
+  const auto tokens = static_cast<double>(setting.batch * setting.block);
+  StepCost cost;
+  cost.window = mean_keys(setting.block);
+  cost.training = training_flops(model, setting.block);
+  cost.attention_exponentials = size.L * size.H * cost.window;
+  cost.output_exponentials = size.V;
+  cost.exponentials = 2 * cost.attention_exponentials + cost.output_exponentials;
+  // Per layer queries, keys, values, result and the rows' statistics, forward once and backward twice.
+  cost.bytes =
+      kFloat * 3 * size.L * tokens * (4 * size.d + size.H) + update_bytes(setting.optimizer, setting.parameters);
+  cost.forward_flops = cost.frozen_flops = forward_flops(model, setting.block);
+  cost.token_bytes = kFloat * (size.L * (4 * size.d * size.d + 2 * size.d * size.F) + size.d * size.V);
   return cost;
 }
-
-double added_flops(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,
-                   double feed_forward_flops) {
-  if (!options.any()) return 0;
-  const auto memories = static_cast<double>(options.memory_layers(model_layers).size());
-  const double replaced = options.placement == MemoryPlacement::replace ? feed_forward_flops : 0;
-  return memories * (memory_cost(options, width).flops() - replaced);
-}
-
-double touched_rows(double slots, double uses) { return -slots * std::expm1(uses * std::log1p(-1 / slots)); }
 
 }  // namespace engram

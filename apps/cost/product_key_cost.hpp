@@ -1,31 +1,23 @@
 #pragma once
-/// What product-key memories cost in arithmetic and memory traffic: spec of the family, section 7.1. A multiply-add is
-/// 2 FLOPs; selection, softmax and norms are left out.
+/// What the Transformer of the paper on product-key memory costs in arithmetic and memory traffic: spec of product-key
+/// memory, sections 5.2 and 7.1. A multiply-add is 2 FLOPs; softmax, norms and scores that are computed again are left
+/// out. A window is a block of tokens that is read from nothing.
 
 #include <cstdint>
 
-#include "nn/layers/product_key_options.hpp"
+#include "apps/cost/step_cost.hpp"
+#include "nn/models/product_key_transformer_options.hpp"
 
 namespace engram {
 
-/// Of one memory and one token.
-struct MemoryCost {
-  double query = 0;       ///< FLOPs of the query network
-  double scores = 0;      ///< of the products with sub-keys, or with all keys where they are flat
-  double read = 0;        ///< of the weighted sum of values
-  double output = 0;      ///< of gate and projection
-  double read_bytes = 0;  ///< of values, at random places
-  double flops() const { return query + scores + read + output; }
-};
-/// width: of the model. The query network's hidden layers count too.
-MemoryCost memory_cost(const ProductKeyOptions& options, std::int64_t width);
-
-/// FLOPs per token of the forward pass that all memories of a model add, less those of the feed-forward sublayers in
-/// whose place they are. A backward pass takes twice as much.
-double added_flops(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,
-                   double feed_forward_flops);
-
-/// Rows of a table that are touched by so many uses at random: N (1 - (1 - 1/N)^uses). Spec, section 7.2.
-double touched_rows(double slots, double uses);
+/// FLOPs per token of the forward pass over windows of so many positions: per layer 8 d^2 for the four maps of
+/// attention, 2 d (window + 1) for scores and values of the positions that a query sees in the mean, 4 d inner for the
+/// feed-forward sublayer (16 d^2 by default); and 2 d Vc for the output.
+double forward_flops(const ProductKeyTransformerOptions& model, std::int64_t window);
+/// Of a training step, forward and backward.
+TrainingFlops training_flops(const ProductKeyTransformerOptions& model, std::int64_t window);
+/// All costs, for a bench. Generating a token reads the weights of all layers and of the output; keys and values of
+/// the window are computed anew, so none are read.
+StepCost step_cost(const ProductKeyTransformerOptions& model, const StepSetting& setting);
 
 }  // namespace engram

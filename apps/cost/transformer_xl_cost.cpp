@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/cost/cluster_shares.hpp"
-#include "apps/cost/product_key_cost.hpp"
+#include "apps/cost/memory_cost.hpp"
 
 namespace engram {
 namespace {

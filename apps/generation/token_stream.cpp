@@ -9,8 +9,7 @@
 namespace engram {
 
 std::int64_t TokenStream::window_of(const RunConfig& config) {
-  const bool remembers = config.model.family != ModelFamily::transformer_xl || config.model.transformer_xl.memory > 0;
-  return remembers ? 0 : config.training.block + config.training.extension;
+  return config.model.remembers() ? 0 : config.training.block + config.training.extension;
 }
 
 void TokenStream::append_to_window(std::span<const std::int32_t> tokens) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/data/segments.hpp"
+#include "apps/data/shuffled_windows.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 
@@ -22,6 +23,7 @@ std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::To
   const auto rows = static_cast<int>(training.batch), block = static_cast<int>(training.block);
   if (config.model.family == ModelFamily::all_attention)
     return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
+  if (training.shuffled_windows) return std::make_unique<data::ShuffledWindows>(tokens, rows, block, training.seed);
   return std::make_unique<data::SegmentReader>(tokens, rows,
                                                data::SegmentRule{.segment = block,
                                                                  .extension = static_cast<int>(training.extension),
@@ -58,7 +60,9 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       plateau(config.schedule.plateau_validations, config.schedule.plateau_margin) {
   if (reader.dropped() > 0)
     notes_.push_back(text("the last ", reader.dropped(), " tokens of the training split are left out, because ",
-                          config.training.batch, " streams do not divide it"));
+                          config.training.shuffled_windows ? text("windows of ", config.training.block)
+                                                           : text(config.training.batch, " streams"),
+                          " do not divide it"));
 }
 
 data::ShortValidation TrainingSession::make_validation() {

@@ -6,6 +6,7 @@
 
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/data/segment_evaluation.hpp"
+#include "apps/data/window_evaluation.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -33,7 +34,9 @@ std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& o
     rows = options.batch > 0 ? options.batch : 1;
     if (rows > 1)
       throw UsageError(text("evaluate: --exact must have one stream where results depend on how the text is cut, got ",
-                            "--batch ", rows, "\n  --same-length makes a model independent of that"));
+                            "--batch ", rows,
+                            trained.config().model.remembers() ? "\n  --same-length makes a model independent of that"
+                                                               : "\n  --window has windows side by side"));
     const int block = options.block > 0 ? options.block : static_cast<int>(training.block);
     return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(training.extension));
   }
@@ -56,6 +59,7 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& op
                          : usual_plan(options, trained.config(), tokens, rows);
   constexpr int kWindows = 32;  // side by side
   rows = options.batch > 0 ? options.batch : kWindows;
+  if (options.apart) return std::make_unique<data::WindowEvaluation>(tokens, options.window, rows);
   return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
 }
 

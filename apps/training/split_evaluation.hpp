@@ -23,6 +23,9 @@ struct SplitEvaluationOptions {
   /// without memory (spec of the Transformer-XL family, section 1.9). Scores every token but the first.
   int window = 0;
   int stride = 1;
+  /// With `window`: windows lie side by side, and all but the first token of each are scored (spec of product-key
+  /// memory, section 6); `stride` has no meaning.
+  bool apart = false;
 };
 
 /// What evaluation may set otherwise than training did, of models of segments.

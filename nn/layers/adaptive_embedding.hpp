@@ -19,13 +19,13 @@ namespace engram {
 struct WordTables final : Module {
   /// `width`: d. Without `projected` there is no projection, and `size` must be d.
   WordTables(std::int64_t words, std::int64_t size, std::int64_t width, bool projected, const TokenInit& init);
-  /// sqrt(d) P E[w] for every w of `index`: [...] i32 -> [..., d].
+  /// factor P E[w] for every w of `index`: [...] i32 -> [..., d].
   Variable forward(Tape& tape, const Tensor& index);
   void visit(Visitor& visit) override;
 
   Parameter table;                      ///< E_i [n_i, E_i]
   std::optional<Parameter> projection;  ///< P_i [d, E_i]
-  double factor;                        ///< sqrt(d)
+  double factor;                        ///< sqrt(d), unless changed
 };
 
 struct AdaptiveEmbeddingOptions {

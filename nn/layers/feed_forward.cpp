@@ -4,13 +4,18 @@
 
 namespace engram {
 
-FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout)
-    : inner_(width, inner), outer_(inner, width), dropout_(dropout) {}
+std::string_view name_of(Activation activation) { return activation == Activation::relu ? "relu" : "gelu"; }
+
+FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout, Activation activation)
+    : inner_(width, inner), outer_(inner, width), dropout_(dropout), activation_(activation) {}
 
 FeedForward::FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const LinearStart& start)
     : inner_(width, inner, start), outer_(inner, width, start), dropout_(dropout) {}
 
-Variable FeedForward::forward(const Variable& x) { return outer_.forward(dropout_(relu(inner_.forward(x)))); }
+Variable FeedForward::forward(const Variable& x) {
+  const Variable sums = inner_.forward(x);
+  return outer_.forward(dropout_(activation_ == Activation::relu ? relu(sums) : gelu(sums)));
+}
 
 void FeedForward::visit(Visitor& visit) {
   visit("inner", inner_);

@@ -1,15 +1,25 @@
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "nn/layers/linear.hpp"
 #include "nn/layers/state_dropout.hpp"
 
 namespace engram {
 
-/// W2 Dropout(relu(W1 x + b1)) + b2, the feed-forward sublayer of Vaswani et al. (2017), eq. 2, with dropout on the
-/// activations as in the adaptive-span models.
+/// What a feed-forward sublayer puts between its two maps.
+enum class Activation : std::uint8_t {
+  relu,  ///< max(x, 0)
+  gelu   ///< x Phi(x), the exact form: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016)
+};
+std::string_view name_of(Activation activation);
+
+/// W2 Dropout(f(W1 x + b1)) + b2 with f = relu, the feed-forward sublayer of Vaswani et al. (2017), eq. 2, with dropout
+/// on the activations as in the adaptive-span models; or with f = gelu.
 class FeedForward final : public Module {
  public:
-  FeedForward(std::int64_t width, std::int64_t inner, double dropout);
+  FeedForward(std::int64_t width, std::int64_t inner, double dropout, Activation activation = Activation::relu);
   /// The same with both maps starting as `start`.
   FeedForward(std::int64_t width, std::int64_t inner, const StateDropout& dropout, const LinearStart& start);
   /// x: [..., width] -> [..., width].
@@ -19,6 +29,7 @@ class FeedForward final : public Module {
  private:
   Linear inner_, outer_;
   StateDropout dropout_;
+  Activation activation_ = Activation::relu;
 };
 
 }  // namespace engram

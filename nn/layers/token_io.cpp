@@ -126,7 +126,9 @@ class TiedTokens final : public WholeVocabulary {
   explicit TiedTokens(const TokenIoOptions& options)
       : input_(options.vocabulary, vector_size(options), options.width, vector_size(options) != options.width,
                token_init(options)),
-        output_(options, input_) {}
+        output_(options, input_) {
+    if (!options.scale_input) input_.factor = 1;
+  }
 
   Module& input() override { return input_; }
   Module& output() override { return output_; }

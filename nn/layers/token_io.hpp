@@ -43,6 +43,7 @@ struct TokenIoOptions {
   /// Without clusters: the vectors times sqrt(d) are the input, through a projection where E is not d, and what can be
   /// tied is. Without it both ends have weights of their own, and vectors are d long.
   bool tie_plain = false;
+  bool scale_input = true;  ///< tie_plain: without it the vectors are the input as they are, not times sqrt(d)
   TableInit table_init = TableInit::unit;
   std::optional<TokenStart> start;  ///< instead of table_init and uniform weights
 };

@@ -110,6 +110,7 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "model.memory_start") other = "zeros";
     if (name == "model.cluster_order") other = "reversed";
     if (name == "model.position_values") other = "own";
+    if (name == "model.activation") other = "relu";
     if (name == "model.init" || name == "model.embedding_init") other = "uniform";
     if (name == "model.table_init") other = "scaled";
     if (name == "model.ramp_gradient") other = "right";

@@ -1,0 +1,76 @@
+#pragma once
+/// The Transformer of the paper on product-key memory. Lample et al.: "Large Memory Layers with Product Keys" (2019),
+/// section 4; spec of product-key memory, section 1.6. It reads windows of text, each from nothing: positions are
+/// counted from the start of a block, and no layer remembers the block before.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nn/layers/feed_forward.hpp"
+#include "nn/layers/layer_norm.hpp"
+#include "nn/layers/position_constants.hpp"
+#include "nn/layers/window_attention.hpp"
+#include "nn/models/language_model.hpp"
+#include "nn/models/product_key_transformer_options.hpp"
+
+namespace engram {
+
+/// x <- LN1(x + dropout(attention(x))), x <- LN2(x + dropout(feed_forward(x))); with pre_norm
+/// x <- x + dropout(attention(LN1(x))), x <- x + dropout(feed_forward(LN2(x))).
+class ProductKeyTransformerLayer final : public Module {
+ public:
+  explicit ProductKeyTransformerLayer(const ProductKeyTransformerOptions& options);
+  /// x: [B, M, width] -> [B, M, width].
+  Variable forward(const Variable& x, const WindowContext& context, AttentionTrace* trace);
+  void visit(Visitor& visit) override;
+
+ private:
+  bool pre_norm_;
+  double dropout_;
+  WindowAttention attention_;
+  LayerNorm attention_norm_;
+  FeedForward feed_forward_;
+  LayerNorm feed_forward_norm_;
+};
+
+/// Parameters: embedding.table [Vc, width], which is the output's too; positions [P, width]; embedding_norm;
+/// layers.i.{attention.{query,key,value,output}, attention_norm, feed_forward.{inner,outer}, feed_forward_norm};
+/// output_norm, with pre_norm alone; output.bias [Vc]. Vectors and positions start N(0, 1 / width), linear maps and the
+/// output's bias uniform in +-1/sqrt(inputs), as in the released program.
+class ProductKeyTransformer final : public LanguageModel {
+ public:
+  /// Throws UsageError when the options are not valid. Takes no memory: see ParameterStore::place.
+  explicit ProductKeyTransformer(const ProductKeyTransformerOptions& options);
+
+  const ProductKeyTransformerOptions& options() const { return options_; }
+
+  /// Of no layer: nothing is remembered.
+  ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const override;
+  ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
+                        std::int64_t longest_block) const override;
+
+  /// Every row of the batch is a window. Throws UsageError for blocks of more than position_rows tokens.
+  Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
+  TokenIo& tokens() override { return *tokens_; }
+  const TokenIo& tokens() const override { return *tokens_; }
+  /// The longest window.
+  std::int64_t reach() const override { return options_.position_rows; }
+  bool depends_on_blocks() const override { return true; }
+
+  void visit(Visitor& visit) override;
+
+ private:
+  void check_batch(const TokenBatch& batch, const ModelPast& past) const;
+
+  ProductKeyTransformerOptions options_;
+  std::unique_ptr<TokenIo> tokens_;
+  Parameter positions_;  // [P, width]
+  LayerNorm embedding_norm_;
+  std::vector<std::unique_ptr<ProductKeyTransformerLayer>> layers_;
+  std::optional<LayerNorm> output_norm_;  // pre_norm
+  WindowContexts contexts_;
+  PositionConstants constants_;
+};
+
+}  // namespace engram

@@ -1,0 +1,32 @@
+#include "nn/models/product_key_transformer_options.hpp"
+
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+void require(bool valid, std::string_view option, std::string_view rule, auto value) {
+  if (!valid) throw UsageError(text("model: ", option, " must be ", rule, ", got ", value));
+}
+
+}  // namespace
+
+void ProductKeyTransformerOptions::check() const {
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max() / 4, kWidest = std::int64_t{1} << 30;
+  require(vocabulary >= 1, "vocabulary", "at least 1", vocabulary);
+  require(layers >= 1, "layers", "at least 1", layers);
+  require(width >= 1 && width <= kWidest, "width", text("from 1 to ", kWidest), width);
+  require(heads >= 1 && width % heads == 0, "heads", text("a divisor of width ", width), heads);
+  require(inner >= 0, "inner", "at least 0, 0 for 4 width", inner);
+  require(position_rows >= 1 && position_rows <= kLongest, "position_rows", text("from 1 to ", kLongest),
+          position_rows);
+  require(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
+  require(attention_dropout >= 0 && attention_dropout < 1, "attention_dropout", "in [0, 1)", attention_dropout);
+  require(norm_epsilon > 0, "norm_epsilon", "above 0", norm_epsilon);
+  require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "from 0 to 2^40",
+          attention_memory);
+}
+
+}  // namespace engram
