@@ -8,7 +8,7 @@ void add_product_key_memory_keys(std::vector<ConfigKey>& keys) {
     keys.push_back(make_key(
         "product_key", [](auto& config) -> auto& {
           return with_own_options(
-              config.model, [](auto& own) -> auto& { return own.product_key; });
+              config.model, [](auto& own) -> auto& { return own.memories; });
         },
         member, name, on_resume, meaning));
   };

@@ -63,7 +63,7 @@ struct LayerCost {
 
 /// Of all product-key memories, per token of one forward pass.
 double memories_of(const AllAttentionOptions& model) {
-  return added_flops(model.product_key, model.width, model.layers,
+  return added_flops(model.memories, model.width, model.layers,
                      4 * static_cast<double>(model.width) * static_cast<double>(model.inner));
 }
 

@@ -1,5 +1,7 @@
 #include "apps/cost/product_key_cost.hpp"
 
+#include "apps/cost/memory_cost.hpp"
+
 namespace engram {
 namespace {
 
@@ -8,13 +10,15 @@ constexpr double kFloat = 4;  // bytes
 /// Sizes as numbers, and FLOPs of a forward pass per token.
 struct Sizes {
   double d, F, L, V, H;
+  double memories;  ///< that they add
   explicit Sizes(const ProductKeyTransformerOptions& model)
       : d(static_cast<double>(model.width)),
         F(static_cast<double>(model.feed_forward_width())),
         L(static_cast<double>(model.layers)),
         V(static_cast<double>(model.vocabulary)),
-        H(static_cast<double>(model.heads)) {}
-  double products() const { return L * (8 * d * d + 4 * d * F) + 2 * d * V; }
+        H(static_cast<double>(model.heads)),
+        memories(added_flops(model.memories, model.width, model.layers, 4 * d * F)) {}
+  double products() const { return L * (8 * d * d + 4 * d * F) + 2 * d * V + memories; }
   double attention(double keys) const { return L * 4 * d * keys; }
 };
 

@@ -75,7 +75,7 @@ double ends_of(const TransformerXlOptions& model, const XlCostSetting& setting) 
 
 /// Of all product-key memories, per scored token of one forward pass.
 double memories_of(const TransformerXlOptions& model, const Sizes& z) {
-  return added_flops(model.product_key, model.width, model.layers, 4 * z.D * z.F) * z.S / z.new_tokens;
+  return added_flops(model.memories, model.width, model.layers, 4 * z.D * z.F) * z.S / z.new_tokens;
 }
 
 /// `passes`: of what costs the same in every pass, 1 for a forward, 2 for a backward pass.

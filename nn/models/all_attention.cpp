@@ -49,7 +49,7 @@ AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options, std::un
       attention_norm_(options.width),
       keep_bytes_(keep_bytes(options)),
       dropout_(options.dropout),
-      sublayer_(options.product_key.placement, std::move(memory), [&options] {
+      sublayer_(options.memories.placement, std::move(memory), [&options] {
         std::optional<FeedForward> made;
         if (options.memory_mode == MemoryMode::transformer) made.emplace(options.width, options.inner, options.dropout);
         return made;
@@ -95,7 +95,7 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
       position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()) {
   if (options.position_values == PositionValues::own)
     position_values_.emplace(position_keys_.shape(), init::standard_normal());
-  const MemoryMaker memories(options.product_key, options.width, options.layers);
+  const MemoryMaker memories(options.memories, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     layers_.push_back(std::make_unique<AllAttentionLayer>(options, memories.make(layer)));
   for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());

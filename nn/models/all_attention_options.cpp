@@ -39,10 +39,10 @@ void AllAttentionOptions::check() const {
   VocabularyClusters::check(cutoffs, vocabulary, width);
   require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "at least 0",
           attention_memory);
-  product_key.check(width, layers);
-  if (product_key.any() && memory_mode != MemoryMode::transformer && product_key.placement != MemoryPlacement::after)
+  memories.check(width, layers);
+  if (memories.any() && memory_mode != MemoryMode::transformer && memories.placement != MemoryPlacement::after)
     throw UsageError(text("product_key: placement must be after for memory_mode ", name_of(memory_mode),
-                          ", which has no feed-forward sublayer, got ", name_of(product_key.placement)));
+                          ", which has no feed-forward sublayer, got ", name_of(memories.placement)));
 }
 
 std::string_view name_of(SpanKind kind) {

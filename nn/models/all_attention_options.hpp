@@ -50,7 +50,7 @@ struct AllAttentionOptions {
   /// MiB of attention weights that all layers together keep for the backward pass of one piece of a batch; layers whose
   /// share is not enough compute them again, which takes longer. 0: nothing is kept.
   std::int64_t attention_memory = 1024;
-  ProductKeyOptions product_key = {};  ///< memories that are looked up, in some of the layers
+  ProductKeyOptions memories = {};  ///< memories that are looked up, in some of the layers
 
   /// Heads of each layer that look at the context: half of them for head_split, else all.
   std::int64_t context_heads() const { return engram::context_heads(memory_mode, heads); }

@@ -26,7 +26,8 @@ LayerNorm layer_norm(const ProductKeyTransformerOptions& options) {
 
 }  // namespace
 
-ProductKeyTransformerLayer::ProductKeyTransformerLayer(const ProductKeyTransformerOptions& options)
+ProductKeyTransformerLayer::ProductKeyTransformerLayer(const ProductKeyTransformerOptions& options,
+                                                       std::unique_ptr<ProductKeyMemory> memory)
     : pre_norm_(options.pre_norm),
       dropout_(options.dropout),
       attention_({.width = options.width,
@@ -34,10 +35,13 @@ ProductKeyTransformerLayer::ProductKeyTransformerLayer(const ProductKeyTransform
                   .dropout = options.attention_dropout,
                   .keep_bytes = (options.attention_memory << 20) / options.layers}),
       attention_norm_(layer_norm(options)),
-      feed_forward_(options.width, options.feed_forward_width(), 0.0, options.activation),
+      sublayer_(
+          options.memories.placement, std::move(memory),
+          [&options] { return FeedForward(options.width, options.feed_forward_width(), 0.0, options.activation); }),
       feed_forward_norm_(layer_norm(options)) {}
 
-Variable ProductKeyTransformerLayer::forward(const Variable& x, const WindowContext& context, AttentionTrace* trace) {
+Variable ProductKeyTransformerLayer::forward(const Variable& x, const WindowContext& context, AttentionTrace* trace,
+                                             MemoryTrace* memory_trace) {
   Variable hidden;
   {
     const Scope scope("attention");
@@ -46,14 +50,16 @@ Variable ProductKeyTransformerLayer::forward(const Variable& x, const WindowCont
     hidden = pre_norm_ ? add(mixed, x) : attention_norm_.forward(mixed, x);
   }
   const Scope scope("feed_forward");
-  if (pre_norm_) return add(dropout(feed_forward_.forward(feed_forward_norm_.forward(hidden)), dropout_), hidden);
-  return feed_forward_norm_.forward(dropout(feed_forward_.forward(hidden), dropout_), hidden);
+  const Variable known =
+      dropout(sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace), dropout_);
+  hidden = pre_norm_ ? add(known, hidden) : feed_forward_norm_.forward(known, hidden);
+  return sublayer_.behind(hidden, memory_trace);
 }
 
 void ProductKeyTransformerLayer::visit(Visitor& visit) {
   visit("attention", attention_);
   visit("attention_norm", attention_norm_);
-  visit("feed_forward", feed_forward_);
+  sublayer_.visit(visit);
   visit("feed_forward_norm", feed_forward_norm_);
 }
 
@@ -71,8 +77,9 @@ ProductKeyTransformer::ProductKeyTransformer(const ProductKeyTransformerOptions&
                  init::normal_variance(1.0 / static_cast<double>(options.width))),
       embedding_norm_(layer_norm(options)),
       contexts_(options.heads) {
+  const MemoryMaker memories(options.memories, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
-    layers_.push_back(std::make_unique<ProductKeyTransformerLayer>(options));
+    layers_.push_back(std::make_unique<ProductKeyTransformerLayer>(options, memories.make(layer)));
   if (options.pre_norm) output_norm_.emplace(layer_norm(options));
 }
 
@@ -107,14 +114,12 @@ Variable ProductKeyTransformer::hidden(Tape& tape, const TokenBatch& batch, Mode
     hidden = dropout(embedding_norm_.forward(tokens_->embed(tape, batch), positions), options_.dropout);
   }
   const WindowContext context = contexts_.of(hidden);
-  if (trace != nullptr) {
-    trace->layers.assign(layers_.size(), {});
-    for (AttentionTrace& layer : trace->layers) layer.keep_results = trace->keep_results;
-  }
+  if (trace != nullptr) trace->begin(layers_.size());
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
-    hidden = layers_[layer]->forward(hidden, context, trace == nullptr ? nullptr : &trace->layers[layer]);
+    hidden = layers_[layer]->forward(hidden, context, trace == nullptr ? nullptr : &trace->layers[layer],
+                                     trace == nullptr ? nullptr : trace->memory(layer));
   }
   const Scope scope("output");
   return output_norm_ ? output_norm_->forward(hidden) : hidden;

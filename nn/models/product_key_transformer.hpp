@@ -7,22 +7,23 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/position_constants.hpp"
+#include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/window_attention.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/models/product_key_transformer_options.hpp"
 
 namespace engram {
 
-/// x <- LN1(x + dropout(attention(x))), x <- LN2(x + dropout(feed_forward(x))); with pre_norm
-/// x <- x + dropout(attention(LN1(x))), x <- x + dropout(feed_forward(LN2(x))).
+/// x <- LN1(x + dropout(attention(x))), x <- LN2(x + dropout(F(x))); with pre_norm x <- x + dropout(attention(LN1(x))),
+/// x <- x + dropout(F(LN2(x))). F is a feed-forward network, a product-key memory, or both.
 class ProductKeyTransformerLayer final : public Module {
  public:
-  explicit ProductKeyTransformerLayer(const ProductKeyTransformerOptions& options);
+  /// `memory`: nullptr where the layer has none.
+  ProductKeyTransformerLayer(const ProductKeyTransformerOptions& options, std::unique_ptr<ProductKeyMemory> memory);
   /// x: [B, M, width] -> [B, M, width].
-  Variable forward(const Variable& x, const WindowContext& context, AttentionTrace* trace);
+  Variable forward(const Variable& x, const WindowContext& context, AttentionTrace* trace, MemoryTrace* memory_trace);
   void visit(Visitor& visit) override;
 
  private:
@@ -30,14 +31,14 @@ class ProductKeyTransformerLayer final : public Module {
   double dropout_;
   WindowAttention attention_;
   LayerNorm attention_norm_;
-  FeedForward feed_forward_;
+  PositionSublayer sublayer_;
   LayerNorm feed_forward_norm_;
 };
 
 /// Parameters: embedding.table [Vc, width], which is the output's too; positions [P, width]; embedding_norm;
-/// layers.i.{attention.{query,key,value,output}, attention_norm, feed_forward.{inner,outer}, feed_forward_norm};
-/// output_norm, with pre_norm alone; output.bias [Vc]. Vectors and positions start N(0, 1 / width), linear maps and the
-/// output's bias uniform in +-1/sqrt(inputs), as in the released program.
+/// layers.i.{attention.{query,key,value,output}, attention_norm, feed_forward.{inner,outer} or memory,
+/// feed_forward_norm}; output_norm, with pre_norm alone; output.bias [Vc]. Vectors and positions start N(0, 1 / width),
+/// linear maps and the output's bias uniform in +-1/sqrt(inputs), as in the released program.
 class ProductKeyTransformer final : public LanguageModel {
  public:
   /// Throws UsageError when the options are not valid. Takes no memory: see ParameterStore::place.

@@ -27,6 +27,7 @@ void ProductKeyTransformerOptions::check() const {
   require(norm_epsilon > 0, "norm_epsilon", "above 0", norm_epsilon);
   require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "from 0 to 2^40",
           attention_memory);
+  memories.check(width, layers);
 }
 
 }  // namespace engram

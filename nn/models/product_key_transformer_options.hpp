@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "nn/layers/feed_forward.hpp"
+#include "nn/layers/product_key_options.hpp"
 
 namespace engram {
 
@@ -23,6 +24,7 @@ struct ProductKeyTransformerOptions {
   double norm_epsilon = 1e-12;               ///< added to the variance by layer norms
   /// MiB of attention weights that all layers together keep for the backward pass, as AllAttentionOptions has it.
   std::int64_t attention_memory = 1024;
+  ProductKeyOptions memories = {};  ///< in some of the layers
 
   std::int64_t feed_forward_width() const { return inner > 0 ? inner : 4 * width; }
   /// Throws UsageError naming the option and its value.

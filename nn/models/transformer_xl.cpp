@@ -55,7 +55,7 @@ TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std:
       dropout_(state_dropout(options)),
       attention_(options),
       attention_norm_(layer_norm(options)),
-      sublayer_(options.product_key.placement, std::move(memory),
+      sublayer_(options.memories.placement, std::move(memory),
                 [&options] {
                   return FeedForward(options.width, options.inner, state_dropout(options),
                                      {options.weight_start(), init::zeros()});
@@ -107,7 +107,7 @@ TransformerXlModel::TransformerXlModel(const TransformerXlOptions& options)
       dropout_(state_dropout(options)),
       tokens_(make_token_io(token_options(options))) {
   if (options.positions == PositionKind::relative && options.tie_position_biases) position_biases_.emplace(options);
-  const MemoryMaker memories(options.product_key, options.width, options.layers);
+  const MemoryMaker memories(options.memories, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     layers_.push_back(std::make_unique<TransformerXlLayer>(options, memories.make(layer)));
 }

@@ -72,7 +72,7 @@ void TransformerXlOptions::check() const {
   require(norm_init_deviation >= 0, "norm_init_deviation", "at least 0", norm_init_deviation);
   require(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory", "from 0 to 2^40",
           attention_memory);
-  product_key.check(width, layers);
+  memories.check(width, layers);
 }
 
 Initializer TransformerXlOptions::weight_start() const {

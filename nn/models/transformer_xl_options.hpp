@@ -94,7 +94,7 @@ struct TransformerXlOptions {
   double norm_init_deviation = 0.02;        ///< of the gains of layer norms, around 1
   /// MiB of attention weights that all layers together keep for the backward pass, as AllAttentionOptions has it.
   std::int64_t attention_memory = 1024;
-  ProductKeyOptions product_key = {};  ///< memories that are looked up, in some of the layers
+  ProductKeyOptions memories = {};  ///< memories that are looked up, in some of the layers
 
   std::int64_t head_depth() const { return depth > 0 ? depth : width / heads; }
   std::int64_t token_width() const { return embedding_width > 0 ? embedding_width : width; }
