@@ -18,8 +18,8 @@ namespace engram::cpu {
 /// Works in two passes over the list. The first finds a threshold: of the largest scores of L classes (place modulo L),
 /// the k-th largest is a score that at least k places reach, and of random lists not many more than 1.4 k when L = 2 k.
 /// The second collects the places that reach it; should they become many (lists with many equal scores, or sorted
-/// ones), the best k of them are kept and the threshold is raised. Both passes stop for nothing else, so that the cost
-/// is that of reading the list, and for the worst list a constant times that.
+/// ones), the best k of them are kept and the threshold is raised. So the cost is that of reading the list twice, and
+/// for the worst list a constant times that. Little depends on branches, which random scores would have guessed wrong.
 template <class T>
 class TopScores {
   using Image = ScoreImage<T>;
@@ -29,7 +29,7 @@ class TopScores {
   /// Bytes of the memory that one of them needs, aligned to 64, for up to k places.
   static std::size_t bytes(std::int64_t k) {
     return static_cast<std::size_t>(classes_for(k) + 2 * capacity_for(k)) * sizeof(Image) +
-           static_cast<std::size_t>(capacity_for(k) + 8) * sizeof(std::int32_t);
+           static_cast<std::size_t>(capacity_for(k)) * sizeof(std::int32_t);
   }
   TopScores(void* memory, std::int64_t most)
       : maxima_(static_cast<Image*>(memory)),
@@ -80,6 +80,7 @@ class TopScores {
     return low;
   }
 
+  /// Every place that reaches the threshold, in ascending order.
   void collect(const T* scores, std::int64_t count) {
     Image block[kBlock];
     for (std::int64_t first = 0; first < count; first += kBlock) {

@@ -114,7 +114,7 @@ struct Sizes {
 
   /// Of the memory of one block, in which the widest elements come first.
   template <class T>
-  std::size_t block_bytes() const {
+  ENGRAM_HD std::size_t block_bytes() const {
     return static_cast<std::size_t>(sets * length + candidates + k) * sizeof(T) +
            static_cast<std::size_t>((sets * length + 2 * k + 3) / 4 * 4) * sizeof(std::int32_t);
   }
