@@ -19,10 +19,10 @@ namespace engram {
 class AllAttentionLayer final : public Module {
  public:
   /// `memory`: the layer's product-key memory, or nullptr.
-  AllAttentionLayer(const AllAttentionOptions& options, std::unique_ptr<ProductKeyMemory> memory);
+  explicit AllAttentionLayer(const AllAttentionOptions& options, std::unique_ptr<ProductKeyMemory> memory = nullptr);
   /// x: [B, M, width] -> [B, M, width].
   Variable forward(const Variable& x, LayerPast& past, const PositionTables& positions, AttentionTrace* trace,
-                   MemoryTrace* memory_trace);
+                   MemoryTrace* memory_trace = nullptr);
   SelfAttention& attention() { return attention_; }
   void visit(Visitor& visit) override;
 
