@@ -3,8 +3,10 @@
 /// for while those before are added up: a row is no longer waited for once per line, and not once per page
 /// (spec of product-key memory, section 7.3).
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/dtype.hpp"
 
@@ -62,6 +64,19 @@ void add_terms(const Terms& terms, std::int64_t first, std::int64_t ahead, std::
   add_scaled_rows<kRows, kFirst>(rows, weights, next, sum, width);
 }
 
+/// kCount numbers from `from`, as an array of C.
+template <class C, int kCount, class T>
+auto numbers(const T* from) {
+  using Array = Eigen::Array<C, kCount, 1>;
+  if constexpr (std::is_same_v<T, C>) {
+    return Eigen::Map<const Array>(from);
+  } else {
+    Array converted;
+    for (int i = 0; i < kCount; ++i) converted[i] = static_cast<C>(from[i]);
+    return converted;
+  }
+}
+
 }  // namespace detail
 
 /// sum[0, width) = terms.weight(i) times the row at terms.row(i), added up in order of i for begin <= i < end, from
@@ -91,17 +106,15 @@ C dot_rows(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int6
   constexpr int kLanes = 32;
   constexpr std::int64_t kLinesOfA = kLanes * static_cast<std::int64_t>(sizeof(T)) / 64;
   constexpr std::int64_t kLinesOfB = kLanes * static_cast<std::int64_t>(sizeof(D)) / 64;
-  C lanes[kLanes] = {};
+  // An array of Eigen's stays in registers; a plain one would be written and read again for every line.
+  Eigen::Array<C, kLanes, 1> lanes = Eigen::Array<C, kLanes, 1>::Zero();
   std::int64_t begin = 0;
   for (; begin + kLanes <= width; begin += kLanes) {
     for (std::int64_t line = 0; line < kLinesOfA; ++line)
       __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))));
     for (std::int64_t line = 0; line < kLinesOfB; ++line)
       __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))));
-#pragma GCC ivdep
-#pragma GCC unroll 1
-    for (int lane = 0; lane < kLanes; ++lane)
-      lanes[lane] += static_cast<C>(a[begin + lane]) * static_cast<C>(b[begin + lane]);
+    lanes += detail::numbers<C, kLanes>(a + begin) * detail::numbers<C, kLanes>(b + begin);
   }
   for (int lane = 0; begin < width; ++begin, ++lane) lanes[lane] += static_cast<C>(a[begin]) * static_cast<C>(b[begin]);
   for (int half = kLanes / 2; half > 0; half /= 2)

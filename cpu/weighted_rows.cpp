@@ -56,7 +56,7 @@ void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& id
         const std::int64_t* rows = ids.data<const std::int64_t>();
         const std::int32_t* uses = order.uses.data<const std::int32_t>();
         C* out = dweights.data<C>();
-        const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T) + sizeof(D))) / kRowsAtOnce;
+        const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T) + sizeof(D))) / 2;
         parallel_chunks(ids.count(), kPlacesOfItem, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t place = begin; place < end; ++place) {
             const std::int64_t use = uses[place], next = uses[std::min(place + ahead, end - 1)];
