@@ -142,13 +142,14 @@ CLI::App* add_evaluate_command(CLI::App& program) {
   command
       ->add_option(
           "--batch", arguments->batch,
-          "streams side by side; does not change exact results [8, transformer_xl 10; with --exact at most 8,\n"
-          "transformer_xl without --same-length 1]")
+          "streams side by side; does not change exact results [8, other families than all_attention 10; with --exact\n"
+          "at most 8, transformer_xl without --same-length and product_key 1]")
       ->check(CLI::PositiveNumber);
   command
-      ->add_option("--block", arguments->block,
-                   "tokens of a stream per step; does not change exact results, but for transformer_xl without\n"
-                   "--same-length [the run's; with --exact 256, but for the same]")
+      ->add_option(
+          "--block", arguments->block,
+          "tokens of a stream per step; does not change exact results, but for product_key and transformer_xl\n"
+          "without --same-length [the run's; with --exact 256, but for the same]")
       ->check(CLI::PositiveNumber);
   command->add_option("--window", arguments->window, "read so many tokens from nothing for every --stride new ones")
       ->check(CLI::PositiveNumber);

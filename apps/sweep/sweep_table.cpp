@@ -111,7 +111,8 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
   lines += fmt::format(
       "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
       "run. Spans in positions: mean over heads, and the released models' average.\n",
-      name, options.exact ? "every token but the first" : "whole blocks of 8 streams (of a Transformer-XL: 10)");
+      name,
+      options.exact ? "every token but the first" : "whole blocks of 8 streams (all_attention) or segments of 10");
   if (several)
     lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens are those of one run.\n", name,
                          options.seeds.size());

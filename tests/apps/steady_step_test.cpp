@@ -83,8 +83,8 @@ data::Block random_block(const RunConfig& config) {
   block.length = static_cast<int>(config.training.block);
   block.scored_count = config.training.batch * config.training.block;
   for (std::int64_t i = 0; i < block.scored_count; ++i) {
-    block.inputs.push_back(static_cast<std::int32_t>(random.below(config.model.all_attention.vocabulary)));
-    block.targets.push_back(static_cast<std::int32_t>(random.below(config.model.all_attention.vocabulary)));
+    block.inputs.push_back(static_cast<std::int32_t>(random.below(config.model.vocabulary())));
+    block.targets.push_back(static_cast<std::int32_t>(random.below(config.model.vocabulary())));
     block.scored.push_back(1);
   }
   return block;
@@ -108,6 +108,25 @@ TEST_CASE("a steady training step calls no operator new") {
   const std::int64_t before = taken.load();
   for (int step = 0; step < 6; ++step) trainer.step(block);
   CHECK(taken.load() > before);  // the counter counts
+  const std::int64_t steady = taken.load();
+  for (int step = 0; step < 5; ++step) trainer.step(block);
+  CHECK(taken.load() - steady == 0);
+}
+
+TEST_CASE("a steady training step of windows calls no operator new") {
+  RunConfig config = config_of(MemoryMode::none, OptimizerKind::adam, Pad::mask);
+  config.model.family = ModelFamily::product_key;
+  config.model.product_key = {
+      .vocabulary = 50, .layers = 2, .width = 64, .heads = 2, .dropout = 0.1, .attention_dropout = 0.1};
+  config.training.span_loss = 0;
+  Runtime runtime({}, 2, 5);
+  ParameterStore store;
+  const std::unique_ptr<LanguageModel> model = make_model(config.model);
+  collect(*model, store);
+  store.place(runtime.backend(), DType::f32, 3);
+  Trainer trainer(config, *model, store, runtime);
+  const data::Block block = random_block(config);
+  for (int step = 0; step < 6; ++step) trainer.step(block);
   const std::int64_t steady = taken.load();
   for (int step = 0; step < 5; ++step) trainer.step(block);
   CHECK(taken.load() - steady == 0);
