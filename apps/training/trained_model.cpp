@@ -56,7 +56,10 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
                          facts.config.model.vocabulary(), ", got a vocabulary of ", facts.vocabulary.size()));
   for (const std::string& name : file.names()) {
     if (name.starts_with("optimizer/") || name.starts_with("state/")) continue;
-    facts.dtype = file.at(name).dtype;
+    // Tables and buffers may have a dtype of their own.
+    const DType dtype = file.at(name).dtype;
+    if (dtype != DType::f32 && dtype != DType::f64) continue;
+    facts.dtype = dtype;
     break;
   }
   return facts;
