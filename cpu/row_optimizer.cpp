@@ -13,6 +13,9 @@
 namespace engram::cpu {
 namespace {
 
+/// Rows between the one that is updated and the one whose memory is asked for.
+constexpr std::int64_t kAhead = 4;
+
 /// The gradients of the step, row by row, in either form.
 template <class C>
 class GradientReader {
@@ -32,6 +35,13 @@ class GradientReader {
   const std::int64_t* rows() const { return rows_; }
   /// How many C read() needs.
   std::int64_t scratch() const { return summed_ ? width_ + summed_->scratch() : 0; }
+  /// Ahead of read().
+  void prefetch(std::int64_t u) const {
+    if (sums_ != nullptr)
+      prefetch_row(sums_ + u * width_, width_);
+    else
+      summed_->prefetch(u);
+  }
   /// The gradient of row rows()[u].
   const C* read(std::int64_t u, C* scratch) const {
     if (sums_ != nullptr) return sums_ + u * width_;
@@ -202,12 +212,12 @@ class AdamRows {
     const std::int64_t count = gradients_->count();
     const std::int64_t* touched = gradients_->rows();
     each_row(count, [&](std::int64_t u, C* scratch) {
-      constexpr std::int64_t kAhead = 2;
       if (u + kAhead < count) {
         const std::int64_t place = touched[u + kAhead] * width_;
         prefetch_row(p_ + place, width_);
         prefetch_row(m_ + place, width_);
         prefetch_row(v_ + place, width_);
+        gradients_->prefetch(u + kAhead);
       }
       update(touched[u], u, scratch);
     });
@@ -304,7 +314,10 @@ void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradi
     const std::int64_t chunk = row_chunk(width), count = reader.count();
     parallel_items_on_threads((count + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
       for (std::int64_t u = item * chunk; u < std::min(count, (item + 1) * chunk); ++u) {
-        if (u + 1 < count) prefetch_row(p + reader.rows()[u + 1] * width, width);
+        if (u + kAhead < count) {
+          prefetch_row(p + reader.rows()[u + kAhead] * width, width);
+          reader.prefetch(u + kAhead);
+        }
         const std::int64_t row = reader.rows()[u];
         const C* g = reader.read(u, scratch.of(thread));
         const RowValues<T> values(p, row, width, scratch.of(thread) + reader.scratch());

@@ -2,14 +2,15 @@
 /// One row of a table as the update rules see it: numbers to compute with, whatever is stored.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "core/dtype.hpp"
 #include "core/stochastic_rounding.hpp"
 #include "core/table_clock.hpp"
 #include "cpu/philox_lanes.hpp"
-#include "cpu/vec.hpp"
 
 namespace engram::cpu {
 
@@ -51,50 +52,53 @@ class RowRounding {
   std::int64_t width_;
 };
 
-/// Columns that several passes over a row find in the first cache.
-inline constexpr std::int64_t kRowPiece = 1024;
-
-/// The arithmetic of adam_rows on one row. T: what is computed in.
+/// The arithmetic of adam_rows on one row, one pass over its memory. T: what is computed in. Roots and quotients become
+/// vector instructions with the options that CMakeLists.txt gives the source that includes this.
 template <class T>
 struct AdamRow {
   T gradient_scale, beta1, rest1, beta2, rest2, epsilon;
 
   /// g: the row's gradient, or none. decay: what the values lose, as a share.
   void update(const T* g, T step_size, T decay, std::int64_t width, T* p, T* m, T* v) const {
-    for (std::int64_t c = 0; c < width; c += kRowPiece) {
-      const std::int64_t count = std::min(kRowPiece, width - c);
-      auto first = vec(m + c, count);
-      auto second = vec(v + c, count);
-      if (g != nullptr) {
-        const auto gradient = vec(g + c, count) * gradient_scale;
-        first = first * beta1 + gradient * rest1;
-        second = second * beta2 + gradient.square() * rest2;
-      } else {
-        first *= beta1;
-        second *= beta2;
-      }
-      move(count, T(1) - decay, step_size, epsilon, p + c, m + c, v + c);
-    }
+    if (g != nullptr)
+      update_with(Given{g, gradient_scale}, step_size, T(1) - decay, width, p, m, v);
+    else
+      update_with(None{}, step_size, T(1) - decay, width, p, m, v);
   }
-  static void catch_up(const RowCatchUp& by, std::int64_t width, T* p, T* m, T* v) {
-    for (std::int64_t c = 0; c < width; c += kRowPiece) {
-      const std::int64_t count = std::min(kRowPiece, width - c);
-      move(count, static_cast<T>(by.decay), static_cast<T>(by.move), T(0), p + c, m + c, v + c);
-      vec(m + c, count) *= static_cast<T>(by.first);
-      vec(v + c, count) *= static_cast<T>(by.second);
+  static void catch_up(const RowCatchUp& by, std::int64_t width, T* __restrict p, T* __restrict m, T* __restrict v) {
+    const T keep = static_cast<T>(by.decay), size = static_cast<T>(by.move);
+    const T first = static_cast<T>(by.first), second = static_cast<T>(by.second);
+    for (std::int64_t c = 0; c < width; ++c) {
+      p[c] = p[c] * keep - move(m[c], v[c], size, T(0));
+      m[c] *= first;
+      v[c] *= second;
     }
   }
 
  private:
-  /// p = keep p - size m / (sqrt(v) + epsilon), and no more than keep p where v is 0.
-  static void move(std::int64_t count, T keep, T size, T epsilon, T* __restrict p, const T* __restrict m,
-                   const T* __restrict v) {
-    T below[kRowPiece];
-    vec(below, count) = vec(v, count).sqrt() + epsilon;  // here, because a plain loop's root is no vector instruction
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T step = m[i] * size / below[i];
-      p[i] = p[i] * keep - (v[i] == 0 ? T(0) : step);
+  struct Given {
+    const T* __restrict g;
+    T scale;
+    T operator()(std::int64_t c) const { return g[c] * scale; }
+  };
+  struct None {
+    T operator()(std::int64_t) const { return 0; }
+  };
+
+  template <class Gradient>
+  void update_with(const Gradient& gradient, T step_size, T keep, std::int64_t width, T* __restrict p, T* __restrict m,
+                   T* __restrict v) const {
+    const T b1 = beta1, r1 = rest1, b2 = beta2, r2 = rest2, below = epsilon;
+    for (std::int64_t c = 0; c < width; ++c) {
+      const T g = gradient(c);
+      m[c] = m[c] * b1 + g * r1;
+      v[c] = v[c] * b2 + g * g * r2;
+      p[c] = p[c] * keep - move(m[c], v[c], step_size, below);
     }
+  }
+  static T move(T m, T v, T size, T epsilon) {
+    const T step = m * size / (std::sqrt(v) + epsilon);
+    return v == 0 ? T(0) : step;
   }
 };
 
