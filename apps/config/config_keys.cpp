@@ -47,6 +47,22 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   if (family == ModelFamily::all_attention)
     optimizer(&OptimizerOptions::span_rate_share, "span_rate_share", kChange,
               "rate of the spans, as a share of the rate");
+  const auto table = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
+    keys.push_back(make_key(
+        "optimizer", [](auto& config) -> auto& { return config.optimizer.tables; }, member, name, on_resume, meaning));
+  };
+  table(&TableOptimizerOptions::kind, "table_kind", kKeep, "update rule of tables with gradients of rows");
+  table(&TableOptimizerOptions::mode, "table_mode", kKeep, "tables: which rows a step of adam moves");
+  table(&TableOptimizerOptions::rate, "table_rate", kChange, "tables: learning rate");
+  table(&TableOptimizerOptions::follows_schedule, "table_follows_schedule", kChange,
+        "tables: the rate falls and rises as schedule.rate does");
+  table(&TableOptimizerOptions::beta1, "table_beta1", kChange, "tables, adam: decay of the first moment per step");
+  table(&TableOptimizerOptions::beta2, "table_beta2", kChange, "tables, adam: decay of the second moment per step");
+  table(&TableOptimizerOptions::epsilon, "table_epsilon", kChange, "tables: added to the root");
+  table(&TableOptimizerOptions::weight_decay, "table_weight_decay", kChange,
+        "tables: decoupled decay of the rows that move, times the rate per step");
+  table(&TableOptimizerOptions::clip, "table_clip", kChange,
+        "tables: largest norm of the gradients of all of them; 0: not clipped");
 
   const auto schedule = [&keys](auto member, std::string_view name, std::string_view meaning) {
     keys.push_back(make_key(

@@ -21,6 +21,20 @@ std::string_view name_of(OptimizerKind kind) {
 std::string_view name_of(ClipKind kind) {
   return kind == ClipKind::per_tensor_step ? "step" : kind == ClipKind::per_tensor_gradient ? "gradient" : "global";
 }
+std::string_view name_of(TableKind kind) { return kind == TableKind::adam ? "adam" : "row_adagrad"; }
+std::string_view name_of(TableMode mode) {
+  switch (mode) {
+    case TableMode::dense:
+      return "dense";
+    case TableMode::lazy:
+      return "lazy";
+    case TableMode::row_step:
+      return "row_step";
+    case TableMode::deferred:
+      break;
+  }
+  return "deferred";
+}
 std::string_view name_of(Schedule::Decay decay) {
   switch (decay) {
     case Schedule::Decay::none:

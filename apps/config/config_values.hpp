@@ -24,6 +24,10 @@ namespace engram {
 std::string_view name_of(OptimizerKind kind);
 /// "step" (the tensor's step is shrunk), "gradient" (the tensor's gradient is) or "global" (all gradients are).
 std::string_view name_of(ClipKind kind);
+/// "adam" or "row_adagrad".
+std::string_view name_of(TableKind kind);
+/// "dense", "lazy", "row_step" or "deferred".
+std::string_view name_of(TableMode mode);
 /// "none", "linear", "cosine", "cosine_from_start", "inverse_root" or "plateau".
 std::string_view name_of(Schedule::Decay decay);
 /// "update", "completed" or "full_first".
@@ -149,6 +153,14 @@ struct Choices<OptimizerKind> {
 template <>
 struct Choices<ClipKind> {
   static constexpr ClipKind values[] = {ClipKind::per_tensor_step, ClipKind::per_tensor_gradient, ClipKind::global};
+};
+template <>
+struct Choices<TableKind> {
+  static constexpr TableKind values[] = {TableKind::adam, TableKind::row_adagrad};
+};
+template <>
+struct Choices<TableMode> {
+  static constexpr TableMode values[] = {TableMode::dense, TableMode::lazy, TableMode::row_step, TableMode::deferred};
 };
 template <>
 struct Choices<Schedule::Finetune> {

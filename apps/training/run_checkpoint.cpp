@@ -92,6 +92,7 @@ json run_state(TrainingSession& session) {
 
 void save(const std::filesystem::path& path, TrainingSession& session, const std::vector<NamedTensor>& tensors,
           const Metadata& metadata) {
+  session.trainer.optimizer().bring_up_to_date(session.runtime.step());
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error)

@@ -140,6 +140,7 @@ Evaluation TrainingSession::validate(const TokenLoss& found) {
       session.runtime.step().set_activations(session.config.training.activations);
     }
   };
+  trainer.optimizer().bring_up_to_date(runtime.step());
   Evaluation result;
   with_judged_weights([&] {
     const Precisions precisions(*this);

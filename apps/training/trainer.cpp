@@ -7,14 +7,25 @@
 #include "core/kernels/fill.hpp"
 
 namespace engram {
+namespace {
+
+OptimizerOptions with_schedule(OptimizerOptions options, const Schedule& schedule) {
+  options.tables.schedule_rate = schedule.rate;
+  return options;
+}
+
+}  // namespace
 
 Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime)
     : config_(&config), model_(&model), store_(&store), runtime_(&runtime), replay_(runtime.backend()) {
+  if (config.training.weight_average && !store.tables().empty())
+    throw UsageError(text("training: training.weight_average must be false for a model with tables, got true and ",
+                          store.tables().front()->name(), "\n  a mean of all rows would cost what lookups save"));
   runtime.step().set_products(config.training.products);
   runtime.step().set_activations(config.training.activations);
   if (config.training.activations == ActivationPrecision::bf16) store.keep_rounded(runtime.step());
   keep_scopes_ = runtime.backend().profiler() != nullptr;
-  optimizer_ = make_optimizer(config.optimizer, store, runtime.step());
+  optimizer_ = make_optimizer(with_schedule(config.optimizer, config.schedule), store, runtime.step());
   const std::int64_t pieces = config.training.split;
   const DType dtype = activation_dtype(config.training.activations, store.dtype());
   for (std::int64_t piece = 0; piece < pieces; ++piece)

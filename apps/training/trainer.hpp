@@ -35,7 +35,7 @@ struct StepLosses {
 class Trainer {
  public:
   /// The store must be placed; all must outlive the trainer. Makes the optimiser's state and, for every piece of a
-  /// batch, the caches.
+  /// batch, the caches. Throws UsageError when weights are to be averaged of a model with tables.
   Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime);
 
   /// One update. The block has training.batch rows of any length. Throws Diverged when the loss is not finite: before

@@ -3,7 +3,7 @@
 namespace engram {
 
 Adagrad::Adagrad(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : Optimizer(options, store),
+    : Optimizer(options, store, step),
       options_{.clip = options.clip, .clip_gradient = options.clip_kind == ClipKind::per_tensor_gradient},
       accumulator_(&add_state(step, "squared_gradient_sum")) {}
 

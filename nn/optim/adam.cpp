@@ -3,7 +3,7 @@
 namespace engram {
 
 Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : Optimizer(options, store),
+    : Optimizer(options, store, step),
       options_{.beta1 = options.beta1,
                .beta2 = options.beta2,
                .epsilon = options.epsilon,

@@ -27,15 +27,17 @@ void OptimizerOptions::check() const {
     throw UsageError("optimizer: adagrad clips per tensor; clip_kind must be step or gradient, got global");
   if (kind != OptimizerKind::adagrad && clip_kind != ClipKind::global)
     throw UsageError("optimizer: adam and sgd clip the global norm; clip_kind must be global");
+  tables.check();
 }
 
-Optimizer::Optimizer(const OptimizerOptions& options, ParameterStore& store)
+Optimizer::Optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step)
     : store_(&store), span_rate_share_(options.span_rate_share) {
+  if (!store.tables().empty()) tables_ = std::make_unique<TableOptimizer>(options.tables, store, step);
+  if (store.groups().empty()) return;
   std::int64_t segments = 0;
   for (const ParameterGroup& group : store.groups()) segments += static_cast<std::int64_t>(group.segments.size());
-  const Device device = store.groups().at(0).values.device();
-  squared_norms_ = Tensor({segments}, DType::f64, device, store.allocator());
-  scale_ = Tensor({1}, DType::f64, device, store.allocator());
+  squared_norms_ = Tensor({segments}, DType::f64, step.device(), store.allocator());
+  scale_ = Tensor({1}, DType::f64, step.device(), store.allocator());
   std::int64_t first = 0;
   for (const ParameterGroup& group : store.groups()) {
     const auto count = static_cast<std::int64_t>(group.segments.size());
@@ -58,19 +60,26 @@ void Optimizer::update(Step& step) {
   auto& groups = store_->groups();
   for (std::size_t group = 0; group < groups.size(); ++group)
     kernels::segment_squared_norms(step, groups[group].gradients, groups[group].segments, group_norms_[group]);
-  kernels::clip_scale(step, squared_norms_, global_clip_, scale_);
+  if (!groups.empty()) kernels::clip_scale(step, squared_norms_, global_clip_, scale_);
   for (std::size_t group = 0; group < groups.size(); ++group) {
     update_group(step, group);
     if (groups[group].name == kSpans) kernels::clamp(step, groups[group].values, 0.0, 1.0);
   }
+  if (tables_) tables_->update(step);
   store_->refresh_rounded(step);
+}
+
+void Optimizer::bring_up_to_date(Step& step) {
+  if (tables_) tables_->bring_up_to_date(step);
 }
 
 void Optimizer::visit_state(const StateFound& found) const {
   for (const auto& state : states_) visit_blocks(*store_, state->blocks, state->name, found);
+  if (tables_) tables_->visit_state(found);
 }
 
 std::vector<double> Optimizer::gradient_norms(Backend& backend) const {
+  if (!squared_norms_) return {};
   std::vector<double> norms(static_cast<std::size_t>(squared_norms_.count()));
   backend.copy(norms.data(), squared_norms_.raw(), squared_norms_.bytes(), CopyKind::device_to_host);
   for (double& norm : norms) norm = std::sqrt(norm);

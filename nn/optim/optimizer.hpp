@@ -1,5 +1,5 @@
 #pragma once
-/// An update rule over all groups of a parameter store, with state that checkpoints can name.
+/// An update rule over all groups of a parameter store, and that of its tables, with state that checkpoints can name.
 
 #include <cstdint>
 #include <functional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/parameter_store.hpp"
+#include "nn/optim/table_optimizer.hpp"
 
 namespace engram {
 
@@ -32,6 +33,7 @@ struct OptimizerOptions {
   /// Learning rate of the group "spans" as a share of that of the others. Adam moves every parameter by about the full
   /// rate however small its gradient, which is a position or more per step of a long span.
   double span_rate_share = 1;
+  TableOptimizerOptions tables;  ///< of tables with gradients of rows, which nothing of the above is about
 
   /// Throws UsageError naming the option and its value.
   void check() const;
@@ -39,7 +41,7 @@ struct OptimizerOptions {
 
 class Optimizer {
  public:
-  Optimizer(const OptimizerOptions& options, ParameterStore& store);
+  Optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step);
   virtual ~Optimizer() = default;
 
   /// One update of all parameters from their gradients, at the learning rate of the step's scalars; then the spans are
@@ -47,8 +49,14 @@ class Optimizer {
   /// updates from 0.
   void update(Step& step);
 
-  /// Every state tensor with its name, `<parameter>.<what>`, shaped like the parameter.
-  using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
+  /// For tables in the mode deferred (TableOptimizer::bring_up_to_date): before their values or the state are read.
+  void bring_up_to_date(Step& step);
+  /// None: the store has no tables.
+  TableOptimizer* tables() { return tables_.get(); }
+
+  /// Every state tensor with its name, `<parameter>.<what>`, shaped like the parameter, but for those that tables have
+  /// per row.
+  using StateFound = TableOptimizer::StateFound;
   void visit_state(const StateFound& found) const;
   /// Norms of every parameter's gradient at the last update, in the order of the groups and their parameters.
   std::vector<double> gradient_norms(Backend& backend) const;
@@ -73,6 +81,7 @@ class Optimizer {
   Tensor scale_;                     // [1] f64: the global clip factor
   double global_clip_ = 0;
   double span_rate_share_;
+  std::unique_ptr<TableOptimizer> tables_;
 };
 
 /// The store must be placed; `step` clears the state. Throws UsageError when the options are not valid.

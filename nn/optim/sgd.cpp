@@ -3,7 +3,7 @@
 namespace engram {
 
 Sgd::Sgd(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : Optimizer(options, store), momentum_(options.momentum), velocity_(&add_state(step, "velocity")) {
+    : Optimizer(options, store, step), momentum_(options.momentum), velocity_(&add_state(step, "velocity")) {
   global_clip_ = options.clip;
 }
 

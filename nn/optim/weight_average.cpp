@@ -18,6 +18,9 @@ void WeightAverage::require_started(const char* what) const {
 
 void WeightAverage::start(Step& step) {
   if (swapped_) throw Error("weight average: start needs the trained weights, got the mean in their place");
+  if (!store_->tables().empty())
+    throw UsageError(text("weight average: a mean is kept of parameters with dense gradients, got the table ",
+                          store_->tables().front()->name(), "\n  --set training.weight_average=false trains without"));
   if (!started()) {
     // Both or neither, where there is too little memory.
     std::vector<Tensor> kept, means;

@@ -18,7 +18,7 @@ class WeightAverage {
   explicit WeightAverage(ParameterStore& store) : store_(&store) {}
 
   /// Takes memory, twice that of the values, and begins a mean of no updates. Again: begins anew, with the same memory.
-  /// Throws Error while swapped.
+  /// Throws Error while swapped, UsageError when the store has tables with gradients of rows.
   void start(Step& step);
   bool started() const { return !means_.empty(); }
   /// Adds the parameters to the mean: after an update. Throws Error before start() and while swapped.

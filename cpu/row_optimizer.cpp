@@ -1,0 +1,346 @@
+#include "core/kernels/row_optimizer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <optional>
+#include <type_traits>
+
+#include "cpu/ordered_sum.hpp"
+#include "cpu/row_sums.hpp"
+#include "cpu/table_row.hpp"
+
+namespace engram::cpu {
+namespace {
+
+/// Rows between the one that is updated and the one whose memory is asked for.
+constexpr std::int64_t kAhead = 4;
+
+/// The gradients of the step, row by row, in either form.
+template <class C>
+class GradientReader {
+ public:
+  GradientReader(const RowGradients& gradients, std::int64_t width) : width_(width) {
+    if (!gradients.order) return;
+    rows_ = gradients.order.rows.data<const std::int64_t>();
+    count_ = gradients.order.count.data<const std::int64_t>()[0];
+    if (gradients.sums)
+      sums_ = gradients.sums.data<const C>();
+    else
+      summed_.emplace(gradients.uses, gradients.order);
+  }
+  /// How many rows have a gradient.
+  std::int64_t count() const { return count_; }
+  /// Ascending.
+  const std::int64_t* rows() const { return rows_; }
+  /// How many C read() needs.
+  std::int64_t scratch() const { return summed_ ? width_ + summed_->scratch() : 0; }
+  /// Ahead of read().
+  void prefetch(std::int64_t u) const {
+    if (sums_ != nullptr)
+      prefetch_row(sums_ + u * width_, width_);
+    else
+      summed_->prefetch(u);
+  }
+  /// The gradient of row rows()[u].
+  const C* read(std::int64_t u, C* scratch) const {
+    if (sums_ != nullptr) return sums_ + u * width_;
+    summed_->sum(u, scratch, scratch + width_);
+    return scratch;
+  }
+
+ private:
+  std::int64_t width_;
+  const std::int64_t* rows_ = nullptr;
+  std::int64_t count_ = 0;
+  const C* sums_ = nullptr;
+  std::optional<RowSums<C>> summed_;
+};
+
+/// Scratch memory of every thread.
+template <class C>
+class ThreadRows {
+ public:
+  ThreadRows(Step& step, std::int64_t each)
+      : each_((each + 15) / 16 * 16),  // threads share no line
+        memory_(
+            step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, each_ * max_threads())) * sizeof(C))) {}
+  C* of(int thread) const { return memory_.template data<C>() + thread * each_; }
+
+ private:
+  std::int64_t each_;
+  Workspace memory_;
+};
+
+void row_squared_norm(Step& step, const RowGradients& gradients, Tensor& squared_norm) {
+  double& norm = squared_norm.data<double>()[0];
+  norm = 0;
+  if (!gradients.order) return;
+  const DType dtype = gradients.sums ? gradients.sums.dtype() : gradients.uses.weights.dtype();
+  dispatch_float(dtype, "row_squared_norm", [&]<class C>() {
+    const std::int64_t width = gradients.sums ? gradients.sums.shape()[-1] : gradients.uses.width();
+    const GradientReader<C> reader(gradients, width);
+    const ThreadRows<C> scratch(step, reader.scratch());
+    const std::int64_t chunk = row_chunk(width), chunks = (reader.count() + chunk - 1) / chunk;
+    const Workspace memory =
+        step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, chunks)) * sizeof(double));
+    double* partial = memory.data<double>();
+    parallel_items_on_threads(chunks, [&](std::int64_t item, int thread) {
+      partial[item] = 0;
+      for (std::int64_t u = item * chunk; u < std::min(reader.count(), (item + 1) * chunk); ++u) {
+        const C* g = reader.read(u, scratch.of(thread));
+        partial[item] += sum_in_lanes(0, width, [g](std::int64_t c) {
+          const auto value = static_cast<double>(g[c]);
+          return value * value;
+        });
+      }
+    });
+    for (std::int64_t item = 0; item < chunks; ++item) norm += partial[item];
+  });
+}
+
+/// Adam on the rows of one table in one step.
+template <class T>
+class AdamRows {
+ public:
+  using C = Compute<T>;
+
+  AdamRows(Step& step, const RowGradients& gradients, double gradient_scale, const Tensor& clock,
+           const kernels::RowAdamOptions& options, const RandomStream& random, AdamTable& table)
+      : AdamRows(options, clock, random, table, step.scalars()->step) {
+    gradients_.emplace(gradients, width_);
+    rule_.gradient_scale = static_cast<C>(gradient_scale);
+    const double rate = options.rate.at(static_cast<double>(step.scalars()->learning_rate));
+    rate_ = rate;
+    now_ = static_cast<std::int64_t>(step.scalars()->step) + 1;
+    step_size_ = static_cast<C>(adam_step_size(rate, options.beta1, options.beta2, now_));
+    decay_ = static_cast<C>(rate * options.weight_decay);
+    scratch_.emplace(step, gradients_->scratch() + (kRounded ? width_ : 0));
+    if (options.mode == TableMode::dense) {
+      all_rows();
+      return;
+    }
+    if (options.mode == TableMode::deferred) {
+      const TableClock::Range due = TableClock::due(rows_, seen_);
+      each_row(due.end - due.begin, [&](std::int64_t i, C* scratch) { catch_up(due.begin + i, scratch); });
+    }
+    touched_rows();
+  }
+  /// Catching up alone.
+  AdamRows(Step& step, const Tensor& ids, const Tensor& clock, const kernels::RowAdamOptions& options,
+           const RandomStream& random, AdamTable& table)
+      : AdamRows(options, clock, random, table, step.scalars()->step) {
+    scratch_.emplace(step, kRounded ? width_ : 0);
+    if (!ids) {
+      each_row(rows_, [&](std::int64_t row, C* scratch) { catch_up(row, scratch); });
+      return;
+    }
+    const auto* wanted = ids.data<const std::int64_t>();
+    each_row(ids.count(), [&](std::int64_t i, C* scratch) {
+      // Whoever changes the row's step does the work; others meet the new one and have nothing to do.
+      const std::atomic_ref<std::int32_t> at(steps_[wanted[i]]);
+      std::int32_t before = at.load(std::memory_order_relaxed);
+      if (before >= seen_ || !at.compare_exchange_strong(before, static_cast<std::int32_t>(seen_))) return;
+      catch_up_from(wanted[i], before, scratch);
+    });
+  }
+
+ private:
+  static constexpr bool kRounded = std::is_same_v<T, bf16>;
+
+  AdamRows(const kernels::RowAdamOptions& options, const Tensor& clock, const RandomStream& random, AdamTable& table,
+           std::uint64_t step)
+      : options_(options),
+        rows_(table.values.shape()[0]),
+        width_(table.values.shape()[-1]),
+        p_(table.values.data<T>()),
+        m_(table.first_moment.data<C>()),
+        v_(table.second_moment.data<C>()),
+        steps_(table.steps ? table.steps.data<std::int32_t>() : nullptr),
+        clock_(clock ? clock.data<const double>() : nullptr),
+        seen_(clock ? static_cast<std::int64_t>(clock_[TableClock::kNow]) : 0),
+        layout_(clock ? TableClock::of(options.beta1, options.beta2) : TableClock{}),
+        rounding_(random, step, width_),
+        catch_up_rounding_(caught_up(random), static_cast<std::uint64_t>(seen_), width_),
+        rule_{.gradient_scale = 1,
+              .beta1 = static_cast<C>(options.beta1),
+              .rest1 = static_cast<C>(1 - options.beta1),
+              .beta2 = static_cast<C>(options.beta2),
+              .rest2 = static_cast<C>(1 - options.beta2),
+              .epsilon = static_cast<C>(options.epsilon)} {}
+
+  static RandomStream caught_up(RandomStream random) {
+    random.operation |= kCatchUpOperation;
+    return random;
+  }
+
+  /// Calls body(i, scratch of the thread) for 0 <= i < count.
+  template <class Body>
+  void each_row(std::int64_t count, Body&& body) const {
+    const std::int64_t chunk = row_chunk(width_);
+    parallel_items_on_threads((count + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
+      for (std::int64_t i = item * chunk; i < std::min(count, (item + 1) * chunk); ++i) body(i, scratch_->of(thread));
+    });
+  }
+
+  void catch_up(std::int64_t row, C* scratch) const {
+    const std::int32_t before = steps_[row];
+    if (before >= seen_) return;
+    steps_[row] = static_cast<std::int32_t>(seen_);
+    catch_up_from(row, before, scratch);
+  }
+  void catch_up_from(std::int64_t row, std::int64_t before, C* scratch) const {
+    const RowValues<T> values(p_, row, width_, scratch);
+    AdamRow<C>::catch_up(RowCatchUp::of(clock_, layout_, options_.beta1, options_.beta2, before, seen_), width_,
+                         values.numbers(), m_ + row * width_, v_ + row * width_);
+    values.put(catch_up_rounding_);
+  }
+
+  void all_rows() const {
+    const std::int64_t* touched = gradients_->rows();
+    const std::int64_t chunk = row_chunk(width_);
+    parallel_items_on_threads((rows_ + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
+      const std::int64_t begin = item * chunk, end = std::min(rows_, begin + chunk);
+      std::int64_t u = std::lower_bound(touched, touched + gradients_->count(), begin) - touched;
+      for (std::int64_t row = begin; row < end; ++row) {
+        const bool has_gradient = u < gradients_->count() && touched[u] == row;
+        update(row, has_gradient ? u++ : -1, scratch_->of(thread));
+      }
+    });
+  }
+  void touched_rows() const {
+    const std::int64_t count = gradients_->count();
+    const std::int64_t* touched = gradients_->rows();
+    each_row(count, [&](std::int64_t u, C* scratch) {
+      if (u + kAhead < count) {
+        const std::int64_t place = touched[u + kAhead] * width_;
+        prefetch_row(p_ + place, width_);
+        prefetch_row(m_ + place, width_);
+        prefetch_row(v_ + place, width_);
+        gradients_->prefetch(u + kAhead);
+      }
+      update(touched[u], u, scratch);
+    });
+  }
+  /// u: the number of the row's gradient, or -1.
+  void update(std::int64_t row, std::int64_t u, C* scratch) const {
+    const C* g = u < 0 ? nullptr : gradients_->read(u, scratch);
+    const RowValues<T> values(p_, row, width_, scratch + gradients_->scratch());
+    C* m = m_ + row * width_;
+    C* v = v_ + row * width_;
+    C step_size = step_size_;
+    if (options_.mode == TableMode::row_step) {
+      step_size = static_cast<C>(adam_step_size(rate_, options_.beta1, options_.beta2, ++steps_[row]));
+    } else if (options_.mode == TableMode::deferred) {
+      if (const std::int64_t before = steps_[row]; before < seen_)
+        AdamRow<C>::catch_up(RowCatchUp::of(clock_, layout_, options_.beta1, options_.beta2, before, seen_), width_,
+                             values.numbers(), m, v);
+      steps_[row] = static_cast<std::int32_t>(now_);
+    }
+    rule_.update(g, step_size, decay_, width_, values.numbers(), m, v);
+    values.put(rounding_);
+  }
+
+  kernels::RowAdamOptions options_;
+  std::int64_t rows_, width_;
+  T* p_;
+  C* m_;
+  C* v_;
+  std::int32_t* steps_;
+  const double* clock_;
+  std::int64_t seen_;  // the clock's step
+  std::int64_t now_ = 0;
+  TableClock layout_;
+  RowRounding rounding_, catch_up_rounding_;
+  AdamRow<C> rule_;
+  double rate_ = 0;
+  C step_size_ = 0, decay_ = 0;
+  std::optional<GradientReader<C>> gradients_;
+  std::optional<ThreadRows<C>> scratch_;
+};
+
+void adam_rows(Step& step, const RowGradients& gradients, const Tensor& gradient_scale, const Tensor& clock,
+               const kernels::RowAdamOptions& options, RandomStream random, AdamTable& table) {
+  dispatch_storage(table.values.dtype(), "adam_rows", [&]<class T>() {
+    AdamRows<T>(step, gradients, gradient_scale.data<const double>()[0], clock, options, random, table);
+  });
+}
+
+void bring_rows_up_to_date(Step& step, const Tensor& ids, const Tensor& clock, const kernels::RowAdamOptions& options,
+                           RandomStream random, AdamTable& table) {
+  dispatch_storage(table.values.dtype(), "bring_rows_up_to_date",
+                   [&]<class T>() { AdamRows<T>(step, ids, clock, options, random, table); });
+}
+
+void advance_table_clock(Step& step, const kernels::RowAdamOptions& options, Tensor& clock) {
+  const TableClock layout = TableClock::of(options.beta1, options.beta2);
+  double* at = clock.data<double>();
+  const auto before = static_cast<std::int64_t>(step.scalars()->step), now = before + 1;
+  if (static_cast<std::int64_t>(at[TableClock::kNow]) != before) {
+    at[TableClock::kBegin] = static_cast<double>(before);
+    at[layout.log_decay(before)] = 0;
+  }
+  const double rate = options.rate.at(static_cast<double>(step.scalars()->learning_rate));
+  at[TableClock::kNow] = static_cast<double>(now);
+  at[layout.size_of_step(now)] = adam_step_size(rate, options.beta1, options.beta2, now);
+  at[layout.log_decay(now)] = at[layout.log_decay(before)] + std::log1p(-rate * options.weight_decay);
+  const double ratio = options.beta2 > 0 ? options.beta1 / std::sqrt(options.beta2) : 0;
+  const auto begin = static_cast<std::int64_t>(at[TableClock::kBegin]);
+  const std::int64_t known = std::min(layout.terms, now - begin);
+  double sum = 0;  // F(t - d, t): one step further back puts a term before the others
+  at[layout.recent(0)] = 0;
+  for (std::int64_t d = 1; d <= known; ++d) {
+    const std::int64_t i = now - d + 1;
+    sum = ratio * (at[layout.size_of_step(i)] * layout.decay(at, i, now) + sum);
+    at[layout.recent(d)] = sum;
+  }
+  if (known == layout.terms) at[layout.whole(now - layout.terms)] = sum;
+}
+
+void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradient_scale,
+                  const kernels::RowAdagradOptions& options, RandomStream random, Tensor& table, Tensor& row_sum) {
+  dispatch_storage(table.dtype(), "adagrad_rows", [&]<class T>() {
+    using C = Compute<T>;
+    constexpr bool kRounded = std::is_same_v<T, bf16>;
+    const std::int64_t width = table.shape()[-1];
+    const GradientReader<C> reader(gradients, width);
+    const ThreadRows<C> scratch(step, reader.scratch() + (kRounded ? width : 0));
+    const RowRounding rounding(random, step.scalars()->step, width);
+    const double rate = options.rate.at(static_cast<double>(step.scalars()->learning_rate));
+    const C scale = static_cast<C>(gradient_scale.data<const double>()[0]);
+    const C keep = static_cast<C>(1 - rate * options.weight_decay);
+    T* p = table.data<T>();
+    C* sums = row_sum.data<C>();
+    const std::int64_t chunk = row_chunk(width), count = reader.count();
+    parallel_items_on_threads((count + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
+      for (std::int64_t u = item * chunk; u < std::min(count, (item + 1) * chunk); ++u) {
+        if (u + kAhead < count) {
+          prefetch_row(p + reader.rows()[u + kAhead] * width, width);
+          reader.prefetch(u + kAhead);
+        }
+        const std::int64_t row = reader.rows()[u];
+        const C* g = reader.read(u, scratch.of(thread));
+        const RowValues<T> values(p, row, width, scratch.of(thread) + reader.scratch());
+        const double squares = sum_in_lanes(0, width, [&](std::int64_t c) {
+          const auto value = static_cast<double>(g[c] * scale);
+          return value * value;
+        });
+        sums[row] += static_cast<C>(squares / static_cast<double>(width));
+        const double below = std::sqrt(static_cast<double>(sums[row])) + options.epsilon;
+        const C eta = below == 0 ? C(0) : static_cast<C>(rate / below) * scale;
+        auto numbers = vec(values.numbers(), width);
+        numbers = numbers * keep - vec(g, width) * eta;
+        values.put(rounding);
+      }
+    });
+  });
+}
+
+const bool bound = kernels::row_squared_norm.bind(DeviceKind::cpu, &row_squared_norm) &&
+                   kernels::adam_rows.bind(DeviceKind::cpu, &adam_rows) &&
+                   kernels::bring_rows_up_to_date.bind(DeviceKind::cpu, &bring_rows_up_to_date) &&
+                   kernels::advance_table_clock.bind(DeviceKind::cpu, &advance_table_clock) &&
+                   kernels::adagrad_rows.bind(DeviceKind::cpu, &adagrad_rows);
+
+}  // namespace
+}  // namespace engram::cpu

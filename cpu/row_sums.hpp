@@ -1,0 +1,111 @@
+#pragma once
+/// The gradient of one row of a table: the sum of what was read of it, as spec 2.3 of product-key memory defines it.
+/// Uses come in order, in pieces of 256; the pieces' sums are added by a fixed tree: neighbours in pairs, level by
+/// level, a last one without a partner going up as it is. Every kernel that sums uses does it here, so that all get the
+/// same bits.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "core/dtype.hpp"
+#include "core/row_uses.hpp"
+
+namespace engram::cpu {
+
+inline constexpr std::int64_t kUsesOfPiece = 256;
+
+/// sum[c] = sum over the `count` > 0 uses, in order, of weights[p] sources[p / A, c]. Never inlined: one copy of the
+/// arithmetic in a program.
+template <class Source, class C>
+[[gnu::noinline]] void sum_of_piece(const std::int32_t* uses, std::int64_t count, const C* weights,
+                                    const Source* sources, std::int32_t per_source, std::int64_t width,
+                                    C* __restrict sum) {
+  const auto source = [&](std::int64_t i) { return sources + uses[i] / per_source * width; };
+  {
+    const Source* __restrict from = source(0);
+    const C weight = weights[uses[0]];
+    for (std::int64_t c = 0; c < width; ++c) sum[c] = weight * static_cast<C>(from[c]);
+  }
+  for (std::int64_t i = 1; i < count; ++i) {
+    const Source* __restrict from = source(i);
+    const C weight = weights[uses[i]];
+    for (std::int64_t c = 0; c < width; ++c) sum[c] += weight * static_cast<C>(from[c]);
+  }
+}
+
+/// C: float or double, the type of weights and sums.
+template <class C>
+class RowSums {
+ public:
+  RowSums(const RowUses& uses, const RowOrder& order)
+      : uses_(order.uses.data<const std::int32_t>()),
+        starts_(order.starts.data<const std::int32_t>()),
+        weights_(uses.weights.data<const C>()),
+        sources_(uses.sources.raw()),
+        rounded_(uses.sources.dtype() == DType::bf16),
+        per_source_(static_cast<std::int32_t>(uses.per_source())),
+        width_(uses.width()),
+        levels_(std::bit_width(static_cast<std::uint64_t>(uses.count() / kUsesOfPiece)) + 1) {}
+
+  /// How many C sum() needs as scratch memory.
+  std::int64_t scratch() const { return levels_ * width_; }
+
+  /// Asks for the memory of the first use of row order.rows[u]: most rows of a large table have no other.
+  void prefetch(std::int64_t u) const {
+    constexpr std::int64_t kLine = 64;
+    const std::int32_t use = uses_[starts_[u]];
+    const std::int64_t bytes = width_ * static_cast<std::int64_t>(rounded_ ? sizeof(bf16) : sizeof(C));
+    const char* source = static_cast<const char*>(sources_) + use / per_source_ * bytes;
+    for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(source + at);
+    __builtin_prefetch(weights_ + use);
+  }
+  /// sum[0 .. width) = the gradient of row order.rows[u].
+  void sum(std::int64_t u, C* sum, C* scratch) const {
+    const std::int64_t begin = starts_[u], end = starts_[u + 1];
+    if (end - begin <= kUsesOfPiece) {
+      piece(begin, end, sum);
+      return;
+    }
+    // Sums of whole subtrees wait in scratch, the largest first: a new piece is added to as many as end with it.
+    int waiting = 0;
+    std::int64_t pieces = 0;
+    for (std::int64_t at = begin; at < end; at += kUsesOfPiece) {
+      C* top = scratch + waiting++ * width_;
+      piece(at, std::min(end, at + kUsesOfPiece), top);
+      ++pieces;
+      for (std::int64_t level = pieces; level % 2 == 0; level /= 2) add_last(scratch, waiting);
+    }
+    while (waiting > 1) add_last(scratch, waiting);
+    std::copy_n(scratch, width_, sum);
+  }
+
+ private:
+  void piece(std::int64_t begin, std::int64_t end, C* sum) const {
+    if constexpr (sizeof(C) == sizeof(float)) {
+      if (rounded_) {
+        sum_of_piece(uses_ + begin, end - begin, weights_, static_cast<const bf16*>(sources_), per_source_, width_,
+                     sum);
+        return;
+      }
+    }
+    sum_of_piece(uses_ + begin, end - begin, weights_, static_cast<const C*>(sources_), per_source_, width_, sum);
+  }
+  void add_last(C* scratch, int& waiting) const {
+    --waiting;
+    C* to = scratch + (waiting - 1) * width_;
+    const C* from = scratch + waiting * width_;
+    for (std::int64_t c = 0; c < width_; ++c) to[c] += from[c];
+  }
+
+  const std::int32_t* uses_;
+  const std::int32_t* starts_;
+  const C* weights_;
+  const void* sources_;
+  bool rounded_;
+  std::int32_t per_source_;
+  std::int64_t width_;
+  std::int64_t levels_;
+};
+
+}  // namespace engram::cpu

@@ -1,0 +1,186 @@
+#include "nn/optim/table_optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory_resource>
+
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/optimizer.hpp"
+#include "core/kernels/row_order.hpp"
+
+namespace engram {
+namespace {
+
+/// Operations of a tape count from 0 in every step: these never meet them.
+constexpr std::uint32_t kTableOperation = 0x80000000u;
+
+Tensor cleared(Step& step, const ParameterStore& store, Shape shape, DType dtype) {
+  Tensor made(shape, dtype, step.device(), store.allocator());
+  kernels::fill(step, made, 0);
+  return made;
+}
+
+/// The uses of all lookups of the step, in order.
+RowGradient::Part joined(Step& step, const RowGradient& gradient, std::int64_t table_rows) {
+  if (gradient.parts.size() != 1)
+    throw Error(text("table optimizer: the gradient of a table must have one part, got ", gradient.parts.size()));
+  RowGradient::Part part = gradient.parts.front();
+  if (part.order) return part;
+  const std::int64_t uses = part.uses.count(), rows = std::min(uses, table_rows);
+  part.order = {.uses = step.empty({uses}, DType::i32),
+                .rows = step.empty({rows}, DType::i64),
+                .starts = step.empty({rows + 1}, DType::i32),
+                .count = step.empty({1}, DType::i64)};
+  kernels::order_row_uses(step, part.uses.ids, table_rows, part.order);
+  return part;
+}
+
+RowGradients gradients_of(Step& step, const Parameter& table) {
+  const RowGradient& gradient = table.row_gradient();
+  const bool any = std::ranges::any_of(gradient.parts, [](const auto& part) { return part.uses.count() > 0; });
+  if (!any) return {};
+  RowGradient::Part part = joined(step, gradient, table.shape()[0]);
+  return {.uses = std::move(part.uses), .order = std::move(part.order), .sums = {}};
+}
+
+/// With a clip the gradients are needed twice, for the norm and for the update. Summing them twice reads few bytes: the
+/// sources of a step are R rows for P = R A uses, which mostly stay in a cache, while sums that are kept are written
+/// once and read twice, up to P rows of a memory that holds nothing else. That turns where the table is small and its
+/// rows are used often: then the second summation reads many more rows than there are sums.
+void sum_if_shorter(Step& step, RowGradients& gradients) {
+  constexpr std::int64_t kOften = 4;
+  if (!gradients.order || gradients.uses.count() <= kOften * gradients.order.rows.count()) return;
+  gradients.sums = step.empty({gradients.order.rows.count(), gradients.uses.width()}, gradients.uses.weights.dtype());
+  kernels::sum_row_uses(step, gradients.uses, gradients.order, gradients.sums);
+}
+
+}  // namespace
+
+void TableOptimizerOptions::check() const {
+  const auto require = [](bool valid, std::string_view option, std::string_view rule, double value,
+                          std::string_view advice = "") {
+    if (!valid) throw UsageError(text("optimizer: table_", option, " must be ", rule, ", got ", value, advice));
+  };
+  require(rate >= 0 && std::isfinite(rate), "rate", "at least 0", rate);
+  require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
+  require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
+  require(epsilon >= 0 && std::isfinite(epsilon), "epsilon", "at least 0", epsilon);
+  require(weight_decay >= 0 && std::isfinite(weight_decay), "weight_decay", "at least 0", weight_decay);
+  require(clip >= 0, "clip", "at least 0 (0: no clipping)", clip);
+  if (follows_schedule && !(schedule_rate > 0))
+    throw UsageError(
+        text("optimizer: table_follows_schedule needs a schedule with a rate above 0, got ", schedule_rate));
+  if (kind == TableKind::row_adagrad && mode != TableMode::lazy)
+    throw UsageError(
+        "optimizer: table_mode must be lazy with table_kind row_adagrad\n  its rows without a gradient do not move in "
+        "any mode");
+  if (kind != TableKind::adam || mode != TableMode::deferred) return;
+  require(epsilon <= 1e-12, "epsilon", "at most 1e-12 in the mode deferred", epsilon,
+          "\n  a row that catches up with many steps at once leaves epsilon out; table_epsilon = 0 is exact");
+  const double ratio = beta2 > 0 ? beta1 / std::sqrt(beta2) : 1;
+  require(ratio <= TableClock::kLargestRatio, "beta1", "at most 0.99 sqrt(table_beta2) in the mode deferred", beta1,
+          "\n  else the effect of a gradient fades so slowly that catching up costs thousands of terms");
+  require(rate * weight_decay < 1, "weight_decay", "below 1 / table_rate in the mode deferred", weight_decay);
+}
+
+TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step)
+    : options_(options) {
+  options_.check();
+  const TableRate rate =
+      options_.follows_schedule ? TableRate{0, options_.rate / options_.schedule_rate} : TableRate{options_.rate, 0};
+  adam_ = {.mode = options_.mode,
+           .beta1 = options_.beta1,
+           .beta2 = options_.beta2,
+           .epsilon = options_.epsilon,
+           .weight_decay = options_.weight_decay,
+           .rate = rate};
+  adagrad_ = {.epsilon = options_.epsilon, .weight_decay = options_.weight_decay, .rate = rate};
+  const std::uint64_t seed = step.next_random().seed;
+  for (Parameter* const parameter : store.tables()) {
+    const Tensor& values = parameter->value();
+    const DType dtype = compute_dtype(values.dtype());
+    const Shape rows{values.shape()[0]};
+    Table table{.parameter = parameter,
+                .adam = {.values = values, .first_moment = {}, .second_moment = {}, .steps = {}},
+                .row_sum = {},
+                .random = {seed, kTableOperation | static_cast<std::uint32_t>(tables_.size()), nullptr}};
+    if (options_.kind == TableKind::row_adagrad) {
+      table.row_sum = cleared(step, store, rows, dtype);
+    } else {
+      table.adam.first_moment = cleared(step, store, values.shape(), dtype);
+      table.adam.second_moment = cleared(step, store, values.shape(), dtype);
+      if (options_.mode == TableMode::row_step || options_.mode == TableMode::deferred)
+        table.adam.steps = cleared(step, store, rows, DType::i32);
+    }
+    tables_.push_back(std::move(table));
+  }
+  const auto count = static_cast<std::int64_t>(tables_.size());
+  squared_norms_ = cleared(step, store, {count}, DType::f64);
+  for (std::int64_t i = 0; i < count; ++i) norms_.push_back(squared_norms_.rows(i, i + 1));
+  scale_ = cleared(step, store, {1}, DType::f64);
+  kernels::fill(step, scale_, 1);
+  if (deferred()) clock_ = cleared(step, store, {TableClock::of(options_.beta1, options_.beta2).count()}, DType::f64);
+}
+
+void TableOptimizer::update(Step& step) {
+  std::pmr::vector<RowGradients> gradients(step.objects());
+  gradients.reserve(tables_.size());
+  for (const Table& table : tables_) gradients.push_back(gradients_of(step, *table.parameter));
+  if (options_.clip > 0) {
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      sum_if_shorter(step, gradients[i]);
+      kernels::row_squared_norm(step, gradients[i], norms_[i]);
+    }
+    kernels::clip_scale(step, squared_norms_, options_.clip, scale_);
+  }
+  for (std::size_t i = 0; i < tables_.size(); ++i) update_table(step, gradients[i], tables_[i]);
+  if (deferred()) kernels::advance_table_clock(step, adam_, clock_);
+}
+
+void TableOptimizer::update_table(Step& step, const RowGradients& gradients, Table& table) {
+  RandomStream random = table.random;
+  random.scalars = step.scalars();
+  const bool untouched = options_.kind == TableKind::row_adagrad || options_.mode == TableMode::lazy ||
+                         options_.mode == TableMode::row_step;
+  if (!gradients.order && untouched) return;
+  if (options_.kind == TableKind::row_adagrad)
+    kernels::adagrad_rows(step, gradients, scale_, adagrad_, random, table.adam.values, table.row_sum);
+  else
+    kernels::adam_rows(step, gradients, scale_, clock_, adam_, random, table.adam);
+}
+
+void TableOptimizer::bring_up_to_date(Step& step) {
+  if (!deferred()) return;
+  for (Table& table : tables_) {
+    RandomStream random = table.random;
+    random.scalars = step.scalars();
+    kernels::bring_rows_up_to_date(step, {}, clock_, adam_, random, table.adam);
+  }
+}
+
+void TableOptimizer::bring_up_to_date(Step& step, const Parameter& parameter, const Tensor& ids) {
+  if (!deferred() || ids.count() == 0) return;
+  const auto table = std::ranges::find(tables_, &parameter, &Table::parameter);
+  if (table == tables_.end())
+    throw Error(text("table optimizer: rows are brought up to date in a table of the store, got ", parameter.name()));
+  RandomStream random = table->random;
+  random.scalars = step.scalars();
+  kernels::bring_rows_up_to_date(step, ids, clock_, adam_, random, table->adam);
+}
+
+void TableOptimizer::visit_state(const StateFound& found) const {
+  for (const Table& table : tables_) {
+    const std::string& name = table.parameter->name();
+    if (options_.kind == TableKind::row_adagrad) {
+      found(name + ".row_sum", table.row_sum);
+      continue;
+    }
+    found(name + ".first_moment", table.adam.first_moment);
+    found(name + ".second_moment", table.adam.second_moment);
+    if (options_.mode == TableMode::row_step) found(name + ".steps", table.adam.steps);
+    if (options_.mode == TableMode::deferred) found(name + ".last_step", table.adam.steps);
+  }
+}
+
+}  // namespace engram

@@ -1,0 +1,82 @@
+#pragma once
+/// Update rules of tables with gradients of rows: a group of their own beside everything else, with their own rate and
+/// clip. Spec of product-key memory, 2.4; the kernels are in core/kernels/row_optimizer.hpp.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/parameter_store.hpp"
+#include "core/kernels/row_optimizer.hpp"
+
+namespace engram {
+
+enum class TableKind : std::uint8_t {
+  adam,        ///< two moments as large as the table
+  row_adagrad  ///< one number per row
+};
+
+struct TableOptimizerOptions {
+  TableKind kind = TableKind::adam;
+  /// Adam: which rows a step moves. A rate that was found in one mode is wrong by up to ten times in another.
+  TableMode mode = TableMode::lazy;
+  double rate = 1e-3;             ///< of every step, unless it follows the schedule
+  bool follows_schedule = false;  ///< the rate is multiplied by the share of schedule_rate that a step has
+  double schedule_rate = 1;       ///< highest learning rate of the schedule, which knows it
+  double beta1 = 0.9;             ///< Adam
+  double beta2 = 0.999;           ///< Adam
+  double epsilon = 1e-8;          ///< added to the root, of v as it is or of the row's sum
+  double weight_decay = 0;        ///< decoupled; of the rows that a step moves
+  /// Largest norm of the gradients of all tables together, 0: no clipping. What all other gradients are is no part of
+  /// it, and the other way round.
+  double clip = 0;
+
+  /// Throws UsageError naming the option and its value.
+  void check() const;
+};
+
+class TableOptimizer {
+ public:
+  using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
+
+  /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed and have tables. Throws
+  /// UsageError when the options are not valid.
+  TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step);
+
+  /// One update of all tables from their gradients of rows, which stay. The step number of the scalars counts updates
+  /// from 0. A table that nobody read: dense, its moments fade and move it; else nothing changes.
+  void update(Step& step);
+
+  /// Deferred: all rows become what they are in the dense mode after the last update. Due before anyone reads whole
+  /// tables: evaluation, checkpoints. In other modes they are that already, and nothing happens.
+  void bring_up_to_date(Step& step);
+  /// The same for rows of one table that are about to be read. ids: i64 of any shape; a row may be there several times.
+  void bring_up_to_date(Step& step, const Parameter& table, const Tensor& ids);
+
+  /// Every state tensor with its name. Adam: `<parameter>.first_moment` and `.second_moment`, shaped like the table;
+  /// row_step: `.steps`, deferred: `.last_step`, [rows] i32. Row-wise AdaGrad: `.row_sum`, [rows]. Deferred state is
+  /// complete after bring_up_to_date() only.
+  void visit_state(const StateFound& found) const;
+
+ private:
+  struct Table {
+    Parameter* parameter;
+    AdamTable adam;  // its values are those of the parameter, for AdaGrad too
+    Tensor row_sum;
+    RandomStream random;
+  };
+  bool deferred() const { return options_.kind == TableKind::adam && options_.mode == TableMode::deferred; }
+  void update_table(Step& step, const RowGradients& gradients, Table& table);
+
+  TableOptimizerOptions options_;
+  kernels::RowAdamOptions adam_;
+  kernels::RowAdagradOptions adagrad_;
+  std::vector<Table> tables_;
+  Tensor squared_norms_;       // [tables] f64
+  std::vector<Tensor> norms_;  // each of them
+  Tensor scale_;               // [1] f64: the clip factor
+  Tensor clock_;               // deferred: TableClock
+};
+
+}  // namespace engram
