@@ -15,6 +15,7 @@
 
 namespace engram {
 
+class Parameter;
 class ParameterStore;
 class Step;
 
@@ -22,8 +23,8 @@ class Step;
 class RowRefresh {
  public:
   virtual ~RowRefresh() = default;
-  /// ids: i64, any shape, rows may be named several times.
-  virtual void refresh(Step& step, const Tensor& ids) = 0;
+  /// ids: i64, any shape; a row may be there several times.
+  virtual void refresh(Step& step, const Parameter& table, const Tensor& ids) = 0;
 };
 
 /// What the gradient of a parameter is.
@@ -66,7 +67,7 @@ class Parameter {
   const RowGradient& row_gradient() const;
   /// Before a step of training reads these rows of a table. Without effect where no optimiser asked for it.
   void refresh_rows(Step& step, const Tensor& ids) const {
-    if (row_refresh_ != nullptr) row_refresh_->refresh(step, ids);
+    if (row_refresh_ != nullptr) row_refresh_->refresh(step, *this, ids);
   }
   /// Not owned; nullptr: rows are always up to date.
   void set_row_refresh(RowRefresh* refresh) { row_refresh_ = refresh; }

@@ -11,6 +11,10 @@ namespace engram {
 
 /// The numbers of uses take 32 bits in an order.
 inline constexpr std::int64_t kMostRowUses = 0x7fffffff;
+/// How the uses of a row are summed, everywhere, so that all get the same bits (spec 2.3): in order, in pieces of so
+/// many; the pieces' sums are added by a fixed tree: neighbours in pairs, level by level, a last one without a partner
+/// going up as it is.
+inline constexpr std::int64_t kUsesOfPiece = 256;
 
 /// What was read, with P = R A uses: use p adds weights[p] sources[p / A, :] to the gradient of row ids[p]. A row may
 /// be used several times, by one result too.

@@ -1,5 +1,5 @@
 // Gradients of a table's rows: the sums of kernels/row_order.hpp. Rows of up to 256 uses are one sum each; longer ones
-// are cut into pieces of 256, whose sums are added by a tree of sixteen branches. The cut depends on the uses alone,
+// are cut into pieces of 256, whose sums are added in pairs. The cut depends on the uses alone,
 // and a row that everybody reads keeps all threads busy.
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace engram::cpu {
 namespace {
 
-constexpr std::int64_t kPiece = 256;    // uses
-constexpr std::int64_t kBranches = 16;  // of the tree of pieces
+constexpr std::int64_t kPiece = kUsesOfPiece;
+constexpr std::int64_t kBranches = 2;   // of the tree of pieces
 constexpr std::int64_t kColumns = 256;  // that one item of work adds up in the tree
 constexpr std::int64_t kRows = 64;      // of an item of work
 

@@ -1,8 +1,6 @@
 #pragma once
-/// The gradient of one row of a table: the sum of what was read of it, as spec 2.3 of product-key memory defines it.
-/// Uses come in order, in pieces of 256; the pieces' sums are added by a fixed tree: neighbours in pairs, level by
-/// level, a last one without a partner going up as it is. Every kernel that sums uses does it here, so that all get the
-/// same bits.
+/// The gradient of one row of a table, summed where it is used (core/row_uses.hpp says how). The kernels that keep all
+/// sums are in row_sums.cpp and add alike.
 
 #include <algorithm>
 #include <bit>
@@ -12,8 +10,6 @@
 #include "core/row_uses.hpp"
 
 namespace engram::cpu {
-
-inline constexpr std::int64_t kUsesOfPiece = 256;
 
 /// sum[c] = sum over the `count` > 0 uses, in order, of weights[p] sources[p / A, c]. Never inlined: one copy of the
 /// arithmetic in a program.

@@ -1,5 +1,5 @@
 // Gradients of a table's rows: the sums of kernels/row_order.hpp. Rows of up to 256 uses are one sum each; longer ones
-// are cut into pieces of 256, whose sums are added by a tree of sixteen branches. How many rows and pieces there are is
+// are cut into pieces of 256, whose sums are added in pairs. How many rows and pieces there are is
 // known to the device alone, so there is a warp for every piece that may exist: it looks for its own.
 
 #include "core/kernels/row_order.hpp"
@@ -9,8 +9,8 @@
 namespace engram::cuda {
 namespace {
 
-constexpr std::int64_t kPiece = 256;    // uses
-constexpr std::int64_t kBranches = 16;  // of the tree of pieces
+constexpr std::int64_t kPiece = kUsesOfPiece;
+constexpr std::int64_t kBranches = 2;  // of the tree of pieces
 
 /// Term i is the use at place i of the order.
 template <class D>

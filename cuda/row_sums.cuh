@@ -1,9 +1,7 @@
 #pragma once
-/// The gradient of one row of a table: the sum of what was read of it, as spec 2.3 of product-key memory defines it.
-/// Uses come in order, in pieces of 256; the pieces' sums are added by a fixed tree: neighbours in pairs, level by
-/// level, a last one without a partner going up as it is. Every kernel that sums uses does it here, so that all get the
-/// same bits. One thread could take long for a row that most results read, so the pieces of rows with several are
-/// summed before, by a launch of their own.
+/// The gradient of one row of a table, summed where it is used (core/row_uses.hpp says how). The kernels that keep all
+/// sums are in row_sums.cu and add alike. One thread could take long for a row that most results read, so the pieces of
+/// rows with several are summed before, by a launch of their own.
 
 #include <cstdint>
 
@@ -13,8 +11,6 @@
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
-
-inline constexpr std::int64_t kUsesOfPiece = 256;
 
 /// As an argument of kernels. C: float or double, the type of weights and sums.
 template <class C>

@@ -21,21 +21,6 @@ Tensor cleared(Step& step, const ParameterStore& store, Shape shape, DType dtype
   return made;
 }
 
-/// The uses of all lookups of the step, in order.
-RowGradient::Part joined(Step& step, const RowGradient& gradient, std::int64_t table_rows) {
-  if (gradient.parts.size() != 1)
-    throw Error(text("table optimizer: the gradient of a table must have one part, got ", gradient.parts.size()));
-  RowGradient::Part part = gradient.parts.front();
-  if (part.order) return part;
-  const std::int64_t uses = part.uses.count(), rows = std::min(uses, table_rows);
-  part.order = {.uses = step.empty({uses}, DType::i32),
-                .rows = step.empty({rows}, DType::i64),
-                .starts = step.empty({rows + 1}, DType::i32),
-                .count = step.empty({1}, DType::i64)};
-  kernels::order_row_uses(step, part.uses.ids, table_rows, part.order);
-  return part;
-}
-
 RowGradients gradients_of(Step& step, const Parameter& table) {
   const RowGradient& gradient = table.row_gradient();
   const bool any = std::ranges::any_of(gradient.parts, [](const auto& part) { return part.uses.count() > 0; });
@@ -115,12 +100,18 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
     }
     tables_.push_back(std::move(table));
   }
+  if (deferred())
+    for (const Table& table : tables_) table.parameter->set_row_refresh(this);
   const auto count = static_cast<std::int64_t>(tables_.size());
   squared_norms_ = cleared(step, store, {count}, DType::f64);
   for (std::int64_t i = 0; i < count; ++i) norms_.push_back(squared_norms_.rows(i, i + 1));
   scale_ = cleared(step, store, {1}, DType::f64);
   kernels::fill(step, scale_, 1);
   if (deferred()) clock_ = cleared(step, store, {TableClock::of(options_.beta1, options_.beta2).count()}, DType::f64);
+}
+
+TableOptimizer::~TableOptimizer() {
+  for (const Table& table : tables_) table.parameter->set_row_refresh(nullptr);
 }
 
 void TableOptimizer::update(Step& step) {
@@ -159,7 +150,7 @@ void TableOptimizer::bring_up_to_date(Step& step) {
   }
 }
 
-void TableOptimizer::bring_up_to_date(Step& step, const Parameter& parameter, const Tensor& ids) {
+void TableOptimizer::refresh(Step& step, const Parameter& parameter, const Tensor& ids) {
   if (!deferred() || ids.count() == 0) return;
   const auto table = std::ranges::find(tables_, &parameter, &Table::parameter);
   if (table == tables_.end())

@@ -36,13 +36,16 @@ struct TableOptimizerOptions {
   void check() const;
 };
 
-class TableOptimizer {
+class TableOptimizer final : public RowRefresh {
  public:
   using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
 
   /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed and have tables. Throws
   /// UsageError when the options are not valid.
   TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step);
+  TableOptimizer(const TableOptimizer&) = delete;
+  TableOptimizer& operator=(const TableOptimizer&) = delete;
+  ~TableOptimizer() override;
 
   /// One update of all tables from their gradients of rows, which stay. The step number of the scalars counts updates
   /// from 0. A table that nobody read: dense, its moments fade and move it; else nothing changes.
@@ -51,8 +54,8 @@ class TableOptimizer {
   /// Deferred: all rows become what they are in the dense mode after the last update. Due before anyone reads whole
   /// tables: evaluation, checkpoints. In other modes they are that already, and nothing happens.
   void bring_up_to_date(Step& step);
-  /// The same for rows of one table that are about to be read. ids: i64 of any shape; a row may be there several times.
-  void bring_up_to_date(Step& step, const Parameter& table, const Tensor& ids);
+  /// The same for rows of one table that a step of training is about to read: Parameter::refresh_rows.
+  void refresh(Step& step, const Parameter& table, const Tensor& ids) override;
 
   /// Every state tensor with its name. Adam: `<parameter>.first_moment` and `.second_moment`, shaped like the table;
   /// row_step: `.steps`, deferred: `.last_step`, [rows] i32. Row-wise AdaGrad: `.row_sum`, [rows]. Deferred state is

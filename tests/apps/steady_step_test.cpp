@@ -9,6 +9,7 @@
 #include "apps/training/trainer.hpp"
 #include "nn/visitor.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/row_uses_on_host.hpp"
 #include "tests/reference/central_differences.hpp"
 
 namespace {
@@ -113,11 +114,12 @@ TEST_CASE("a steady training step calls no operator new") {
   CHECK(taken.load() - steady == 0);
 }
 
-TEST_CASE("a steady training step of windows calls no operator new") {
+TEST_CASE("a steady training step of windows, with a memory, calls no operator new") {
   RunConfig config = config_of(MemoryMode::none, OptimizerKind::adam, Pad::mask);
   config.model.family = ModelFamily::product_key;
   config.model.product_key = {
       .vocabulary = 50, .layers = 2, .width = 64, .heads = 2, .dropout = 0.1, .attention_dropout = 0.1};
+  config.model.product_key.memories = {.count = 1, .subkeys = 8, .heads = 2, .selected = 4, .query_width = 16};
   config.training.span_loss = 0;
   Runtime runtime({}, 2, 5);
   ParameterStore store;
@@ -129,6 +131,32 @@ TEST_CASE("a steady training step of windows calls no operator new") {
   for (int step = 0; step < 6; ++step) trainer.step(block);
   const std::int64_t steady = taken.load();
   for (int step = 0; step < 5; ++step) trainer.step(block);
+  CHECK(taken.load() - steady == 0);
+}
+
+TEST_CASE("a steady update of tables calls no operator new") {
+  const TableMode mode = GENERATE(TableMode::dense, TableMode::lazy, TableMode::row_step, TableMode::deferred);
+  Runtime runtime({}, 2, 5);
+  ParameterStore store;
+  Parameter table({40, 16}, Initializer{Initializer::Kind::normal, 1}, Gradient::rows);
+  store.add("table", table);
+  store.place(runtime.backend(), DType::f32, 3);
+  OptimizerOptions options;
+  options.tables = {.mode = mode, .epsilon = 0, .clip = 1};
+  const auto optimizer = make_optimizer(options, store, runtime.step());
+  HeapAllocator heap(runtime.backend());
+  const RowUsesOnHost uses{{3, 5, 3, 9}, {1, 0.5, 0.25, -1}, reference::constant(0.5, {2, 16})};
+  const RowGradients gradients = row_gradients(runtime.backend(), heap, uses, 40, DType::f32);
+  const auto update = [&](std::uint64_t number) {
+    runtime.step().begin({.step = number, .piece = 0, .learning_rate = 0.1f});
+    table.row_gradient().parts.push_back({gradients.uses, gradients.order});
+    optimizer->update(runtime.step());
+    store.clear_row_gradients();
+    runtime.arena().end_step();
+  };
+  for (std::uint64_t number = 0; number < 4; ++number) update(number);
+  const std::int64_t steady = taken.load();
+  for (std::uint64_t number = 4; number < 9; ++number) update(number);
   CHECK(taken.load() - steady == 0);
 }
 

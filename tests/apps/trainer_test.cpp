@@ -178,5 +178,21 @@ TEST_CASE("a loss that stays above one and a half times its best for 1000 steps 
   CHECK_THROWS_AS(copy.restore(spiky.state().at("sum")), UsageError);
 }
 
+TEST_CASE("a mean of weights is refused for a model with tables") {
+  RunConfig config = small(1);
+  config.training.weight_average = true;
+  Runtime runtime{{}, 1, 5};
+  ParameterStore store;
+  AllAttentionModel model(config.model.all_attention);
+  Parameter table({3, 4}, Initializer{Initializer::Kind::normal, 1}, Gradient::rows);
+  collect(model, store);
+  store.add("a_table", table);
+  store.place(runtime.backend(), DType::f32, 3);
+  CHECK_THROWS_WITH(Trainer(config, model, store, runtime),
+                    Catch::Contains("training.weight_average") && Catch::Contains("a_table"));
+  config.training.weight_average = false;
+  CHECK_NOTHROW(Trainer(config, model, store, runtime));
+}
+
 }  // namespace
 }  // namespace engram::harness

@@ -95,19 +95,6 @@ struct TableFixture {
     adam(gradients, {.beta1 = 0}, table);
     return read(table.first_moment).data;
   }
-  /// Rows of a table as RowGradients::sums has them; the places after the last are NaN.
-  Tensor rows_in_order(const std::vector<double>& table, std::vector<std::int64_t> ids, std::int64_t rows,
-                       std::int64_t width, DType dtype) {
-    const std::int64_t capacity = std::min(rows, static_cast<std::int64_t>(ids.size()));
-    std::ranges::sort(ids);
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    std::vector<double> sums;
-    for (const std::int64_t id : ids)
-      sums.insert(sums.end(), table.begin() + id * width, table.begin() + (id + 1) * width);
-    sums.resize(static_cast<std::size_t>(capacity * width), std::nan(""));
-    return numbers_to(backend, memory, sums, {capacity, width}, dtype);
-  }
-
   static void check_close(const Array64& got, const Array64& wanted, double tolerance) {
     REQUIRE(got.data.size() == wanted.data.size());
     double worst = 0;
