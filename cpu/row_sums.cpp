@@ -1,6 +1,6 @@
 // Gradients of a table's rows: the sums of kernels/row_order.hpp. Rows of up to 256 uses are one sum each; longer ones
-// are cut into pieces of 256, whose sums are added in pairs. The cut depends on the uses alone,
-// and a row that everybody reads keeps all threads busy.
+// are cut into pieces of 256, whose sums are added in pairs. The cut depends on the uses alone, and a row that
+// everybody reads keeps all threads busy.
 
 #include <algorithm>
 #include <vector>

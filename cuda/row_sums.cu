@@ -1,6 +1,6 @@
 // Gradients of a table's rows: the sums of kernels/row_order.hpp. Rows of up to 256 uses are one sum each; longer ones
-// are cut into pieces of 256, whose sums are added in pairs. How many rows and pieces there are is
-// known to the device alone, so there is a warp for every piece that may exist: it looks for its own.
+// are cut into pieces of 256, whose sums are added in pairs. How many rows and pieces there are is known to the device
+// alone, so there is a warp for every piece that may exist: it looks for its own.
 
 #include "core/kernels/row_order.hpp"
 #include "cuda/elements.cuh"

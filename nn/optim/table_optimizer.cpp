@@ -70,7 +70,7 @@ void TableOptimizerOptions::check() const {
 }
 
 TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step)
-    : options_(options) {
+    : options_(options), store_(&store) {
   options_.check();
   const TableRate rate =
       options_.follows_schedule ? TableRate{0, options_.rate / options_.schedule_rate} : TableRate{options_.rate, 0};
@@ -111,7 +111,7 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
 }
 
 TableOptimizer::~TableOptimizer() {
-  for (const Table& table : tables_) table.parameter->set_row_refresh(nullptr);
+  for (Parameter* const table : store_->tables()) table->set_row_refresh(nullptr);
 }
 
 void TableOptimizer::update(Step& step) {

@@ -40,8 +40,8 @@ class TableOptimizer final : public RowRefresh {
  public:
   using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
 
-  /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed and have tables. Throws
-  /// UsageError when the options are not valid.
+  /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed, have tables and outlive it.
+  /// Throws UsageError when the options are not valid.
   TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step);
   TableOptimizer(const TableOptimizer&) = delete;
   TableOptimizer& operator=(const TableOptimizer&) = delete;
@@ -73,6 +73,7 @@ class TableOptimizer final : public RowRefresh {
   void update_table(Step& step, const RowGradients& gradients, Table& table);
 
   TableOptimizerOptions options_;
+  ParameterStore* store_;
   kernels::RowAdamOptions adam_;
   kernels::RowAdagradOptions adagrad_;
   std::vector<Table> tables_;

@@ -156,7 +156,7 @@ TEST_CASE("tables: deferred rows are those of the dense mode when they are read"
     deferred.update();
   }
   const Tensor ids = copied_to(*deferred.backend, deferred.heap, std::vector<std::int64_t>{7, 2, 7, 7}, {2, 2});
-  deferred.optimizer->tables()->bring_up_to_date(deferred.step, deferred.first, ids);
+  deferred.optimizer->tables()->refresh(deferred.step, deferred.first, ids);
   for (const std::int64_t row : {2, 7})
     CHECK(deferred.read(deferred.first.value()).at(row, 1) ==
           Approx(dense.read(dense.first.value()).at(row, 1)).epsilon(1e-12));
@@ -164,7 +164,7 @@ TEST_CASE("tables: deferred rows are those of the dense mode when they are read"
   CHECK(largest_difference(deferred.read(deferred.first.value()), dense.read(dense.first.value())) < 1e-12);
   CHECK(largest_difference(deferred.read(deferred.second.value()), dense.read(dense.second.value())) < 1e-12);
   Parameter other({1, 1}, Initializer{Initializer::Kind::constant, 1}, Gradient::rows);
-  CHECK_THROWS_AS(deferred.optimizer->tables()->bring_up_to_date(deferred.step, other, ids), Error);
+  CHECK_THROWS_AS(deferred.optimizer->tables()->refresh(deferred.step, other, ids), Error);
 }
 
 TEST_CASE("tables: a run goes on from a checkpoint as if nothing had happened") {
