@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/score.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
@@ -37,10 +39,19 @@ struct Arguments {
 std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
   const double bits = loss.all / std::numbers::ln2;
   if (kind == data::TokenKind::character) return fmt::format("bpc {:.6f}", bits);
-  const std::string all = fmt::format("bits {:.6f}  ppl {:.7g}", bits, std::exp(loss.all));
+  const std::string all = fmt::format("bits {:.6f}  {} {:.7g}", bits, score_name(kind), std::exp(loss.all));
   const std::string eol = loss.no_eol ? fmt::format("  ppl_no_eol {:.7g}", std::exp(*loss.no_eol)) : "";
   return all + eol +
          (loss.no_certain_marks ? fmt::format("  ppl_no_certain_marks {:.7g}", std::exp(*loss.no_certain_marks)) : "");
+}
+
+/// What does not depend on what a token is: a line, or nothing where it is not known.
+std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, double nll) {
+  const TextLoss loss(text, tokens, nll);
+  std::string line = loss.ppl_word ? fmt::format("ppl_word {:.7g}", *loss.ppl_word) : "";
+  if (loss.bits_per_byte) line += fmt::format("{}bits_per_byte {:.6f}", line.empty() ? "" : "  ", *loss.bits_per_byte);
+  if (line.empty()) return line;
+  return line + fmt::format("  of {} words and {} bytes\n", text.words, text.bytes);
 }
 
 ContextOptions context_of(const CLI::App& command, const Arguments& arguments) {
@@ -98,6 +109,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
   const data::TokenKind kind = trained.vocabulary().kind();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
+  const std::optional<data::TextAmount> amount = data.text_amount(arguments.split);
   const char* way = arguments.window > 0 ? "sliding" : arguments.exact ? "exact" : "paper";
   if (arguments.json) {
     nlohmann::json object = loss_json(kind, loss);
@@ -109,6 +121,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
                    {"tokens", result.scored},
                    {"tokens_in_split", tokens.size()},
                    {"tokens_per_second", result.tokens_per_second()}});
+    if (amount) object.update(amount_json(*amount, tokens.size(), loss.all));
     print_json(object);
     return;
   }
@@ -116,6 +129,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
   print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
                     precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
+  if (amount) print(text_loss_line(*amount, tokens.size(), loss.all));
 }
 
 }  // namespace
