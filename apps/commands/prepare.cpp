@@ -197,7 +197,7 @@ CLI::App* add_prepare_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--bpe-sample", arguments->bpe_sample,
-                   "bpe: learn from lines of so many bytes at most, spread evenly over train")
+                   "bpe: learn from lines of about so many bytes, spread evenly over train")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--bpe-model", arguments->bpe_model,

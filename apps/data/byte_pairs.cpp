@@ -37,7 +37,7 @@ class CountedWords final : public sentencepiece::SentenceIterator {
 
  private:
   void write() {
-    if (!done()) line_ = text(counts_.word(at_), '\t', counts_.count(at_));
+    if (!done()) line_ = text(counts_.word(at_), "\t", counts_.count(at_));
   }
 
   const SubwordCounts& counts_;

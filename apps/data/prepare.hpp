@@ -24,8 +24,8 @@ namespace engram::data {
 struct SubwordRules {
   static constexpr std::int64_t kUsualVocabulary = 8000, kUsualSample = 100'000'000;
   std::optional<std::int64_t> vocabulary;  ///< subwords to learn; none: kUsualVocabulary
-  std::optional<std::int64_t> sample;      ///< learned from so many bytes of train, at least 1; none: kUsualSample
-  std::filesystem::path model;             ///< of SentencePiece, instead of learning one
+  std::optional<std::int64_t> sample;  ///< learned from about so many bytes of train, at least 1; none: kUsualSample
+  std::filesystem::path model;         ///< of SentencePiece, instead of learning one
   friend bool operator==(const SubwordRules&, const SubwordRules&) = default;
 };
 

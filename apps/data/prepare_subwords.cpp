@@ -41,7 +41,7 @@ StreamedText streamed_text(const PrepareOptions& options) {
   return StreamedText(std::array{paths[0], paths[1], paths[2]});
 }
 
-/// Counts the words of lines of train, spread evenly over it, of which together `limit` bytes are taken.
+/// Counts the words of lines of train, spread evenly over it, of which together about `limit` bytes are taken.
 SubwordCounts count_sample(const StreamedText& texts, std::int64_t limit, std::int64_t& taken) {
   SubwordCounts counts;
   const std::int64_t total = texts.splits()[0].bytes;

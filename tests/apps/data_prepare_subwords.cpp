@@ -153,8 +153,10 @@ TEST_CASE("prepare subwords: texts of many pieces, and lines longer than one", "
   text += std::string(1'500'000, 'o') + " ";  // with the next, a line of more than two pieces
   while (text.size() < 5'000'000) text += "stone ";
   text += "\n" + lines + "last";
-  const PrepareOptions options = options_for(folder, text);
+  PrepareOptions options = options_for(folder, text);
+  options.split = Percentages{20, 70, 10};  // the second cut is inside the long line
   const PrepareSummary summary = prepare(options);
+  CHECK(summary.splits[2].bytes == std::ssize(lines) + 4);
   CHECK(summary.splits[0].bytes + summary.splits[1].bytes + summary.splits[2].bytes == std::ssize(text));
   CHECK(summary.splits[0].words + summary.splits[1].words + summary.splits[2].words == count_words(text));
   const DataSet data = DataSet::open(options.out);

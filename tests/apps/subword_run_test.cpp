@@ -119,7 +119,7 @@ TEST_CASE("subword run: evaluate reports losses per token, per word and per byte
 }
 
 TEST_CASE("subword run: characters have the same figures") {
-  const RunFolder folder;
+  const RunFolder folder(12000);
   const std::string run = (folder / "run").string(), data = folder.data().string();
   put_file(folder / "config.toml", small_config());
   REQUIRE(run_engram({"train", "--config", (folder / "config.toml").string(), "--data", data, "--out", run, "--set",
