@@ -95,6 +95,9 @@ SubwordVocabulary SubwordVocabulary::from_json(const nlohmann::json& json, const
     if (!source_hash) reject(path, text("the source hash '", source_text, "'"));
     const auto inside = json.find("model");
     const std::filesystem::path from = inside != json.end() ? path : path.parent_path() / kModelFile;
+    if (inside == json.end() && !std::filesystem::exists(from))
+      throw FileError(text("vocabulary: '", from.string(), "' must be the model of byte pairs that '", path.string(),
+                           "' is about, got no such file\n  prepare the data again"));
     const std::optional<std::string> model =
         inside != json.end() ? parse_base64(inside->get_ref<const std::string&>()) : read_bytes(from);
     if (!model) reject(from, "one that is not in base64");
