@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/score.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
@@ -38,10 +40,19 @@ struct Arguments {
 std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
   const double bits = loss.all / std::numbers::ln2;
   if (kind == data::TokenKind::character) return fmt::format("bpc {:.6f}", bits);
-  const std::string all = fmt::format("bits {:.6f}  ppl {:.7g}", bits, std::exp(loss.all));
+  const std::string all = fmt::format("bits {:.6f}  {} {:.7g}", bits, score_name(kind), std::exp(loss.all));
   const std::string eol = loss.no_eol ? fmt::format("  ppl_no_eol {:.7g}", std::exp(*loss.no_eol)) : "";
   return all + eol +
          (loss.no_certain_marks ? fmt::format("  ppl_no_certain_marks {:.7g}", std::exp(*loss.no_certain_marks)) : "");
+}
+
+/// What does not depend on what a token is: a line, or nothing where it is not known.
+std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, double nll) {
+  const TextLoss loss(text, tokens, nll);
+  std::string line = loss.ppl_word ? fmt::format("ppl_word {:.7g}", *loss.ppl_word) : "";
+  if (loss.bits_per_byte) line += fmt::format("{}bits_per_byte {:.6f}", line.empty() ? "" : "  ", *loss.bits_per_byte);
+  if (line.empty()) return line;
+  return line + fmt::format("  of {} words and {} bytes\n", text.words, text.bytes);
 }
 
 ContextOptions context_of(const CLI::App& command, const Arguments& arguments) {
@@ -108,6 +119,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
                                            : "paper";
   // Of other windows it is another figure.
   const std::string in_windows = text("ppl_window", arguments.window);
+  const std::optional<data::TextAmount> amount = data.text_amount(arguments.split);
   if (arguments.json) {
     nlohmann::json object = loss_json(kind, loss);
     object.update({{"checkpoint", trained.path().string()},
@@ -119,6 +131,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
                    {"tokens_in_split", tokens.size()},
                    {"tokens_per_second", result.tokens_per_second()}});
     if (arguments.apart) object[in_windows] = std::exp(loss.all);
+    if (amount) object.update(amount_json(*amount, tokens.size(), loss.all));
     print_json(object);
     return;
   }
@@ -127,6 +140,7 @@ void run(const CLI::App& command, const Arguments& arguments) {
   print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
                     precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
   if (arguments.apart) print(fmt::format("{} {:.7g}\n", in_windows, std::exp(loss.all)));
+  if (amount) print(text_loss_line(*amount, tokens.size(), loss.all));
 }
 
 }  // namespace

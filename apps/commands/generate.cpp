@@ -9,6 +9,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/text_tokens.hpp"
+#include "apps/data/utf8.hpp"
 #include "apps/generation/token_sampler.hpp"
 #include "apps/generation/token_stream.hpp"
 #include "apps/training/trained_model.hpp"
@@ -20,7 +21,7 @@ namespace {
 struct Arguments {
   std::string run;
   std::string prompt;
-  std::int64_t length = 400;  ///< characters or words
+  std::int64_t length = 400;  ///< tokens
   std::string oov = "error";  ///< for words of the prompt
   SamplingOptions sampling;
   bool best = false;
@@ -50,14 +51,19 @@ void run(const Arguments& arguments) {
 
   TokenStream stream(trained.model(), runtime, trained.dtype(), TokenStream::window_of(trained.config()));
   TokenSampler sampler(arguments.sampling);
-  print(beginning);
+  // A character may be of several subwords, and models may write half of one; bytes of characters stay as they are.
+  data::Utf8Pieces characters;
+  const bool whole = vocabulary.kind() == data::TokenKind::subword;
+  const auto show = [&](const std::string& bytes) { print(whole ? characters.add(bytes) : bytes); };
+  show(beginning);
   std::span<const double> logits = stream.append(prompt);
   std::int32_t before = prompt.back();
   for (std::int64_t position = 0; position < arguments.length; ++position) {
     const std::array<std::int32_t, 1> token{sampler.pick(logits, static_cast<std::uint64_t>(position))};
-    print(vocabulary.decode(token, std::exchange(before, token[0])));
+    show(vocabulary.decode(token, std::exchange(before, token[0])));
     if (position + 1 < arguments.length) logits = stream.append(token);
   }
+  print(characters.finish());
 }
 
 }  // namespace
@@ -71,7 +77,7 @@ CLI::App* add_generate_command(CLI::App& program) {
       ->add_option("--oov", arguments->oov,
                    "what becomes of words of the prompt that the model does not know: error or unk (<unk>)")
       ->capture_default_str();
-  command->add_option("--length", arguments->length, "characters or words to write")
+  command->add_option("--length", arguments->length, "characters, words or subwords to write")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command

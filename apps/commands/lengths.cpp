@@ -58,9 +58,9 @@ void run(const CLI::App& command, const Arguments& arguments) {
                       .split = arguments.study.split,
                       .tokens = study.tokens.size(),
                       .kind = study.data.kind(),
-                      .tolerance = command.count("--tolerance") > 0             ? arguments.tolerance
-                                   : study.data.kind() == data::TokenKind::word ? kPerplexity
-                                                                                : kBits,
+                      .tolerance = command.count("--tolerance") > 0                  ? arguments.tolerance
+                                   : study.data.kind() == data::TokenKind::character ? kBits
+                                                                                     : kPerplexity,
                       .options = options,
                       .curves = {}};
   for (const StudiedRun& one : study.runs) {

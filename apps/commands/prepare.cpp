@@ -29,6 +29,8 @@ struct Arguments {
   std::string rules;  ///< a name that sets all the rules
   std::string word_list;
   std::int64_t min_count = 1;
+  std::int64_t vocabulary = data::SubwordRules::kUsualVocabulary, bpe_sample = data::SubwordRules::kUsualSample;
+  std::string bpe_model;
   bool exact_bytes = false;
   bool lower = false;
   bool json = false;
@@ -54,12 +56,14 @@ nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& o
                        {"end_appended", split.end_appended},
                        {"newlines_dropped", split.newlines_dropped},
                        {"tokens", split.tokens},
+                       {"words", split.words},
                        {"hash", data::hash_text(split.content_hash)}};
     if (summary.kind == data::TokenKind::word) {
       one["end_tokens"] = split.end_tokens;
       one["unknown"] = split.unknown;
       one["certain_marks"] = split.certain_marks;
     }
+    if (summary.kind == data::TokenKind::subword) one.update({{"unknown", split.unknown}, {"altered", split.altered}});
     splits[std::string(split.name)] = std::move(one);
   }
   return {{"out", out},
@@ -70,15 +74,17 @@ nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& o
           {"notes", summary.notes}};
 }
 
-/// A table of the splits; for words with a column of line ends.
+/// A table of the splits; for words with a column of line ends, for subwords with one of words.
 std::string table_of(const data::PrepareSummary& summary) {
-  const bool words = summary.kind == data::TokenKind::word;
-  const auto ends = [words](std::string_view cell) { return words ? fmt::format(" {:>10}", cell) : std::string(); };
-  std::string lines =
-      fmt::format("{:<6} {:>12} {:>12}{}  {}\n", "split", "bytes", "tokens", ends("line ends"), "source");
+  const bool words = summary.kind == data::TokenKind::word, subwords = summary.kind == data::TokenKind::subword;
+  const auto more = [&](std::string_view cell) {
+    return words ? fmt::format(" {:>10}", cell) : subwords ? fmt::format(" {:>12}", cell) : std::string();
+  };
+  std::string lines = fmt::format("{:<6} {:>12} {:>12}{}  {}\n", "split", "bytes", "tokens",
+                                  more(words ? "line ends" : "words"), "source");
   for (const data::SplitSummary& split : summary.splits)
     lines += fmt::format("{:<6} {:>12} {:>12}{}  {}\n", split.name, split.bytes, split.tokens,
-                         ends(std::to_string(split.end_tokens)), split.source);
+                         more(std::to_string(words ? split.end_tokens : split.words)), split.source);
   return lines;
 }
 
@@ -103,6 +109,9 @@ void set_rules(const Arguments& arguments, const CLI::App& command, data::Prepar
   if (given("--eos-id")) options.words.end_first = data::parse_end_id(arguments.eos_id);
   if (given("--count-from")) options.words.count_all = data::parse_count_from(arguments.count_from);
   if (given("--lower")) options.words.lower = arguments.lower;
+  if (given("--vocabulary")) options.subwords.vocabulary = arguments.vocabulary;
+  if (given("--bpe-sample")) options.subwords.sample = arguments.bpe_sample;
+  options.subwords.model = arguments.bpe_model;
   if (given("--sentences")) options.words.sentences = data::parse_sentence_marks(arguments.sentences);
 }
 
@@ -131,11 +140,13 @@ void run(const Arguments& arguments, const CLI::App& command) {
 CLI::App* add_prepare_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("prepare", "turn text files into a data folder for training");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("--kind", arguments->kind, "what a token is: char (a byte) or word (UTF-8, between white space)")
+  command
+      ->add_option("--kind", arguments->kind,
+                   "what a token is: char (a byte), word (UTF-8, between white space) or bpe (a part of a word)")
       ->capture_default_str();
   command->add_option("--text", arguments->text, "one text file, to be split");
   command->add_option("--split", arguments->split,
-                      "shares of --text in percent: train,valid,test [90,5,5]; words are cut at line ends");
+                      "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends");
   command->add_option("--train", arguments->train, "file of the training text, instead of --text");
   command->add_option("--valid", arguments->valid, "file of the validation text");
   command->add_option("--test", arguments->test, "file of the test text");
@@ -179,6 +190,18 @@ CLI::App* add_prepare_command(CLI::App& program) {
       ->add_option("--sentences", arguments->sentences,
                    "word, with --word-list: <S> around every line, or one between two; none: line ends as --eol says")
       ->capture_default_str();
+  command
+      ->add_option("--vocabulary", arguments->vocabulary,
+                   "bpe: how many subwords to learn from train, its letters and 256 bytes among them")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--bpe-sample", arguments->bpe_sample,
+                   "bpe: learn from lines of about so many bytes, spread evenly over train")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--bpe-model", arguments->bpe_model,
+                      "bpe: file of a model of SentencePiece, instead of learning");
   command->add_flag("--json", arguments->json, "print the summary as one JSON object");
   command->callback([arguments, command] { run(*arguments, *command); });
   return command;

@@ -132,7 +132,7 @@ std::string draw_lengths(const LengthReport& report) {
   LineChart chart;
   chart.title = fmt::format("Attention length, {} tokens of split {}", report.tokens, report.split);
   chart.x_title = "positions remembered, or of a window";
-  chart.y_title = report.kind == data::TokenKind::word ? "perplexity" : "bits per character";
+  chart.y_title = report.kind == data::TokenKind::character ? "bits per character" : "perplexity";
   chart.from_zero = false;
   for (const LengthCurve& curve : report.curves) {
     LineChart::Line line{.name = curve.run.name, .points = {}};

@@ -38,17 +38,27 @@ std::size_t index_of_split(std::string_view name) {
   return static_cast<std::size_t>(found - kSplitNames.begin());
 }
 
+/// What data.json, `all`, says about the text of a split.
+std::optional<TextAmount> amount_of(const nlohmann::json& all, const nlohmann::json& split) {
+  if (!split.contains("words")) return std::nullopt;
+  const auto number = [&split](const char* name) { return split.value(name, std::int64_t{0}); };
+  const bool whole =
+      number("unknown") == 0 && number("newlines_dropped") == 0 && number("altered") == 0 && !all.value("lower", false);
+  return TextAmount{.words = number("words"), .bytes = whole ? number("bytes") : 0};
+}
+
 }  // namespace
 
 std::string token_file_name(std::string_view split) { return text(split, ".tokens"); }
 
 DataSet::DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
-                 std::int32_t doubled_mark)
+                 std::int32_t doubled_mark, TextAmounts amounts)
     : folder_(std::move(folder)),
       vocabulary_(std::move(vocabulary)),
       files_(std::move(files)),
       rule_(std::move(rule)),
-      doubled_mark_(doubled_mark) {}
+      doubled_mark_(doubled_mark),
+      amounts_(amounts) {}
 
 DataSet DataSet::open(const std::filesystem::path& folder) {
   require_files(folder);
@@ -75,9 +85,12 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
                              "' must hold the tokens that data.json states, ", stated.dump(), ", got ",
                              hash_text(files[i].content_hash()), kAgain));
     }
+    TextAmounts amounts;
+    for (std::size_t i = 0; i < amounts.size(); ++i)
+      amounts[i] = amount_of(json, json.at("splits").at(std::string(kSplitNames[i])));
     const bool marks_doubled = json.value("sentences", std::string()) == name_of(SentenceMarks::around);
     const std::int32_t mark = marks_doubled ? vocabulary.end_token() : -1;
-    return DataSet(folder, std::move(vocabulary), std::move(files), json.at("rule"), mark);
+    return DataSet(folder, std::move(vocabulary), std::move(files), json.at("rule"), mark, amounts);
   } catch (const nlohmann::json::exception& error) {
     throw FileError(text("data: '", data_path.string(),
                          "' must state the rule and the hash of each split, got this: ", error.what(), kAgain));
@@ -85,6 +98,8 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
 }
 
 TokenView DataSet::split(std::string_view name) const { return files_[index_of_split(name)].tokens(); }
+
+std::optional<TextAmount> DataSet::text_amount(std::string_view split) const { return amounts_[index_of_split(split)]; }
 
 std::uint64_t DataSet::content_hash(std::string_view split) const {
   return files_[index_of_split(split)].content_hash();

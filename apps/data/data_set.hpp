@@ -1,10 +1,12 @@
 #pragma once
-/// A folder that `engram prepare` wrote: vocabulary.json, train.tokens, valid.tokens, test.tokens and data.json, which
-/// says what the data was made of and repeats the hashes of the other files, so that a mix of two preparations shows.
+/// A folder that `engram prepare` wrote: vocabulary.json (of subwords with vocabulary.model), train.tokens,
+/// valid.tokens, test.tokens and data.json, which says what the data was made of and repeats the hashes of the other
+/// files, so that a mix of two preparations shows.
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,12 @@ inline constexpr std::string_view kVocabularyFile = "vocabulary.json";
 /// "train.tokens" for "train".
 std::string token_file_name(std::string_view split);
 
+/// How much text a split is, for losses that do not depend on what a token is.
+struct TextAmount {
+  std::int64_t words = 0;  ///< between white space (line_words.hpp)
+  std::int64_t bytes = 0;  ///< 0: the tokens leave some of the text out, so that no loss is one of its bytes
+};
+
 class DataSet {
  public:
   /// Opens and checks all files. Throws FileError for a folder that is no data folder, a missing or damaged file, and
@@ -30,6 +38,8 @@ class DataSet {
   TokenKind kind() const { return vocabulary_.kind(); }
   /// The tokens of "train", "valid" or "test"; throws UsageError for another name.
   TokenView split(std::string_view name) const;
+  /// None for data prepared by a version that did not count words.
+  std::optional<TextAmount> text_amount(std::string_view split) const;
   /// Hash of the tokens of a split.
   std::uint64_t content_hash(std::string_view split) const;
   /// Identifies vocabulary and all splits together; a checkpoint keeps it to tell whether it goes on with the same
@@ -51,14 +61,16 @@ class DataSet {
   void require_kind(TokenKind kind, std::string_view because) const;
 
  private:
+  using TextAmounts = std::array<std::optional<TextAmount>, 3>;
   DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
-          std::int32_t doubled_mark);
+          std::int32_t doubled_mark, TextAmounts amounts);
 
   std::filesystem::path folder_;
   Vocabulary vocabulary_;
   std::array<TokenFile, 3> files_;
   std::string rule_;
   std::int32_t doubled_mark_ = -1;
+  TextAmounts amounts_;
 };
 
 }  // namespace engram::data

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 bool is_ours(const std::string& name) {
   const auto matches = [&name](std::string_view own) { return name == own || name == text(own, ".partial"); };
-  return matches(kDataFile) || matches(kVocabularyFile) ||
+  return matches(kDataFile) || matches(kVocabularyFile) || matches(kModelFile) ||
          std::any_of(kSplitNames.begin(), kSplitNames.end(),
                      [&](std::string_view split) { return matches(token_file_name(split)); });
 }
@@ -55,8 +55,13 @@ FolderWriter::FolderWriter(std::filesystem::path folder, const Vocabulary& vocab
       vocabulary_size_(vocabulary.size()),
       vocabulary_hash_(vocabulary.hash()),
       vocabulary_file_(folder_ / kVocabularyFile) {
-  vocabulary_file_.append(vocabulary.json_text());
+  vocabulary_file_.append(vocabulary.folder_json_text());
   vocabulary_file_.flush();
+  if (const SubwordVocabulary* const subwords = vocabulary.subwords()) {
+    model_file_.emplace(folder_ / kModelFile);
+    model_file_->append(subwords->model().model());
+    model_file_->flush();
+  }
 }
 
 TokenFileWriter& FolderWriter::begin_split() {
@@ -72,6 +77,11 @@ void FolderWriter::commit(std::string_view data_json) {
   data_file.flush();
 
   vocabulary_file_.commit();
+  std::error_code ignored;
+  if (model_file_)
+    model_file_->commit();
+  else
+    fs::remove(folder_ / kModelFile, ignored);  // of an older data set
   for (TokenFileWriter& split : splits_) split.commit();
   data_file.commit();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,7 @@ class FolderWriter {
   std::int64_t vocabulary_size_;
   std::uint64_t vocabulary_hash_;
   DurableFile vocabulary_file_;
+  std::optional<DurableFile> model_file_;  // of subwords
   std::vector<TokenFileWriter> splits_;
 };
 

@@ -25,6 +25,12 @@ LinePieces::LinePieces(std::filesystem::path path, std::size_t piece_bytes)
   if (descriptor_ < 0) fail(path_, errno);
 }
 
+LinePieces::LinePieces(std::filesystem::path path, std::int64_t first, std::int64_t count)
+    : LinePieces(std::move(path)) {
+  most_ = count;
+  if (::lseek(descriptor_, first, SEEK_SET) < 0) fail(path_, errno);
+}
+
 LinePieces::~LinePieces() { ::close(descriptor_); }
 
 bool LinePieces::next(std::string& piece) {
@@ -32,8 +38,10 @@ bool LinePieces::next(std::string& piece) {
   piece = std::exchange(rest_, {});
   while (!at_end_) {
     const std::size_t used = piece.size();
-    piece.resize(used + piece_bytes_);
-    const ssize_t count = ::read(descriptor_, piece.data() + used, piece_bytes_);
+    const std::size_t wanted =
+        static_cast<std::size_t>(std::min(static_cast<std::int64_t>(piece_bytes_), most_ - bytes_));
+    piece.resize(used + wanted);
+    const ssize_t count = ::read(descriptor_, piece.data() + used, wanted);
     if (count < 0 && errno != EINTR) fail(path_, errno);
     piece.resize(used + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     if (count < 0) continue;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "apps/data/hash.hpp"
@@ -15,6 +16,8 @@ class LinePieces {
   /// Pieces of about `piece_bytes`, larger where a line is. Throws FileError with the system's reason for a file that
   /// is missing, a folder, or cannot be read; so does next().
   explicit LinePieces(std::filesystem::path path, std::size_t piece_bytes = std::size_t{1} << 20);
+  /// The same of `count` bytes from byte `first` on, or fewer where the file ends; first_byte() counts from there.
+  LinePieces(std::filesystem::path path, std::int64_t first, std::int64_t count);
   ~LinePieces();
   LinePieces(const LinePieces&) = delete;
   LinePieces& operator=(const LinePieces&) = delete;
@@ -33,6 +36,7 @@ class LinePieces {
   int descriptor_;
   std::string rest_;  // read, but of a line that is not complete
   std::int64_t first_byte_ = 0, bytes_ = 0;
+  std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  // bytes to read
   Fnv1a64 hash_;
   bool at_end_ = false;
 };

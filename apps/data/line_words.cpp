@@ -79,6 +79,15 @@ LineWordReader::Piece LineWordReader::next() {
   return Piece::word;
 }
 
+std::int64_t count_words(std::string_view text) {
+  using Piece = LineWordReader::Piece;
+  LineWordReader reader(text);
+  std::int64_t words = 0;
+  for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next())
+    words += piece == Piece::word ? 1 : 0;
+  return words;
+}
+
 bool is_at_line_start(std::string_view text) { return text.empty() || class_of(text.back()) == ByteClass::line_end; }
 
 std::size_t next_line_start(std::string_view text, std::size_t at) {

@@ -32,6 +32,9 @@ class LineWordReader {
 /// Bytes of the white space at the beginning of `rest` (UTF-8, not empty), line ends included; 0 if there is none.
 std::size_t white_space_length(std::string_view rest);
 
+/// How many words a text has; in bytes that are not UTF-8, how many runs of bytes that are no white space.
+std::int64_t count_words(std::string_view text);
+
 /// Whether the text is empty or its last line has a line end.
 bool is_at_line_start(std::string_view text);
 

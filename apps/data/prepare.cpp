@@ -19,17 +19,19 @@ namespace fs = std::filesystem;
 nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks sentences) {
   nlohmann::ordered_json splits;
   for (const SplitSummary& split : summary.splits) {
-    nlohmann::ordered_json one{{"source", split.source_index},
-                               {"first_byte", split.first_byte},
-                               {"bytes", split.bytes},
-                               {"end_appended", split.end_appended},
-                               {"tokens", split.tokens}};
+    nlohmann::ordered_json one{{"source", split.source_index}, {"first_byte", split.first_byte},
+                               {"bytes", split.bytes},         {"end_appended", split.end_appended},
+                               {"tokens", split.tokens},       {"words", split.words}};
     if (split.source_count > 1) one["source_count"] = split.source_count;
     if (split.newlines_dropped > 0) one["newlines_dropped"] = split.newlines_dropped;
     if (summary.kind == TokenKind::word) {
       one["end_tokens"] = split.end_tokens;
       one["unknown"] = split.unknown;
       if (sentences == SentenceMarks::around) one["certain_marks"] = split.certain_marks;
+    }
+    if (summary.kind == TokenKind::subword) {
+      one["unknown"] = split.unknown;
+      one["altered"] = split.altered;
     }
     one["content_hash"] = hash_text(split.content_hash);
     splits[std::string(split.name)] = std::move(one);
@@ -58,6 +60,12 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
     json["lower"] = rules.lower;
     json["sentences"] = name_of(rules.sentences);
     if (!options.word_list.empty()) json["word_list"] = options.word_list.string();
+  } else if (options.kind == TokenKind::subword) {
+    const SubwordRules& rules = options.subwords;
+    if (rules.model.empty())
+      json["bpe_sample"] = rules.sample.value_or(SubwordRules::kUsualSample);
+    else
+      json["bpe_model"] = rules.model.string();
   } else {
     json["exact_bytes"] = options.exact_bytes;
     json["newlines"] = options.drop_newlines ? "drop" : "keep";
@@ -75,26 +83,31 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
 
 }  // namespace
 
-/// One text, or train, valid and test.
-std::vector<Source> read_sources(const PrepareOptions& options) {
-  const auto read = [](const fs::path& path) { return Source{path.string(), read_bytes(path)}; };
+std::vector<fs::path> source_paths(const PrepareOptions& options) {
   const std::array<const fs::path*, 3> files{&options.train, &options.valid, &options.test};
   const auto given = std::count_if(files.begin(), files.end(), [](const fs::path* path) { return !path->empty(); });
   if (options.text.empty() == (given == 0))
     throw UsageError(text("prepare: either --text or --train, --valid and --test must be given, got ",
                           given == 0 ? "neither" : "both"));
-  std::vector<Source> sources;
-  if (given == 0) {
-    sources.push_back(read(options.text));
-    return sources;
-  }
+  if (given == 0) return {options.text};
   for (std::size_t i = 0; i < files.size(); ++i)
     if (files[i]->empty())
       throw UsageError(text("prepare: --train, --valid and --test must be given together, got no --", kSplitNames[i],
                             "\n  to split one file use --text"));
   if (options.split) throw UsageError("prepare: --split works with --text, got it with --train, --valid and --test");
-  for (const fs::path* file : files) sources.push_back(read(*file));
+  return {options.train, options.valid, options.test};
+}
+
+std::vector<Source> read_sources(const PrepareOptions& options) {
+  std::vector<Source> sources;
+  for (const fs::path& path : source_paths(options)) sources.push_back({path.string(), read_bytes(path)});
   return sources;
+}
+
+void require_no_subword_options(const PrepareOptions& options) {
+  if (options.subwords != SubwordRules{})
+    throw UsageError(text("prepare: --vocabulary, --bpe-sample and --bpe-model work with --kind bpe, got them with ",
+                          name_of(options.kind)));
 }
 
 std::array<Source, 3> three(std::vector<Source> sources) {
@@ -120,6 +133,7 @@ void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sourc
 }
 
 PrepareSummary prepare(const PrepareOptions& options) {
+  if (options.kind == TokenKind::subword) return prepare_subwords(options);
   if (options.kind == TokenKind::character) return prepare_characters(options);
   return options.word_list.empty() ? prepare_words(options) : prepare_listed_words(options);
 }

@@ -2,7 +2,8 @@
 /// `engram prepare`: from text files to a data folder (data_set.hpp). Everything is read and checked before anything is
 /// written, and all files are on the disk under partial names before the first one takes its name: whatever fails
 /// before that, an older data set in the folder stays as it was. Words with the ids of a list are the exception to
-/// reading first: their files, which may be larger than memory, are read piece by piece while partial files grow.
+/// reading first: their files, which may be larger than memory, are read piece by piece while partial files grow. So
+/// are those of subwords, which are checked first and then read again.
 
 #include <array>
 #include <cstdint>
@@ -18,6 +19,15 @@
 #include "apps/data/word_rules.hpp"
 
 namespace engram::data {
+
+/// How `engram prepare --kind bpe` gets its byte pairs.
+struct SubwordRules {
+  static constexpr std::int64_t kUsualVocabulary = 8000, kUsualSample = 100'000'000;
+  std::optional<std::int64_t> vocabulary;  ///< subwords to learn; none: kUsualVocabulary
+  std::optional<std::int64_t> sample;  ///< learned from about so many bytes of train, at least 1; none: kUsualSample
+  std::filesystem::path model;         ///< of SentencePiece, instead of learning one
+  friend bool operator==(const SubwordRules&, const SubwordRules&) = default;
+};
 
 /// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given. Rules of a
 /// published corpus: named_rules.hpp.
@@ -38,6 +48,7 @@ struct PrepareOptions {
   /// File of the vocabulary, one word a line, ids in the order of lines. `train`, `valid` and `test` may then be
   /// folders, whose files are read in the order of their names, and without `test` it is `valid`.
   std::filesystem::path word_list;
+  SubwordRules subwords;  ///< of subwords only
 };
 
 struct SplitSummary {
@@ -51,9 +62,11 @@ struct SplitSummary {
   std::int64_t newlines_dropped = 0;  ///< of the text taken, bytes that are no tokens
   bool end_appended = false;          ///< there is an end token at its end that the text has not
   std::int64_t tokens = 0;
+  std::int64_t words = 0;          ///< of the text, between white space
   std::int64_t end_tokens = 0;     ///< of them, line ends or sentence marks; counted for words only
   std::int64_t certain_marks = 0;  ///< of them, marks of SentenceMarks::around straight after another one: sure to come
-  std::int64_t unknown = 0;        ///< of them, words for which "<unk>" was put
+  std::int64_t unknown = 0;        ///< of them, words for which "<unk>" was put, or unknown subwords
+  std::int64_t altered = 0;        ///< words or lines that subwords do not keep as they are, each counted once
   std::uint64_t content_hash = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "apps/data/byte_vocabulary.hpp"
 #include "apps/data/corpus.hpp"
 #include "apps/data/folder_writer.hpp"
+#include "apps/data/line_words.hpp"
 #include "apps/data/prepare_parts.hpp"
 #include "core/error.hpp"
 
@@ -70,6 +71,7 @@ void add_notes(const Corpus& corpus, const PrepareOptions& options, const ByteVo
 }  // namespace
 
 PrepareSummary prepare_characters(const PrepareOptions& options) {
+  require_no_subword_options(options);
   if (options.words != WordRules{} || !options.word_list.empty())
     throw UsageError(
         "prepare: --eos-id, --count-from, --lower, --sentences, --word-list, --eol, --ties, --oov and --min-count work "
@@ -95,7 +97,8 @@ PrepareSummary prepare_characters(const PrepareOptions& options) {
                          .bytes = std::ssize(split.text),
                          .stripped = split.stripped,
                          .newlines_dropped = split.newlines,
-                         .end_appended = split.end_appended};
+                         .end_appended = split.end_appended,
+                         .words = count_words(split.text)};
   }
   add_notes(corpus, options, vocabulary, summary.notes);
   finish(options, facts_of(corpus.sources), vocabulary, writer, summary);

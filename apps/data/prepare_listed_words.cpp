@@ -186,6 +186,7 @@ PrepareSummary prepare_listed_words(const PrepareOptions& options) {
     TokenFileWriter& tokens = writer.begin_split();
     ListedEncoder encoder(*vocabulary.words(), options.words, split, tokens);
     for (const fs::path& file : files[i]) sources.push_back(encoder.add_file(file));
+    split.words = tokens.count() - split.end_tokens;
     if (tokens.count() < 2)
       throw FileError(text("prepare: every split needs at least 2 tokens (an input and a target), got ", tokens.count(),
                            " for ", kSplitNames[i], " from '", split.source, "'"));

@@ -18,6 +18,7 @@ namespace engram::data {
 using Piece = LineWordReader::Piece;
 
 void require_word_options(const PrepareOptions& options) {
+  require_no_subword_options(options);
   if (options.rule != TextRule::any || options.exact_bytes || options.vocabulary_from != VocabularyFrom::train ||
       options.drop_newlines || options.byte_order != ByteOrder::seen)
     throw UsageError(
@@ -135,6 +136,7 @@ PrepareSummary prepare_words(const PrepareOptions& options) {
                          .first_byte = split.first_byte,
                          .bytes = std::ssize(split.text),
                          .end_appended = rules.end_of_line && split.end_missing,
+                         .words = split.words,
                          .end_tokens = rules.end_of_line ? split.lines : 0,
                          .unknown = unknown};
   }

@@ -5,9 +5,9 @@
 namespace engram::data {
 
 TokenKind parse_token_kind(std::string_view name) {
-  for (const TokenKind kind : {TokenKind::character, TokenKind::word})
+  for (const TokenKind kind : {TokenKind::character, TokenKind::word, TokenKind::subword})
     if (name == name_of(kind)) return kind;
-  throw UsageError(text("prepare: --kind must be char or word, got '", name, "'"));
+  throw UsageError(text("prepare: --kind must be char, word or bpe, got '", name, "'"));
 }
 
 }  // namespace engram::data

@@ -3,11 +3,27 @@
 /// nothing above U+10FFFF.
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace engram::data {
 
 /// Where the first byte is that begins no well-formed sequence; the length of the text if it is UTF-8 throughout.
 std::size_t find_invalid_utf8(std::string_view text);
+
+/// Whether a byte of a UTF-8 text begins a character.
+constexpr bool is_utf8_start(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+
+/// Bytes of UTF-8 that arrive in pieces which may end inside a character.
+class Utf8Pieces {
+ public:
+  /// The characters that are complete now; U+FFFD for bytes that can become none.
+  std::string add(std::string_view bytes);
+  /// U+FFFD if the bytes ended inside a character; else nothing.
+  std::string finish();
+
+ private:
+  std::string held_;  // the beginning of a character
+};
 
 }  // namespace engram::data

@@ -13,6 +13,7 @@ Vocabulary Vocabulary::parse(std::string_view json_bytes, const std::filesystem:
   const nlohmann::json json = parse_object(json_bytes, path);
   const auto format = json.find("format");
   if (format != json.end() && *format == WordVocabulary::kFormat) return WordVocabulary::from_json(json, path);
+  if (format != json.end() && *format == SubwordVocabulary::kFormat) return SubwordVocabulary::from_json(json, path);
   return ByteVocabulary::from_json(json, path);
 }
 
@@ -33,9 +34,12 @@ std::uint64_t Vocabulary::source_hash() const {
 }
 
 std::optional<Vocabulary::Unknown> Vocabulary::find_unknown(std::string_view text_bytes) const {
-  if (const WordVocabulary* const all = words()) {
+  if (kind() != TokenKind::character) {
     if (const std::size_t wrong = find_invalid_utf8(text_bytes); wrong < text_bytes.size())
       return Unknown{byte_text(text_bytes[wrong]), wrong};
+  }
+  if (subwords() != nullptr) return std::nullopt;
+  if (const WordVocabulary* const all = words()) {
     const std::string_view word = all->find_unknown(text_bytes);
     if (word.data() == nullptr) return std::nullopt;
     return Unknown{"'" + std::string(word) + "'", static_cast<std::size_t>(word.data() - text_bytes.data())};
@@ -51,7 +55,12 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text_bytes) const 
 
 std::string Vocabulary::decode(std::span<const std::int32_t> tokens, std::int32_t before) const {
   if (const WordVocabulary* const all = words()) return all->decode(tokens, before);
+  if (const SubwordVocabulary* const all = subwords()) return all->decode(tokens, before);
   return std::get<ByteVocabulary>(entries_).decode(tokens);
+}
+
+std::string Vocabulary::folder_json_text() const {
+  return subwords() != nullptr ? subwords()->folder_json_text() : json_text();
 }
 
 std::string Vocabulary::json_text() const {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "apps/training/score.hpp"
+
 namespace engram {
 
 PartialLoss PartialLoss::without_ends(data::TokenView tokens, const data::Vocabulary& vocabulary) {
@@ -30,7 +32,7 @@ std::optional<double> PartialLoss::mean() const {
 nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss) {
   const double bits = loss.all / std::numbers::ln2;
   if (kind == data::TokenKind::character) return {{"nll", loss.all}, {"bpc", bits}};
-  nlohmann::json json{{"nll", loss.all}, {"bits", bits}, {"ppl", std::exp(loss.all)}};
+  nlohmann::json json{{"nll", loss.all}, {"bits", bits}, {std::string(score_name(kind)), std::exp(loss.all)}};
   if (loss.no_eol) json["ppl_no_eol"] = std::exp(*loss.no_eol);
   if (loss.no_certain_marks) json["ppl_no_certain_marks"] = std::exp(*loss.no_certain_marks);
   return json;
@@ -38,8 +40,22 @@ nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss) {
 
 std::string loss_text(data::TokenKind kind, const MeanLoss& loss) {
   if (kind == data::TokenKind::character) return fmt::format("bpc {:.4f}", loss.all / std::numbers::ln2);
-  const std::string all = fmt::format("ppl {:.5g}", std::exp(loss.all));
+  const std::string all = fmt::format("{} {:.5g}", score_name(kind), std::exp(loss.all));
   return loss.no_eol ? fmt::format("{} ppl_no_eol {:.5g}", all, std::exp(*loss.no_eol)) : all;
+}
+
+nlohmann::json amount_json(const data::TextAmount& text, std::int64_t tokens, double nll) {
+  nlohmann::json json{{"words_in_split", text.words}, {"bytes_in_split", text.bytes}};
+  const TextLoss loss(text, tokens, nll);
+  if (loss.ppl_word) json["ppl_word"] = *loss.ppl_word;
+  if (loss.bits_per_byte) json["bits_per_byte"] = *loss.bits_per_byte;
+  return json;
+}
+
+TextLoss::TextLoss(const data::TextAmount& text, std::int64_t tokens, double nll) {
+  const double total = nll * static_cast<double>(tokens);
+  if (text.words > 0) ppl_word = std::exp(total / static_cast<double>(text.words));
+  if (text.bytes > 0) bits_per_byte = total / static_cast<double>(text.bytes) / std::numbers::ln2;
 }
 
 }  // namespace engram

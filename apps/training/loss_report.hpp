@@ -1,11 +1,13 @@
 #pragma once
-/// A mean loss as people compare it: bits per character for characters, perplexities for words (spec section 7.4).
+/// A mean loss as people compare it: bits per character for characters, perplexities for words (spec section 7.4) and
+/// subwords, and what does not depend on the tokens, for every kind (spec product-key-memory 6).
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "apps/data/data_set.hpp"
 #include "apps/data/token_kind.hpp"
 #include "apps/data/token_view.hpp"
 #include "apps/data/vocabulary.hpp"
@@ -46,9 +48,21 @@ class PartialLoss {
 };
 
 /// Characters: {"nll", "bpc"}. Words: {"nll", "bits", "ppl"} and, where there are line ends, "ppl_no_eol"; ppl is
-/// exp(nll). With sentence marks "ppl_no_certain_marks".
+/// exp(nll). With sentence marks "ppl_no_certain_marks". Subwords: {"nll", "bits", "ppl_bpe"}.
 nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss);
-/// "bpc 1.5756"; "ppl 60.31" or "ppl 60.31 ppl_no_eol 71.13".
+/// "bpc 1.5756"; "ppl 60.31" or "ppl 60.31 ppl_no_eol 71.13"; "ppl_bpe 42.1".
 std::string loss_text(data::TokenKind kind, const MeanLoss& loss);
+
+/// The loss of a text whose tokens are forgotten: models with different tokens may be compared by it.
+struct TextLoss {
+  /// Of a split of so many tokens and of this text, `nll` being the mean in nats of those that were scored. Where a few
+  /// were not, the mean stands for them too.
+  TextLoss(const data::TextAmount& text, std::int64_t tokens, double nll);
+
+  std::optional<double> ppl_word;       ///< exp(nll of the split / its words); none without words
+  std::optional<double> bits_per_byte;  ///< none where the tokens leave some of the text out
+};
+/// {"words_in_split", "bytes_in_split"} and what TextLoss has: {"ppl_word", "bits_per_byte"}.
+nlohmann::json amount_json(const data::TextAmount& text, std::int64_t tokens, double nll);
 
 }  // namespace engram

@@ -1,5 +1,6 @@
 #pragma once
-/// The figure that models are compared by, the smaller the better: bits per character, or the perplexity of words.
+/// The figure that models of one data set are compared by, the smaller the better: bits per character, or the
+/// perplexity of words or subwords.
 
 #include <cmath>
 #include <numbers>
@@ -10,11 +11,13 @@
 
 namespace engram {
 
-/// "bpc" or "ppl".
-inline std::string_view score_name(data::TokenKind kind) { return kind == data::TokenKind::word ? "ppl" : "bpc"; }
+/// "bpc", "ppl", or for subwords "ppl_bpe", which says that it is no perplexity of words.
+inline std::string_view score_name(data::TokenKind kind) {
+  return kind == data::TokenKind::character ? "bpc" : kind == data::TokenKind::word ? "ppl" : "ppl_bpe";
+}
 /// Of a mean loss in nats per token.
 inline double score_of(data::TokenKind kind, double nll) {
-  return kind == data::TokenKind::word ? std::exp(nll) : nll / std::numbers::ln2;
+  return kind == data::TokenKind::character ? nll / std::numbers::ln2 : std::exp(nll);
 }
 inline double score_of(data::TokenKind kind, const Evaluation& evaluation) { return score_of(kind, evaluation.nll()); }
 

@@ -151,8 +151,8 @@ TEST_CASE("prepare: options that are wrong or exclude each other", "[data]") {
   TemporaryFolder folder;
   const PrepareOptions good = options_for(folder, repeated(100));
   PrepareOptions options = good;
-  CHECK_THAT(message_of<UsageError>([] { parse_token_kind("bpe"); }),
-             Contains("--kind must be char or word, got 'bpe'"));
+  CHECK_THAT(message_of<UsageError>([] { parse_token_kind("syllable"); }),
+             Contains("--kind must be char, word or bpe, got 'syllable'"));
   options.words.min_count = 2;
   CHECK_THAT(prepare_error<UsageError>(options), Contains("--min-count work with --kind word"));
   options = good;

@@ -76,7 +76,7 @@ TEST_CASE("word run: prepare says what it made") {
                        "--eol", "some"},
                       2),
              Contains("--eol must be keep or drop, got 'some'"));
-  CHECK_THAT(error_of({"prepare", "--kind", "words", "--text", "x", "--out", "y"}, 2), Contains("char or word"));
+  CHECK_THAT(error_of({"prepare", "--kind", "words", "--text", "x", "--out", "y"}, 2), Contains("char, word or bpe"));
   CHECK_THAT(error_of({"prepare", "--kind", "word", "--text", "x", "--out", "y", "--ties", "some"}, 2),
              Contains("--ties must be later or first"));
   CHECK_THAT(error_of({"prepare", "--kind", "word", "--text", "x", "--out", "y", "--oov", "some"}, 2),
