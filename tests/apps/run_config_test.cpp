@@ -2,6 +2,8 @@
 
 #include "apps/config/run_config.hpp"
 
+#include <map>
+
 #include "apps/config/config_keys.hpp"
 #include "apps/config/config_review.hpp"
 #include "core/error.hpp"
@@ -82,6 +84,20 @@ TEST_CASE("how gradients are clipped follows the optimiser unless it is said") {
   CHECK_THAT(refusal("[optimizer]\nkind = \"adam\"\nclip_kind = \"step\"\n"), Catch::Contains("clip_kind"));
 }
 
+/// Of the keys of [product_key] and of tables, values other than their defaults that are valid together; none: "1" is.
+std::string other_memory_value(const std::string& name) {
+  static const std::map<std::string, std::string> values{
+      {"product_key.layers", "[1]"},         {"product_key.placement", "after"},   {"product_key.keys", "flat"},
+      {"product_key.factors", "3"},          {"product_key.subkeys", "4"},         {"product_key.heads", "3"},
+      {"product_key.selected", "5"},         {"product_key.query_width", "12"},    {"product_key.value_width", "10"},
+      {"product_key.gate", "scalar"},        {"product_key.query_network", "mlp"}, {"product_key.query_hidden", "[5]"},
+      {"product_key.query_norm", "rms"},     {"product_key.value_init", "zeros"},  {"product_key.value_dtype", "bf16"},
+      {"product_key.projection", "true"},    {"product_key.unit_keys", "true"},    {"product_key.same_keys", "true"},
+      {"product_key.shared_values", "true"}, {"optimizer.table_mode", "dense"},    {"optimizer.table_rate", "0.5"}};
+  const auto found = values.find(name);
+  return found == values.end() ? "" : found->second;
+}
+
 /// Overrides that give every key of a family another value than its default, and are valid together.
 std::vector<std::string> other_values(ModelFamily family) {
   RunConfig defaults;
@@ -92,6 +108,9 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "model.memory_mode" || name == "optimizer.kind" || name == "optimizer.clip_kind") continue;
     const std::string now = key.write(defaults);
     std::string other = now == "true" ? "false" : now == "false" ? "true" : "1";
+    if (name == "product_key.count") continue;     // not beside a list of layers
+    if (name == "optimizer.table_kind") continue;  // row_adagrad has one mode
+    if (const std::string memory = other_memory_value(name); !memory.empty()) other = memory;
     if (name == "model.family") other = std::string(name_of(family));
     if (name == "model.inner" && family == ModelFamily::all_attention) other = "0";
     if (name == "model.vocabulary") other = "50";
