@@ -21,16 +21,17 @@ double unit(std::uint32_t bits) { return (bits + 0.5) / 4294967296.0; }
 }  // namespace
 
 void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name,
-                       std::int64_t from) const {
+                       std::int64_t first_number) const {
   const std::uint64_t drawn = stream != 0 ? stream : hash_of(name);
   dispatch_storage(dtype, "initializer", [&]<class T>() {
-    T* out = static_cast<T*>(data) - from;
-    for (std::int64_t i = from; i < from + count; ++i) {
+    T* out = static_cast<T*>(data);
+    for (std::int64_t i = 0; i < count; ++i) {
       if (kind == Kind::constant) {
         out[i] = T(static_cast<Compute<T>>(value));
         continue;
       }
-      const PhiloxBlock block = philox({{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
+      const auto number = static_cast<std::uint64_t>(first_number + i);
+      const PhiloxBlock block = philox({{static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
                                          static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(drawn >> 32)}},
                                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^ 0x1u);
       const double first = unit(block.word[0]);

@@ -16,11 +16,11 @@ struct Initializer {
   /// The random stream; 0: the parameter's name decides. Parameters of equal shape with one stream start equal.
   std::uint64_t stream = 0;
 
-  /// Fills host memory of `count` elements (f32, f64 or bf16), numbers first, first + 1, ... of a tensor. They depend
-  /// on seed, name (or stream) and number only, so adding a parameter elsewhere changes nothing here. Throws DTypeError
-  /// for other dtypes.
+  /// Fills host memory of `count` elements (f32, f64 or bf16), numbers first_number, first_number + 1, ... of a tensor.
+  /// They depend on seed, name (or stream) and number only, so adding a parameter elsewhere changes nothing here.
+  /// Throws DTypeError for other dtypes.
   void fill(void* data, DType dtype, std::int64_t count, std::uint64_t seed, std::string_view name,
-            std::int64_t first = 0) const;
+            std::int64_t first_number = 0) const;
 };
 
 }  // namespace engram

@@ -71,6 +71,7 @@ class Parameter {
   }
   /// Not owned; nullptr: rows are always up to date.
   void set_row_refresh(RowRefresh* refresh) { row_refresh_ = refresh; }
+  RowRefresh* row_refresh() const { return row_refresh_; }
   /// What a step reads: the value, or, with bf16 activations, the bf16 copy of a dense matrix (two axes or more).
   /// Throws Error as value() does, and when the store keeps no copies.
   const Tensor& value_for(ActivationPrecision activations) const;

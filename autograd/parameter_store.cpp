@@ -1,8 +1,7 @@
 #include "autograd/parameter_store.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -28,7 +27,10 @@ void ParameterStore::forget(Parameter& parameter) {
   for (ParameterGroup& group : groups_) {
     const auto place = std::ranges::find(group.parameters, &parameter);
     if (place == group.parameters.end()) continue;
-    group.segments.erase(group.segments.begin() + (place - group.parameters.begin()));
+    // Without memory, after place() has thrown, there may be no segment for it.
+    const auto index = place - group.parameters.begin();
+    if (index < static_cast<std::ptrdiff_t>(group.segments.size()))
+      group.segments.erase(group.segments.begin() + index);
     group.parameters.erase(place);
   }
 }
@@ -92,25 +94,29 @@ void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::ui
   const std::int64_t count = parameter.shape().count();
   const DType dtype = parameter.stored_.value_or(dtype_);
   parameter.value_ = Tensor(parameter.shape(), dtype, backend.device(), *allocator_);
-  // A table may fill most of the memory, and drawing its values is slow: pieces of it, in several threads.
+  // A table may fill most of the memory, and drawing its values is slow: pieces of it, several at once.
   constexpr std::int64_t kPiece = std::int64_t{1} << 18;
-  std::atomic<std::int64_t> next{0};
-  std::mutex copying;
-  const auto work = [&] {
-    std::vector<std::byte> host(static_cast<std::size_t>(std::min(count, kPiece)) * size_of(dtype));
-    for (std::int64_t first = next.fetch_add(kPiece); first < count; first = next.fetch_add(kPiece)) {
-      const std::int64_t piece = std::min(kPiece, count - first);
-      parameter.initializer().fill(host.data(), dtype, piece, seed, parameter.name(), first);
-      const std::lock_guard lock(copying);
-      backend.copy(static_cast<std::byte*>(parameter.value_.raw()) + static_cast<std::size_t>(first) * size_of(dtype),
-                   host.data(), static_cast<std::size_t>(piece) * size_of(dtype), CopyKind::host_to_device);
-      backend.synchronize();
+  const auto bytes_of = [dtype](std::int64_t numbers) { return static_cast<std::size_t>(numbers) * size_of(dtype); };
+  const int threads = backend.works_behind() ? static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))
+                                             : std::max(1, backend.threads());
+  std::vector<std::vector<std::byte>> pieces(
+      static_cast<std::size_t>(std::min<std::int64_t>(threads, (count + kPiece - 1) / kPiece)),
+      std::vector<std::byte>(bytes_of(std::min(count, kPiece))));
+  for (std::int64_t first = 0; first < count;) {
+    std::vector<std::future<void>> drawn;
+    std::int64_t begin = first;
+    for (std::size_t i = 0; i < pieces.size() && begin < count; ++i, begin += kPiece)
+      drawn.push_back(std::async(std::launch::async, [&, i, begin] {
+        parameter.initializer().fill(pieces[i].data(), dtype, std::min(kPiece, count - begin), seed, parameter.name(),
+                                     begin);
+      }));
+    for (std::size_t i = 0; i < drawn.size(); ++i, first += kPiece) {
+      drawn[i].get();
+      backend.copy(static_cast<std::byte*>(parameter.value_.raw()) + bytes_of(first), pieces[i].data(),
+                   bytes_of(std::min(kPiece, count - first)), CopyKind::host_to_device);
     }
-  };
-  std::vector<std::jthread> others;
-  if (count > kPiece)
-    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(work);
-  work();
+    backend.synchronize();
+  }
 }
 
 Parameter* ParameterStore::find(std::string_view name) const {

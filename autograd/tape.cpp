@@ -24,6 +24,8 @@ Variable Tape::parameter(Parameter& parameter) {
 }
 
 Variable Tape::parameter(Parameter& parameter, std::int64_t begin, std::int64_t end) {
+  if (parameter.gradient_kind() != Gradient::dense)
+    throw Error(text("tape: only a dense parameter can be taken by rows, got ", parameter.name()));
   Tensor rows = parameter.value_for(step_->activations()).rows(begin, end);
   if (!training()) return constant(std::move(rows));
   const int slot = add_slot({.shape = rows.shape(),

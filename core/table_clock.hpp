@@ -24,7 +24,7 @@ struct TableClock {
   static constexpr std::int64_t kPeriod = kRing / 2;
   static constexpr std::int64_t kNow = 0;    ///< the place of t, the number of steps that it has seen the end of
   static constexpr std::int64_t kBegin = 1;  ///< the place of the first t from which on it has seen all
-  /// Largest r: with more, `terms` would be over 4000.
+  /// Largest r: with more, `terms` would be over 3900.
   static constexpr double kLargestRatio = 0.99;
 
   /// 0 <= b1 < 1, 0 < b2 < 1, and r at most kLargestRatio.

@@ -72,7 +72,7 @@ void batch_norm_training(Step& step, const Tensor& x, const Tensor& mask, std::i
       vec(to + n, n) += (rows.row(r) - center).square() * share;
     });
     vec(mean.data<T>(), n) += shift;
-    variance = (variance - shift.square()).max(T(0));
+    variance = (variance - shift.square()).template max<Eigen::PropagateNaN>(T(0));
     if (count > 1) {
       const T old = static_cast<T>(1 - momentum), fresh = static_cast<T>(momentum);
       const T unbiased = static_cast<T>(static_cast<double>(count) / static_cast<double>(count - 1));

@@ -181,8 +181,9 @@ __global__ void __launch_bounds__(kThreads) select_slots(Sizes sizes, const T* h
   }
 }
 
-/// More than this (k above about 200 for two sets) lies in global memory, of fewer blocks.
-constexpr std::size_t kMostSharedLists = 48 << 10;
+/// More than this lies in global memory, of fewer blocks. A block may have 48 KiB of shared memory without asking for
+/// more, and the kernel itself takes some 1 KiB of them.
+constexpr std::size_t kMostSharedLists = 46 << 10;
 constexpr std::int64_t kBlocksWithoutShared = 264;
 /// Longer lists need more threads to be read.
 constexpr std::int64_t kLongList = 8192;

@@ -11,7 +11,6 @@ namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
 inline constexpr int kRowsInFlight = 4;
-inline constexpr int kRowWarps = 4;  // of a block
 
 /// A lane's columns: kPacks packs of kWidth, with those of the other lanes between them.
 template <class T, int kWidth, int kPacks>

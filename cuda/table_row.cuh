@@ -12,8 +12,6 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-inline constexpr int kRowWarps = 4;
-
 /// The gradients of a step, as an argument of kernels.
 template <class C>
 struct GradientRows {

@@ -9,6 +9,8 @@ inline namespace ENGRAM_CUDA_DEVICE {
 
 inline constexpr int kWarpLanes = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
+/// Warps of a block where each has a row of its own.
+inline constexpr int kRowWarps = 4;
 
 /// Combines in a tree of exchanges; `combine` must be commutative, so that both partners compute the same.
 template <class T, class Combine>

@@ -118,7 +118,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
                     : arguments.exact      ? "exact"
                                            : "paper";
   // Of other windows it is another figure.
-  const std::string in_windows = text("ppl_window", arguments.window);
+  const std::string in_windows =
+      text(kind == data::TokenKind::subword ? "ppl_bpe_window" : "ppl_window", arguments.window);
   const std::optional<data::TextAmount> amount = data.text_amount(arguments.split);
   if (arguments.json) {
     nlohmann::json object = loss_json(kind, loss);

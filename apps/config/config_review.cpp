@@ -47,6 +47,23 @@ void warn_of(const TransformerXlOptions& model, std::vector<std::string>& warnin
       "embedding_init_range", "unless model.embedding_init is uniform");
 }
 
+/// Of product-key memories and tables.
+void warn_of_memories(const RunConfig& config, const ProductKeyOptions& memories, std::vector<std::string>& warnings) {
+  if (memories.any()) {
+    if (memories.selected == 1)
+      warnings.push_back("product_key.selected 1: one slot has all the weight, so nothing trains keys and queries");
+    return;
+  }
+  const RunConfig usual = [&] {
+    RunConfig made;
+    made.model.family = config.model.family;
+    return made;
+  }();
+  for (const ConfigKey& key : config_keys(config.model.family))
+    if ((key.section == "product_key" || key.name.starts_with("table_")) && key.write(config) != key.write(usual))
+      warnings.push_back(text(key.full_name(), " has no effect without product-key memories (product_key.count)"));
+}
+
 }  // namespace
 
 std::vector<std::string> config_warnings(const RunConfig& config) {
@@ -54,6 +71,7 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
   if (config.model.family == ModelFamily::all_attention)
     warn_of(config.model.all_attention, config.training.span_loss, warnings);
   if (config.model.family == ModelFamily::transformer_xl) warn_of(config.model.transformer_xl, warnings);
+  with_own_options(config.model, [&](const auto& own) { warn_of_memories(config, own.memories, warnings); });
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

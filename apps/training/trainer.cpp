@@ -10,7 +10,7 @@ namespace engram {
 namespace {
 
 OptimizerOptions with_schedule(OptimizerOptions options, const Schedule& schedule) {
-  options.tables.schedule_rate = schedule.rate;
+  options.tables.schedule_rate = schedule.highest();
   return options;
 }
 
@@ -30,6 +30,10 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
   const DType dtype = activation_dtype(config.training.activations, store.dtype());
   for (std::int64_t piece = 0; piece < pieces; ++piece)
     pasts_.push_back(model.training_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
+  for (const auto& [name, parameter] : store.parameters())
+    if (parameter->gradient_kind() == Gradient::none)
+      buffers_.push_back({parameter->value(), Tensor(parameter->value().shape(), parameter->value().dtype(),
+                                                     runtime.backend().device(), runtime.memory())});
   losses_ =
       Tensor({pieces, model.tokens().most_losses() + 1}, store.dtype(), runtime.backend().device(), runtime.memory());
   scalars_.resize(static_cast<std::size_t>(pieces) + 1);
@@ -76,11 +80,15 @@ void Trainer::end_step() {
 void Trainer::begin(const data::Block& block) {
   if (block.rows != config_->training.batch)
     throw Error(text("trainer: a block must have the ", config_->training.batch, " rows of a batch, got ", block.rows));
+  begun_ = false;
   valid_before_.clear();
   if (block.zero_caches)
     for (ModelPast& past : pasts_)
       for (const auto& layer : past) layer->reset();
   for_each_past([this](const StatePast& past) { valid_before_.push_back(past.valid()); });
+  for (const KeptBuffer& buffer : buffers_)
+    runtime_->backend().copy(buffer.before.raw(), buffer.now.raw(), buffer.now.bytes(), CopyKind::device_to_device);
+  begun_ = true;
   const StepScalars of_step{
       .step = static_cast<std::uint64_t>(steps_), .piece = 0, .learning_rate = static_cast<float>(next_rate())};
   std::ranges::fill(scalars_, of_step);
@@ -165,7 +173,9 @@ StepReplay::Key Trainer::replay_key() {
 
 void Trainer::undo() {
   store_->clear_row_gradients();
-  if (valid_before_.empty()) return;  // it did not come so far
+  if (!begun_) return;  // it did not come so far
+  for (const KeptBuffer& buffer : buffers_)
+    runtime_->backend().copy(buffer.now.raw(), buffer.before.raw(), buffer.now.bytes(), CopyKind::device_to_device);
   auto before = valid_before_.begin();
   for_each_past([&](StatePast& past) {
     if (past.valid() != *before++) past.undo(tokens_.remembered());

@@ -44,7 +44,7 @@ class Trainer {
   StepLosses step(const data::Block& block);
   /// The gradients of step() without the update; those of rows are gone when it returns.
   StepLosses accumulate(const data::Block& block);
-  /// After a step() that threw before its update: the caches are again as they were before it.
+  /// After a step() that threw before its update: caches and running statistics are again as they were before it.
   void undo();
 
   /// Of the steps of this trainer: how many the device repeated by itself.
@@ -95,6 +95,12 @@ class Trainer {
   Tensor losses_;                     // of every piece: of the spans, of the tokens
   std::vector<StepScalars> scalars_;  // of every piece, and of the update
   std::vector<std::int64_t> valid_before_;
+  /// Running statistics of the model, and what they were before the step.
+  struct KeptBuffer {
+    Tensor now, before;
+  };
+  std::vector<KeptBuffer> buffers_;
+  bool begun_ = false;  // the present step: what it was before is known
   StepReplay replay_;
   std::int64_t steps_ = 0;
   std::int64_t finetune_after_ = config_->schedule.steps;

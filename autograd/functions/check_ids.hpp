@@ -10,4 +10,8 @@ namespace engram {
 /// not look, because reading the ids would stop the device.
 void check_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below);
 
+/// The same of rows of a table (i64) in every build on the CPU, where reading a row costs far more than looking at its
+/// id, and where a wrong one would be written to.
+void check_row_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below);
+
 }  // namespace engram

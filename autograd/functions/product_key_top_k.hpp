@@ -18,8 +18,8 @@ struct ProductKeySelection {
 /// keys: one set of all slots), 2 or 3 sets. R may be 0. The gradient holds the selection constant; with k = 1 and a
 /// softmax after it, nothing reaches query and keys.
 ///
-/// Half-scores exist for a tile of rows at a time, forwards and backwards: as many rows as 8 MiB hold, but at least 16
-/// (more would be kept only by keys of thousands of times their size). Only query, keys and ids are saved.
+/// Half-scores exist for a tile of rows at a time, forwards and backwards: as many rows as 8 MiB hold, but at least
+/// 16, so that many flat keys are not read again for every row. Only query, keys and ids are saved.
 ///
 /// Throws ShapeError for tensors that do not fit, for n of 2^31 or more, n^F of 2^63 or more, and for k outside
 /// 1..n^F; DTypeError for keys of another dtype.

@@ -10,9 +10,9 @@ namespace engram {
 /// Throws ShapeError or DTypeError.
 Variable rms_norm(const Variable& x, const Variable& gain = {}, double epsilon = 1e-5);
 
-/// x / |x|: rows of Euclidean length 1. A row of zeros, or one whose squares are too small for its dtype, becomes one
-/// of zeros with a gradient of zeros. The same kernel, with another divisor and without epsilon. Throws as rms_norm
-/// does.
+/// x / |x|: rows of Euclidean length 1. A row of zeros, or one whose squares are too small or too large for its dtype
+/// (f32: |x| below 1e-22 or above 1e19), becomes one of zeros with a gradient of zeros. The same kernel, with another
+/// divisor and without epsilon. Throws as rms_norm does.
 Variable l2_norm(const Variable& x);
 
 }  // namespace engram

@@ -68,7 +68,7 @@ Variable weighted_rows(const Variable& values, const Tensor& ids, const Variable
     throw ShapeError(text("weighted_rows: at most ", kMostRowUses, " rows may be read in one call, got ", ids.count(),
                           "\n  split the batch"));
   Step& step = values.tape().step();
-  check_ids("weighted_rows", "the ids", step, ids, values.shape()[0]);
+  check_row_ids("weighted_rows", "the ids", step, ids, values.shape()[0]);
 
   const bool in_bf16 = weights.dtype() == DType::f32 && step.activations() == ActivationPrecision::bf16;
   Tensor y = step.empty({ids.shape()[0], values.shape()[1]}, in_bf16 ? DType::bf16 : weights.dtype());

@@ -4,9 +4,9 @@
 
 namespace engram {
 
-Variable PositionSublayer::forward(const Variable& x, MemoryTrace* trace) {
+Variable PositionSublayer::forward(const Variable& x, MemoryTrace* trace, const StateDropout& dropout) {
   if (!feed_forward_) return memory_->forward(x, {}, trace);
-  Variable y = feed_forward_->forward(x);
+  const Variable y = dropout(feed_forward_->forward(x));
   return memory_ && placement_ == MemoryPlacement::beside ? add(y, memory_->forward(x, {}, trace)) : y;
 }
 

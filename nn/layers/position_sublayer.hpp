@@ -23,8 +23,9 @@ class PositionSublayer {
 
   /// Whether there is anything inside the residual, for forward().
   bool exists() const { return feed_forward_ || (memory_ && placement_ != MemoryPlacement::after); }
-  /// x: [..., width] -> F(x), memory(x) or F(x) + memory(x). Fills `trace`, if one is given and there is a memory.
-  Variable forward(const Variable& x, MemoryTrace* trace);
+  /// x: [..., width] -> F(x), memory(x) or F(x) + memory(x), F(x) with dropout: a memory has rates of its own. Fills
+  /// `trace`, if one is given and there is a memory.
+  Variable forward(const Variable& x, MemoryTrace* trace, const StateDropout& dropout = {});
   /// What follows the whole layer: x + memory(x) where the memory is placed after it, else x.
   Variable behind(const Variable& x, MemoryTrace* trace);
   /// As parts of the layer, feed_forward and memory.

@@ -63,7 +63,8 @@ void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) con
   memory_layers(model_layers);
   require(factors == 2 || factors == 3, "factors", "2 or 3", factors);
   require(subkeys >= 1, "subkeys", "at least 1", subkeys);
-  require(heads >= 1, "heads", "at least 1", heads);
+  constexpr std::int64_t kMostHeads = 64;
+  require(heads >= 1 && heads <= kMostHeads, "heads", text("from 1 to ", kMostHeads), heads);
   require(selected >= 1 && selected <= slots(), "selected",
           text("from 1 to the ", slots(), " slots of subkeys ", subkeys), selected);
   require(value_width >= 0, "value_width", "at least 0 (0: the model's width)", value_width);
@@ -77,6 +78,14 @@ void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) con
                                    {"value_dropout", value_dropout}})
     require(rate >= 0 && rate < 1, name, "in [0, 1)", rate);
   query_options(width).check();
+  // Sizes are counted in bytes of up to eight a number.
+  constexpr std::int64_t kMostNumbers = std::numeric_limits<std::int64_t>::max() / 8;
+  require(slots() <= kMostNumbers / value_width_in(width), "subkeys",
+          text("small enough that subkeys^factors values of ", value_width_in(width), " numbers fit 63 bits"), subkeys);
+  require(
+      keys != KeyKind::flat || slots() <= kMostNumbers / heads / query_width, "subkeys",
+      text("small enough that subkeys^factors flat keys of ", query_width, " numbers in ", heads, " heads fit 63 bits"),
+      subkeys);
 }
 
 std::string_view name_of(MemoryPlacement placement) {

@@ -51,7 +51,7 @@ Variable ProductKeyTransformerLayer::forward(const Variable& x, const WindowCont
   }
   const Scope scope("feed_forward");
   const Variable known =
-      dropout(sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace), dropout_);
+      sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace, dropout_);
   hidden = pre_norm_ ? add(known, hidden) : feed_forward_norm_.forward(known, hidden);
   return sublayer_.behind(hidden, memory_trace);
 }

@@ -76,8 +76,9 @@ Variable TransformerXlLayer::forward(const Variable& x, LayerPast& past, const R
     hidden = pre_norm_ ? add(mixed, input) : attention_norm_.forward(mixed, input);
   }
   const Scope scope("feed_forward");
-  const Variable known = sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace);
-  hidden = pre_norm_ ? add(dropout_(known), hidden) : feed_forward_norm_.forward(dropout_(known), hidden);
+  const Variable known =
+      sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace, dropout_);
+  hidden = pre_norm_ ? add(known, hidden) : feed_forward_norm_.forward(known, hidden);
   return sublayer_.behind(hidden, memory_trace);
 }
 

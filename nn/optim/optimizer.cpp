@@ -57,6 +57,8 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
 }
 
 void Optimizer::update(Step& step) {
+  // First, because it may find too little memory for its gradients: then nothing has been updated yet.
+  if (tables_) tables_->update(step);
   auto& groups = store_->groups();
   for (std::size_t group = 0; group < groups.size(); ++group)
     kernels::segment_squared_norms(step, groups[group].gradients, groups[group].segments, group_norms_[group]);
@@ -65,7 +67,6 @@ void Optimizer::update(Step& step) {
     update_group(step, group);
     if (groups[group].name == kSpans) kernels::clamp(step, groups[group].values, 0.0, 1.0);
   }
-  if (tables_) tables_->update(step);
   store_->refresh_rounded(step);
 }
 

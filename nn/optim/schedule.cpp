@@ -32,6 +32,10 @@ double Schedule::formula(std::int64_t t, double plateau_share) const {
   return rate * (final_share + (1 - final_share) * remaining);
 }
 
+double Schedule::highest() const {
+  return decay == Decay::inverse_root && warmup > 0 ? rate / std::sqrt(static_cast<double>(warmup)) : rate;
+}
+
 double Schedule::at(std::int64_t update, std::int64_t finetune_after, double plateau_share) const {
   if (steps > 0 && update > finetune_after) return rate * finetune_share;
   if (clock == Clock::full_first && update == 1 && decay != Decay::inverse_root) return rate;

@@ -39,6 +39,8 @@ struct Schedule {
   double at(std::int64_t update, std::int64_t finetune_after) const;
   /// The same with fine-tuning after `steps`.
   double at(std::int64_t update) const { return at(update, steps); }
+  /// What no update's rate is above: `rate`, or the peak of inverse_root.
+  double highest() const;
 
   /// The rate at time t >= 0, with lr = rate, w = warmup, T = steps, a = final_share. While t < w it is lr t / w, but
   /// for inverse_root; then

@@ -29,10 +29,10 @@ RowGradients gradients_of(Step& step, const Parameter& table) {
   return {.uses = std::move(part.uses), .order = std::move(part.order), .sums = {}};
 }
 
-/// With a clip the gradients are needed twice, for the norm and for the update. Summing them twice reads few bytes: the
-/// sources of a step are R rows for P = R A uses, which mostly stay in a cache, while sums that are kept are written
-/// once and read twice, up to P rows of a memory that holds nothing else. That turns where the table is small and its
-/// rows are used often: then the second summation reads many more rows than there are sums.
+/// Sums that are kept are written once and read once or, with a clip, twice, up to P rows of a memory that holds
+/// nothing else; summed on the way, the sources of a step, R rows for P = R A uses, mostly stay in a cache. That turns
+/// where the table is small and its rows are used often: rows with many uses are cut over threads where sums are kept,
+/// and with a clip a second summation would read many more rows than there are sums.
 void sum_if_shorter(Step& step, RowGradients& gradients) {
   constexpr std::int64_t kOften = 4;
   if (!gradients.order || gradients.uses.count() <= kOften * gradients.order.rows.count()) return;
@@ -100,29 +100,28 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
     }
     tables_.push_back(std::move(table));
   }
-  if (deferred())
-    for (const Table& table : tables_) table.parameter->set_row_refresh(this);
   const auto count = static_cast<std::int64_t>(tables_.size());
   squared_norms_ = cleared(step, store, {count}, DType::f64);
   for (std::int64_t i = 0; i < count; ++i) norms_.push_back(squared_norms_.rows(i, i + 1));
   scale_ = cleared(step, store, {1}, DType::f64);
   kernels::fill(step, scale_, 1);
-  if (deferred()) clock_ = cleared(step, store, {TableClock::of(options_.beta1, options_.beta2).count()}, DType::f64);
+  if (!deferred()) return;
+  clock_ = cleared(step, store, {TableClock::of(options_.beta1, options_.beta2).count()}, DType::f64);
+  for (const Table& table : tables_) table.parameter->set_row_refresh(this);  // nothing throws from here on
 }
 
 TableOptimizer::~TableOptimizer() {
-  for (Parameter* const table : store_->tables()) table->set_row_refresh(nullptr);
+  for (Parameter* const table : store_->tables())
+    if (table->row_refresh() == this) table->set_row_refresh(nullptr);
 }
 
 void TableOptimizer::update(Step& step) {
   std::pmr::vector<RowGradients> gradients(step.objects());
   gradients.reserve(tables_.size());
   for (const Table& table : tables_) gradients.push_back(gradients_of(step, *table.parameter));
+  for (RowGradients& gradient : gradients) sum_if_shorter(step, gradient);
   if (options_.clip > 0) {
-    for (std::size_t i = 0; i < tables_.size(); ++i) {
-      sum_if_shorter(step, gradients[i]);
-      kernels::row_squared_norm(step, gradients[i], norms_[i]);
-    }
+    for (std::size_t i = 0; i < tables_.size(); ++i) kernels::row_squared_norm(step, gradients[i], norms_[i]);
     kernels::clip_scale(step, squared_norms_, options_.clip, scale_);
   }
   for (std::size_t i = 0; i < tables_.size(); ++i) update_table(step, gradients[i], tables_[i]);
@@ -148,6 +147,10 @@ void TableOptimizer::bring_up_to_date(Step& step) {
     random.scalars = step.scalars();
     kernels::bring_rows_up_to_date(step, {}, clock_, adam_, random, table.adam);
   }
+  // No row needs the past any more. The clock begins anew, as it does in a run that goes on from a checkpoint: sums
+  // over different pasts could differ in their last bits.
+  Tensor now = clock_.rows(TableClock::kNow, TableClock::kNow + 1);
+  kernels::fill(step, now, 0);
 }
 
 void TableOptimizer::refresh(Step& step, const Parameter& parameter, const Tensor& ids) {

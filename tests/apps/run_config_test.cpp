@@ -162,6 +162,39 @@ TEST_CASE("what is written reads back to the same configuration, every key of it
   }
 }
 
+TEST_CASE("keys that do not go with the other values read back too") {
+  const std::vector<std::string> overrides{"product_key.count=2", "optimizer.table_kind=row_adagrad",
+                                           "product_key.subkeys=8", "product_key.gate=swish", "model.layers=5"};
+  for (const ModelFamily family : {ModelFamily::transformer_xl, ModelFamily::product_key}) {
+    std::vector<std::string> of_family = overrides;
+    of_family.insert(of_family.begin(), {text("model.family=", name_of(family)), "model.width=16", "model.heads=2",
+                                         "model.inner=8", "schedule.rate=0.1"});
+    const RunConfig config = parse_run_config("[schedule]\nsteps = 10\n", "test.toml", of_family);
+    const RunConfig again = parse_run_config(to_toml(config), "again");
+    CHECK(config_differences(config, again).empty());
+    RunConfig others = again;
+    with_own_options(others.model, [](auto& own) { own.memories.count = 1; });
+    others.optimizer.tables.kind = TableKind::adam;
+    const std::vector<ConfigDifference> differences = config_differences(config, others);
+    REQUIRE(differences.size() == 2);
+    for (const ConfigDifference& difference : differences) CHECK(difference.refused);
+  }
+}
+
+TEST_CASE("memories and tables: what has no effect is said") {
+  const auto warnings = [](const std::vector<std::string>& overrides) {
+    std::string all;
+    for (const std::string& line : config_warnings(parse("", overrides))) all += line + "\n";
+    return all;
+  };
+  CHECK_THAT(
+      warnings({"product_key.subkeys=7", "optimizer.table_rate=0.1"}),
+      Catch::Contains("product_key.subkeys has no effect") && Catch::Contains("optimizer.table_rate has no effect"));
+  CHECK(warnings({"product_key.layers=1", "product_key.placement=after", "optimizer.table_rate=0.1"}).empty());
+  CHECK_THAT(warnings({"product_key.layers=1", "product_key.placement=after", "product_key.selected=1"}),
+             Catch::Contains("product_key.selected 1"));
+}
+
 TEST_CASE("another family is one difference, and its keys are named") {
   const RunConfig plain = parse("");
   RunConfig other = plain;

@@ -112,6 +112,12 @@ TEST_CASE("product-key memory: every gradient equals central differences (test 6
   add("mlp", [](ProductKeyOptions& o) { o.query_network = QueryNetworkKind::mlp, o.query_hidden = {5}; });
   add("mlp by head", [](ProductKeyOptions& o) { o.query_network = QueryNetworkKind::heads_mlp, o.query_hidden = {5}; });
   add("layer norm", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::layer; });
+  add("rms norm", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::rms; });
+  add("no norm", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::none; });
+  add("identity", [](ProductKeyOptions& o) {
+    o.query_network = QueryNetworkKind::identity, o.query_width = kWidth, o.query_norm = QueryNorm::layer;
+  });
+  add("queries of unit length", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::l2; });
   add("unit length", [](ProductKeyOptions& o) { o.query_norm = QueryNorm::l2, o.unit_keys = true; });
   add("swish", [](ProductKeyOptions& o) { o.gate = MemoryGate::swish, o.value_width = 4; });
   add("scalar gate", [](ProductKeyOptions& o) { o.gate = MemoryGate::scalar; });

@@ -56,7 +56,9 @@ TEST_CASE("product keys: every bad option is named with its value") {
   check_refused(with(&Options::factors, 4), "factors must be 2 or 3, got 4");
   check_refused(with(&Options::subkeys, 0), "subkeys must be at least 1, got 0");
   check_refused(with(&Options::subkeys, std::int64_t{4} << 31), "subkeys^factors must fit 63 bits");
-  check_refused(with(&Options::heads, 0), "heads");
+  check_refused(with(&Options::subkeys, std::int64_t{1} << 30), "values of 12 numbers fit 63 bits, got 1073741824");
+  check_refused(with(&Options::heads, 0), "heads must be from 1 to 64, got 0");
+  check_refused(with(&Options::heads, 65), "heads must be from 1 to 64, got 65");
   check_refused(with(&Options::selected, 0), "selected must be from 1 to the 64 slots of subkeys 8, got 0");
   check_refused(with(&Options::selected, 65), "selected must be from 1 to the 64 slots of subkeys 8, got 65");
   CHECK_NOTHROW(with(&Options::selected, 64).check(12, 6));

@@ -107,6 +107,7 @@ TEST_CASE_METHOD(SelectFixture, "product_key_select: long lists, of all equal sc
 }
 
 TEST_CASE_METHOD(SelectFixture, "product_key_select: more slots than fit into shared memory", "[ops]") {
+  check<float>({1, 1, 2, 900}, numbers(2 * 900, false), 870);  // just too many
   check<double>({1, 2, 3, 16}, numbers(2 * 3 * 16, false), 2000);
   check<float>({2, 1, 2, 40}, numbers(2 * 2 * 40, true), 1600);
 }

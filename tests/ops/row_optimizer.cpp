@@ -54,7 +54,7 @@ TEST_CASE_METHOD(TableFixture, "a row's gradient is summed in pieces of 256, tho
 
 TEST_CASE_METHOD(TableFixture, "tables: summed and unsummed gradients give the same bits", "[ops]") {
   for (const DType sources : {DType::f64, DType::f32, DType::bf16})
-    for (const std::int64_t width : {5, 16}) {
+    for (const std::int64_t width : {5, 16, 37, 530}) {
       const DType dtype = compute_dtype(sources);
       // Of 11 rows, with some 47 and 472 uses each: in one piece, and in two.
       const RowUsesOnHost uses = random_uses(width == 5 ? 40 : 400, 13, 11, width);
