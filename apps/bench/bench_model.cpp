@@ -77,7 +77,8 @@ StepCost BenchModel::cost(std::int64_t block) const {
                       .batch = config.training.batch,
                       .window = 0,
                       .optimizer = config.optimizer.kind,
-                      .parameters = store.count()};
+                      .parameters = store.count(),
+                      .tables = config.optimizer.tables};
   if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(*model)))
     setting.window = mean_window(*spanned);
   return with_own_options(config.model, [&](const auto& own) { return step_cost(own, setting); });

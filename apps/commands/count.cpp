@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/config/config_values.hpp"
 #include "apps/config/run_config.hpp"
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
 #include "apps/cost/product_key_cost.hpp"
+#include "apps/cost/table_cost.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
 #include "core/error.hpp"
@@ -91,6 +93,63 @@ CostTable costs_of(const ProductKeyTransformerOptions& model, const TrainingOpti
   return table;
 }
 
+/// The tables of values of a model with product-key memories.
+struct Tables {
+  TableSizes sizes;
+  TableTraffic traffic;  ///< of a training step
+  TableOptimizerOptions optimizer;
+  DType dtype;
+  double gathered_bytes = 0;  ///< per token of a forward pass, by all memories
+
+  double touched_share() const { return traffic.touched / static_cast<double>(sizes.tables * sizes.rows); }
+};
+
+/// Nothing where there are no memories.
+std::optional<Tables> tables_of(const RunConfig& config) {
+  const auto& training = config.training;
+  return with_own_options(config.model, [&](const auto& own) -> std::optional<Tables> {
+    if (!own.memories.any()) return std::nullopt;
+    const std::int64_t tokens = training.batch * (training.block + training.extension);
+    Tables tables{.sizes = table_sizes(own.memories, own.width, own.layers, config.optimizer.tables),
+                  .traffic = table_traffic(own.memories, own.width, own.layers, config.optimizer.tables, tokens),
+                  .optimizer = config.optimizer.tables,
+                  .dtype = own.memories.value_dtype};
+    tables.gathered_bytes = tables.traffic.gathered_bytes / static_cast<double>(tokens);
+    return tables;
+  });
+}
+
+nlohmann::json json_of(const Tables& tables) {
+  nlohmann::json object{{"memories", tables.sizes.memories},
+                        {"tables", tables.sizes.tables},
+                        {"slots", tables.sizes.rows},
+                        {"value_width", tables.sizes.row_numbers},
+                        {"value_dtype", name_of(tables.dtype)},
+                        {"value_bytes", tables.sizes.value_bytes},
+                        {"optimizer", name_of(tables.optimizer.kind)},
+                        {"optimizer_state_bytes", tables.sizes.state_bytes},
+                        {"touched_rows_per_step", tables.traffic.touched},
+                        {"touched_share", tables.touched_share()},
+                        {"gathered_bytes_per_token", tables.gathered_bytes}};
+  if (tables.optimizer.kind == TableKind::adam) object["mode"] = name_of(tables.optimizer.mode);
+  return object;
+}
+
+std::string lines_of(const Tables& tables) {
+  const bool adam = tables.optimizer.kind == TableKind::adam;
+  std::string lines = fmt::format(
+      "{:<14} {:>14}  in {} of {} numbers, read by {}\n", "memory slots", tables.sizes.tables * tables.sizes.rows,
+      tables.sizes.tables == 1 ? "one table" : fmt::format("{} tables", tables.sizes.tables), tables.sizes.row_numbers,
+      tables.sizes.memories == 1 ? "one memory" : fmt::format("{} memories", tables.sizes.memories));
+  lines += fmt::format("{:<14} {:>14}  bytes: {}\n", "values", tables.sizes.value_bytes, name_of(tables.dtype));
+  lines += fmt::format("{:<14} {:>14}  bytes: state of {}{}{}\n", "", tables.sizes.state_bytes,
+                       name_of(tables.optimizer.kind), adam ? ", " : "", adam ? name_of(tables.optimizer.mode) : "");
+  lines += fmt::format("{:<14} {:>14.0f}  rows, {:.1f}%, in a training step whose tokens read slots at random\n",
+                       "touched", tables.traffic.touched, 100 * tables.touched_share());
+  lines += fmt::format("{:<14} {:>14.0f}  bytes of values a token\n\n", "gathered", tables.gathered_bytes);
+  return lines;
+}
+
 void run(const Arguments& arguments) {
   RunConfig config = load_run_config(arguments.config, arguments.overrides);
   if (arguments.vocabulary != 0) config.model.set_vocabulary(arguments.vocabulary);
@@ -111,7 +170,10 @@ void run(const Arguments& arguments) {
   const CostTable costs =
       with_own_options(config.model, [&](const auto& own) { return costs_of(own, config.training, shares); });
   const int values = values_per_parameter(config.optimizer.kind);
-  const std::int64_t bytes = count.total * values * 4;
+  const std::optional<Tables> tables = tables_of(config);
+  const TableSizes sizes = tables ? tables->sizes : TableSizes();
+  // A table has no gradient of its own size.
+  const std::int64_t bytes = (count.total - sizes.parameters()) * values * 4 + sizes.value_bytes + sizes.state_bytes;
   const std::int64_t tokens_per_step = config.training.batch * config.training.block;
 
   if (arguments.json) {
@@ -122,6 +184,7 @@ void run(const Arguments& arguments) {
                           {"training_state_bytes", bytes}};
     for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
       object["groups"][std::string(kParameterRoles[role])] = count.by_role[role];
+    if (tables) object["tables"] = json_of(*tables);
     if (!shares.empty()) {
       object["cluster_shares"] = shares;
       object["cluster_shares_from"] = data ? "data" : "assumed word frequencies";
@@ -141,8 +204,9 @@ void run(const Arguments& arguments) {
       lines += fmt::format("{:<14} {:>14}\n", kParameterRoles[role], count.by_role[role]);
   lines += fmt::format("{:<14} {:>14}  in {} tensors\n\n", "total", count.total, count.tensors);
   lines +=
-      fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter\n\n",
-                  bytes, 4 * values);
+      fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter{}\n\n",
+                  bytes, 4 * values, tables ? "; tables as below, without gradients" : "");
+  if (tables) lines += lines_of(*tables);
   if (!shares.empty()) {
     lines += "words of the clusters";
     for (const double share : shares) lines += fmt::format(" {:.2f}%", 100 * share);

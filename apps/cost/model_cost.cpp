@@ -2,6 +2,7 @@
 
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/memory_cost.hpp"
+#include "apps/cost/table_cost.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 
 namespace engram {
@@ -147,10 +148,16 @@ StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting)
   cost.exponentials = training_exponentials(model, setting.window);
   cost.attention_exponentials = cost.exponentials / 2;
   cost.output_exponentials = output_exponentials(model);
-  cost.bytes = training_bytes(model, with, setting.optimizer, setting.parameters);
+  const TableSizes tables = table_sizes(model.memories, model.width, model.layers, setting.tables);
+  const std::int64_t others = setting.parameters - tables.parameters();
+  cost.bytes =
+      training_bytes(model, with, setting.optimizer, others) +
+      table_traffic(model.memories, model.width, model.layers, setting.tables, setting.batch * setting.block).bytes();
   cost.frozen_flops = evaluation_flops(model, setting.window);
   cost.forward_flops = cost.frozen_flops + cost.training.past_forward;
-  cost.token_bytes = generation_bytes(model, setting.window, setting.parameters);
+  cost.token_bytes = generation_bytes(model, setting.window, others);
+  if (tables.memories > 0)
+    cost.token_bytes += static_cast<double>(tables.memories) * memory_cost(model.memories, model.width).read_bytes;
   return cost;
 }
 

@@ -35,11 +35,12 @@ double evaluation_flops(const AllAttentionOptions& model, double window,
 /// Exponentials per token of a training step, forward and backward.
 double training_exponentials(const AllAttentionOptions& model, double window);
 /// Bytes that a training step of B M tokens cannot avoid moving (f32): per layer queries, outputs, caches, keys,
-/// values and persistent slots, forward once and backward twice; and the optimiser's pass over all parameters.
+/// values and persistent slots, forward once and backward twice; and the optimiser's pass over the parameters, which
+/// are all but those of tables of values (table_cost.hpp).
 double training_bytes(const AllAttentionOptions& model, const CostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters);
 /// Bytes that generating one token at batch 1 reads (f32), by the spec: every parameter (though of the embedding one
-/// row would do), and the keys and values of all spans.
+/// row would do), and the keys and values of all spans. parameters: all but those of tables of values.
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters);
 /// All of these, for a bench. The setting has no extension: this family knows none.
 StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting);

@@ -49,9 +49,9 @@ ParameterRole role_of(const std::string& name) {
 
 ParameterCount count_parameters(Module& model) {
   ParameterCount count;
-  std::set<const Parameter*> met;  // one that is shared is visited several times
+  std::set<const Parameter*> seen;  // a table that memories share is visited by each of them
   Visitor visitor([&](const std::string& name, Parameter& parameter) {
-    if (parameter.gradient_kind() == Gradient::none || !met.insert(&parameter).second) return;
+    if (parameter.gradient_kind() == Gradient::none || !seen.insert(&parameter).second) return;
     const std::int64_t elements = parameter.shape().count();
     count.by_role[static_cast<std::size_t>(role_of(name))] += elements;
     count.total += elements;

@@ -40,7 +40,8 @@ struct ParameterCount {
   std::int64_t of(ParameterRole role) const { return by_role[static_cast<std::size_t>(role)]; }
 };
 
-/// Buffers, which are not trained, do not count. Throws Error for a parameter whose name belongs to no role.
+/// Buffers, which are not trained, do not count, and what several modules share counts once. Throws Error for a
+/// parameter whose name belongs to no role.
 ParameterCount count_parameters(Module& model);
 
 }  // namespace engram

@@ -1,6 +1,7 @@
 #include "apps/cost/product_key_cost.hpp"
 
 #include "apps/cost/memory_cost.hpp"
+#include "apps/cost/table_cost.hpp"
 
 namespace engram {
 namespace {
@@ -50,11 +51,15 @@ StepCost step_cost(const ProductKeyTransformerOptions& model, const StepSetting&
   cost.attention_exponentials = size.L * size.H * cost.window;
   cost.output_exponentials = size.V;
   cost.exponentials = 2 * cost.attention_exponentials + cost.output_exponentials;
+  const TableSizes tables = table_sizes(model.memories, model.width, model.layers, setting.tables);
   // Per layer queries, keys, values, result and the rows' statistics, forward once and backward twice.
   cost.bytes =
-      kFloat * 3 * size.L * tokens * (4 * size.d + size.H) + update_bytes(setting.optimizer, setting.parameters);
+      kFloat * 3 * size.L * tokens * (4 * size.d + size.H) +
+      update_bytes(setting.optimizer, setting.parameters - tables.parameters()) +
+      table_traffic(model.memories, model.width, model.layers, setting.tables, setting.batch * setting.block).bytes();
   cost.forward_flops = cost.frozen_flops = forward_flops(model, setting.block);
-  cost.token_bytes = kFloat * (size.L * (4 * size.d * size.d + 2 * size.d * size.F) + size.d * size.V);
+  cost.token_bytes = kFloat * (size.L * (4 * size.d * size.d + 2 * size.d * size.F) + size.d * size.V) +
+                     added_token_bytes(model.memories, model.width, model.layers, 2 * size.d * size.F);
   return cost;
 }
 

@@ -16,8 +16,8 @@ namespace engram {
 double forward_flops(const ProductKeyTransformerOptions& model, std::int64_t window);
 /// Of a training step, forward and backward.
 TrainingFlops training_flops(const ProductKeyTransformerOptions& model, std::int64_t window);
-/// All costs, for a bench. Generating a token reads the weights of all layers and of the output; keys and values of
-/// the window are computed anew, so none are read.
+/// All costs, for a bench. Generating a token reads the weights of all layers and of the output, and the rows that
+/// memories find; keys and values of the window are computed anew, so none are read.
 StepCost step_cost(const ProductKeyTransformerOptions& model, const StepSetting& setting);
 
 }  // namespace engram

@@ -29,7 +29,8 @@ struct StepSetting {
   std::int64_t batch = 1;      ///< streams
   double window = 0;           ///< mean over layers and heads of the positions a head sees, where parameters decide it
   OptimizerKind optimizer = OptimizerKind::adagrad;
-  std::int64_t parameters = 0;  ///< of the whole model
+  std::int64_t parameters = 0;  ///< of the whole model, tables of values too
+  TableOptimizerOptions tables = {};
 };
 
 struct StepCost {

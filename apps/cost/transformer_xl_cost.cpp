@@ -4,6 +4,7 @@
 
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/memory_cost.hpp"
+#include "apps/cost/table_cost.hpp"
 
 namespace engram {
 namespace {
@@ -163,8 +164,9 @@ double generation_bytes(const TransformerXlOptions& model) {
   double output = 0;
   for (const Cluster& one : clusters_of(model, one_token))
     output += one.projection + one.width * (one.words + one.slots);
-  return kFloat *
-         (z.N * (4 * z.D * z.a + 2 * z.D * z.F + 2 * keys * z.a + (z.has_distances() ? distances * z.a : 0)) + output);
+  return kFloat * (z.N * (4 * z.D * z.a + 2 * z.D * z.F + 2 * keys * z.a + (z.has_distances() ? distances * z.a : 0)) +
+                   output) +
+         added_token_bytes(model.memories, model.width, model.layers, 2 * z.D * z.F);
 }
 
 StepCost step_cost(const TransformerXlOptions& model, const StepSetting& setting) {
@@ -179,7 +181,10 @@ StepCost step_cost(const TransformerXlOptions& model, const StepSetting& setting
   cost.attention_exponentials = z.N * static_cast<double>(model.heads) * cost.window * z.S / z.new_tokens;
   cost.output_exponentials = output_exponentials(model, with);
   cost.exponentials = 2 * cost.attention_exponentials + cost.output_exponentials;
-  cost.bytes = training_bytes(model, with, setting.optimizer, setting.parameters);
+  const TableSizes tables = table_sizes(model.memories, model.width, model.layers, setting.tables);
+  cost.bytes =
+      training_bytes(model, with, setting.optimizer, setting.parameters - tables.parameters()) +
+      table_traffic(model.memories, model.width, model.layers, setting.tables, setting.batch * with.segment).bytes();
   cost.forward_flops = forward_flops(model, with).total();
   cost.frozen_flops = cached_flops(model, with).total();
   cost.token_bytes = generation_bytes(model);

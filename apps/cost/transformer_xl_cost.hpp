@@ -43,12 +43,12 @@ TrainingFlops training_flops(const TransformerXlOptions& model, const XlCostSett
 /// slots of the others, and the shares of these.
 double output_exponentials(const TransformerXlOptions& model, const XlCostSetting& setting);
 /// Bytes that a training step cannot avoid moving (f32): per layer queries, outputs, memory and segment, keys, values,
-/// keys of positions and the rows' statistics, forward once and backward twice; and the optimiser's pass over all
-/// parameters.
+/// keys of positions and the rows' statistics, forward once and backward twice; and the optimiser's pass over the
+/// parameters, which are all but those of tables of values (table_cost.hpp).
 double training_bytes(const TransformerXlOptions& model, const XlCostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters);
-/// Bytes that generating one token at batch 1 reads (f32), by the spec: the weights of layers and output, and keys,
-/// values and keys of positions of all that it sees.
+/// Bytes that generating one token at batch 1 reads (f32), by the spec: the weights of layers and output, keys, values
+/// and keys of positions of all that it sees, and the rows that memories find.
 double generation_bytes(const TransformerXlOptions& model);
 /// All of these, for a bench. The setting's window is not used: the options say what a query sees.
 StepCost step_cost(const TransformerXlOptions& model, const StepSetting& setting);
