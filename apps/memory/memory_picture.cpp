@@ -64,7 +64,8 @@ void draw_axes(SvgCanvas& canvas, const Axes& axes) {
   }
   canvas.line(kLeft, kBottom, kRight, kBottom, kGrey);
   canvas.line(kLeft, kTop, kLeft, kBottom, kGrey);
-  canvas.text((kLeft + kRight) / 2, kBottom + 40, "rank of the slot, by its weight",
+  canvas.text((kLeft + kRight) / 2, kBottom + 40,
+              "rank of the slot, by its weight; a line ends where slots were not read",
               {.anchor = Anchor::middle, .bold = true});
   canvas.text(kMargin + 12, (kTop + kBottom) / 2, "share of all weight",
               {.anchor = Anchor::middle, .bold = true, .upwards = true});
@@ -103,7 +104,7 @@ std::string draw_memories(const MemoryReport& report) {
   const std::int64_t slots = report.rows.front().metrics.slots;
   const std::string title = "How evenly memories use their slots";
   const std::string note =
-      fmt::format("{} slots, {} positions of the split {}; squares: 50, 90 and 99% of the weight",
+      fmt::format("{} slots, {} positions of the split {}; left of the squares lie 50, 90 and 99% of the weight",
                   grouped(static_cast<double>(slots)),
                   grouped(static_cast<double>(report.rows.front().metrics.positions)), report.split);
   double legend = text_width(kEven, kFont);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/tables/text_table.hpp"
+#include "core/error.hpp"
 
 namespace engram {
 namespace {
@@ -84,6 +85,10 @@ void MemoryReport::add(const ModelMemoryUsage& usage) {
     rows.push_back({memory.layer, memory.usage.metrics(), memory.usage.falling_shares()});
   if (const std::optional<MemoryUsage> table = usage.shared_table())
     rows.push_back({0, table->metrics(), table->falling_shares()});
+  for (const Row& row : rows)
+    if (row.shares.empty())
+      throw Error(text("memory: the weights of layer ", row.name(), " must be numbers, got none",
+                       "\n  the parameters of the checkpoint are not finite, or have made scores that are not"));
 }
 
 std::string memory_table(const MemoryReport& report) {
@@ -102,7 +107,7 @@ std::string memory_table(const MemoryReport& report) {
       "Gini       of the weights: 0 when all slots get the same, towards 1 when few get all\n\n";
   return lines + weight_lines(report) +
          fmt::format(
-             "50%        the fewest slots that together get half of the weight; 90%, 99%: likewise\n"
+             "\n50%        the fewest slots that together get half of the weight; 90%, 99%: likewise\n"
              "entropy    of the weights of a head at a position, mean, nats: at most {:.4f}, all {} slots alike\n"
              "best one   the largest of these weights, mean\n"
              "overlap    of the slots that were read, those that more than one head read\n"

@@ -26,7 +26,7 @@ struct MemoryReport {
   std::int64_t heads = 0, selected = 0;
   std::vector<Row> rows;  ///< of each memory, then of the table that they share
 
-  /// Takes the figures of what was read. There must be reads.
+  /// Takes the figures of what was read. There must be reads; throws Error where their weights are no numbers.
   void add(const ModelMemoryUsage& usage);
 };
 
