@@ -146,7 +146,7 @@ TEST_CASE("memory reads: two halves of a text joined are the text (test 12)", "[
 }
 
 TEST_CASE("memory reads: every scored position counts once, in every family and way", "[product-key]") {
-  const RunFolder folder;
+  const RunFolder folder(8000);
   TrainingRunOptions spans = run_options(folder, "spans");
   spans.overrides = {"product_key.placement=after", "product_key.layers=2",     "product_key.subkeys=5",
                      "product_key.heads=3",         "schedule.steps=2",         "product_key.selected=4",
