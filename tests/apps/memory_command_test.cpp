@@ -1,6 +1,9 @@
 /// `engram memory`, its table, object, CSV and picture, and what training reports of memories.
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

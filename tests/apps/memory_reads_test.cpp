@@ -2,14 +2,16 @@
 
 #include "apps/memory/memory_reads.hpp"
 
+#include <algorithm>
 #include <array>
-#include <limits>
+#include <cmath>
 
 #include "apps/memory/model_memory_usage.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
 #include "tests/apps/memory_fixture.hpp"
+#include "tests/apps/other_devices.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness {
@@ -234,6 +236,27 @@ TEST_CASE("memory reads: context and padding are left out, and weights of every 
                 CHECK(std::vector(found.begin(), found.end()) == std::vector<double>{1, 1.25, 3, 3.25, 3.5, 3.75});
               });
     CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("memory reads: every device hands over the same", "[product-key][gpu]") {
+  const RunFolder folder;
+  const TrainingRunOptions options = memory_run(folder, "run");
+  run_training(options, never());
+  const data::DataSet set = data::DataSet::open(folder.data());
+  const auto read_on = [&](Device device) {
+    Runtime runtime(device, 1);
+    TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f64);
+    return Read(trained, set.split("test"), {}, runtime).usage.memories().back().usage.metrics();
+  };
+  const MemoryUsage::Metrics host = read_on({});
+  for (const Device device : other_devices()) {
+    const MemoryUsage::Metrics found = read_on(device);
+    CHECK(found.positions == host.positions);
+    CHECK(found.usage == host.usage);
+    CHECK(found.top_usage == host.top_usage);
+    CHECK(found.kl == Approx(host.kl).epsilon(1e-9));
+    CHECK(found.total_weight == Approx(host.total_weight).epsilon(1e-12));
   }
 }
 
