@@ -19,6 +19,7 @@
 #include "apps/commands/import.hpp"
 #include "apps/commands/keys.hpp"
 #include "apps/commands/lengths.hpp"
+#include "apps/commands/memory.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/recl.hpp"
 #include "apps/commands/spans.hpp"
@@ -48,6 +49,7 @@ void add_commands(CLI::App& program) {
   engram::add_count_command(program);
   engram::add_spans_command(program);
   engram::add_attention_command(program);
+  engram::add_memory_command(program);
   engram::add_gradients_command(program);
   engram::add_lengths_command(program);
   engram::add_recl_command(program);

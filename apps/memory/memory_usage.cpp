@@ -11,8 +11,6 @@
 namespace engram {
 namespace {
 
-constexpr std::int64_t kMostHeads = 64;
-
 /// ln N + sum z ln z for the shares z of non-negative numbers.
 template <class T>
 double divergence(const std::vector<T>& numbers) {
@@ -125,6 +123,7 @@ MemoryUsage::Metrics MemoryUsage::metrics() const {
   Metrics found;
   found.slots = static_cast<std::int64_t>(weights_.size());
   found.positions = positions_;
+  found.untouched = found.slots - read;
   found.usage = share_of(read);
   found.usage_by_weight = share_of(falling.size());
   found.kl = divergence(weights_);

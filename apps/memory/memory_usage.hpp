@@ -10,7 +10,9 @@ namespace engram {
 /// What was read of one memory. Weights are summed in double, reads are counted.
 class MemoryUsage {
  public:
-  /// Heads: at most 64.
+  static constexpr std::int64_t kMostHeads = 64;
+
+  /// Heads: at most kMostHeads.
   MemoryUsage(std::int64_t slots, std::int64_t heads, std::int64_t selected);
 
   /// Adds the reads of some positions: [positions, heads, selected] slots, best first, and their softmax weights.
@@ -20,6 +22,7 @@ class MemoryUsage {
 
   struct Metrics {
     std::int64_t slots = 0, positions = 0;
+    std::int64_t untouched = 0;  ///< slots that were never read
     double usage = 0;            ///< share of slots that were read at all
     double usage_by_weight = 0;  ///< share whose weights add up to more than 0
     double kl = 0;               ///< ln N + sum z ln z of the shares z of the weights: nats, 0 when all are used alike

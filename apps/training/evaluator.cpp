@@ -16,16 +16,18 @@ namespace {
 
 /// Losses of all targets of a block, in nats.
 std::vector<double> block_losses(LanguageModel& model, const data::Block& block, BlockTensors& tokens, ModelPast& past,
-                                 SpanMeans& spans, DType dtype, Runtime& runtime) {
+                                 SpanMeans& spans, DType dtype, Runtime& runtime, const MemoryReads& reads) {
   Step& step = runtime.step();
   step.begin({});
   tokens.write(tokens_of(block), 1, model.tokens().clusters(), runtime.backend(), runtime.memory());
   const TokenBatch batch = tokens.piece(0);
   Tape tape(step, Tape::Mode::inference);
   ModelTrace trace(step.objects());
+  trace.keep_memories = static_cast<bool>(reads);
   const Variable hidden = LanguageModel::scored(model.hidden(tape, batch, past, &trace), batch);
   if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(model)))
     spans.add(*spanned, trace, runtime.backend());
+  if (reads) hand_over(trace, block, runtime.backend(), reads);
   std::vector<double> losses(block.targets.size());
   for (const LossPart& part : model.tokens().losses(hidden, batch, 1))
     dispatch_float(dtype, "evaluate", [&]<class T>() {
@@ -43,13 +45,13 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
 double Evaluation::bits() const { return nll() / std::numbers::ln2; }
 
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
-                    const TokenLoss& found) {
+                    const TokenLoss& found, const MemoryReads& reads) {
   return evaluate(
-      model, plan, [&past](std::int64_t) -> ModelPast& { return past; }, dtype, runtime, found);
+      model, plan, [&past](std::int64_t) -> ModelPast& { return past; }, dtype, runtime, found, reads);
 }
 
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
-                    Runtime& runtime, const TokenLoss& found) {
+                    Runtime& runtime, const TokenLoss& found, const MemoryReads& reads) {
   const auto start = std::chrono::steady_clock::now();
   Evaluation result;
   data::Block block;
@@ -60,7 +62,7 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const Past
     ModelPast& past = past_of(block.rows);
     if (block.zero_caches)
       for (const auto& layer : past) layer->reset();
-    const std::vector<double> losses = block_losses(model, block, tokens, past, spans, dtype, runtime);
+    const std::vector<double> losses = block_losses(model, block, tokens, past, spans, dtype, runtime, reads);
     runtime.arena().end_step();
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (block.scored[i] == 0) continue;

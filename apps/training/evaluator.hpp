@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "apps/data/evaluation_plan.hpp"
+#include "apps/memory/memory_reads.hpp"
 #include "apps/training/runtime.hpp"
 #include "nn/models/language_model.hpp"
 
@@ -27,16 +28,14 @@ using TokenLoss = std::function<void(std::int64_t token, double nll)>;
 /// The past for blocks of so many rows.
 using PastOf = std::function<ModelPast&(std::int64_t rows)>;
 
-/// The past for blocks of so many rows.
-using PastOf = std::function<ModelPast&(std::int64_t rows)>;
-
 /// One pass of the plan (begin() is called first). `past` has as many streams as the plan has rows and is reset where
 /// the plan says so. Where spans are dynamic their means over the pass become those of the model. Sums go in the order
-/// of the tokens of each block, in double.
+/// of the tokens of each block, in double. `reads`: gets what product-key memories read; costs nothing where it is
+/// empty.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
-                    const TokenLoss& found = {});
+                    const TokenLoss& found = {}, const MemoryReads& reads = {});
 /// The same for plans whose blocks vary in rows.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
-                    Runtime& runtime, const TokenLoss& found = {});
+                    Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {});
 
 }  // namespace engram

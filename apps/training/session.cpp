@@ -127,7 +127,7 @@ void TrainingSession::with_judged_weights(const std::function<void()>& use) {
   swap();
 }
 
-Evaluation TrainingSession::validate(const TokenLoss& found) {
+Evaluation TrainingSession::validate(const TokenLoss& found, const MemoryReads& reads) {
   // As `engram evaluate` does it.
   struct Precisions {
     TrainingSession& session;
@@ -144,7 +144,7 @@ Evaluation TrainingSession::validate(const TokenLoss& found) {
   Evaluation result;
   with_judged_weights([&] {
     const Precisions precisions(*this);
-    result = evaluate(model, validation, validation_past, store.dtype(), runtime, found);
+    result = evaluate(model, validation, validation_past, store.dtype(), runtime, found, reads);
   });
   if (config.schedule.finetune == Schedule::Finetune::plateau && trainer.steps() < trainer.finetune_after()) {
     plateau.add(result.bits());

@@ -41,8 +41,8 @@ class TrainingSession {
   StepLosses step();
   /// The next short validation: some blocks of the split `valid`, going on where the last one stopped. On a plateau it
   /// begins the fine-tuning, if the schedule says so. `found` is told about every target, its place being that in the
-  /// split.
-  Evaluation validate(const TokenLoss& found = {});
+  /// split, and `reads` what memories read.
+  Evaluation validate(const TokenLoss& found = {}, const MemoryReads& reads = {});
 
   const RunConfig config;
   const data::DataSet& data;

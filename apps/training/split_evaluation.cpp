@@ -82,7 +82,7 @@ void check_usual_evaluation(const RunConfig& config, data::TokenView tokens) {
 }
 
 SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,
-                               Runtime& runtime, const TokenLoss& found) {
+                               Runtime& runtime, const TokenLoss& found, const MemoryReads& reads) {
   int rows = 0;
   const auto plan = make_plan(options, trained, tokens, rows);
   // Windows at the start and at the end come one by one.
@@ -93,7 +93,7 @@ SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, co
     return pasts[streams] = trained.model().frozen_past(runtime.backend(), runtime.memory(), streams, trained.dtype(),
                                                         plan->longest_block());
   };
-  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found), rows};
+  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads), rows};
 }
 
 }  // namespace engram

@@ -48,8 +48,8 @@ struct SplitEvaluation {
 };
 /// Models of segments: streams of segments, 10 of them, as the paper does, and one with `exact` where results depend on
 /// how the text is cut. Through key and value rings, in the precision of the model's parameters. Throws UsageError when
-/// the split is too short for the streams and blocks.
+/// the split is too short for the streams and blocks. `reads`: as evaluate() takes it.
 SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,
-                               Runtime& runtime, const TokenLoss& found = {});
+                               Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {});
 
 }  // namespace engram

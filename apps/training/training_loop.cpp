@@ -9,6 +9,7 @@
 
 #include "apps/training/gradient_report.hpp"
 #include "apps/training/loss_report.hpp"
+#include "apps/training/memory_metrics.hpp"
 #include "apps/training/metrics_log.hpp"
 #include "apps/training/progress.hpp"
 #include "apps/training/run_checkpoint.hpp"
@@ -134,8 +135,9 @@ void Loop::report_gradients() {
 void Loop::validate() {
   const std::int64_t planned = last();
   PartialLoss without_ends = PartialLoss::without_ends(session_.data.split("valid"), session_.data.vocabulary());
-  const Evaluation result =
-      session_.validate([&without_ends](std::int64_t token, double nll) { without_ends.add(token, nll); });
+  MemoryMetrics memories(session_.config.model);
+  const Evaluation result = session_.validate(
+      [&without_ends](std::int64_t token, double nll) { without_ends.add(token, nll); }, memories.reads());
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
   const bool is_best = std::isfinite(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
   json line = loss_json(kind(), loss);
@@ -144,9 +146,12 @@ void Loop::validate() {
                {"tokens", result.scored},
                {"tokens_per_second", result.tokens_per_second()},
                {"best", is_best}});
+  memories.add_to(line);
   metrics_.append(line);
   progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens){}", step(), loss.all,
                              loss_text(kind(), loss), result.scored, is_best ? ", the best so far" : ""));
+  if (const std::string note = memories.note(); !note.empty())
+    progress_.note(fmt::format("step {} valid_short {}", step(), note));
   if (last() != planned) {
     metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
     const std::string what =

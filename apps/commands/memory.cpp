@@ -1,0 +1,83 @@
+#include "apps/commands/memory.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/commands/output.hpp"
+#include "apps/context/studied_run.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/memory/memory_picture.hpp"
+#include "apps/memory/memory_report.hpp"
+#include "apps/memory/model_memory_usage.hpp"
+#include "apps/training/split_evaluation.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string run, data, csv, svg;
+  std::string split = "test", device = "cpu";
+  std::int64_t tokens = 0;
+  int threads = 0;
+  bool best = false, json = false;
+};
+
+void require_memories(const ModelOptions& model) {
+  if (!memory_options(model).any())
+    throw UsageError(text("memory: the model must have product-key memories, got one of family ", name_of(model.family),
+                          " without\n  product_key.count or product_key.layers in a configuration gives it some"));
+}
+
+void run(const Arguments& arguments) {
+  Runtime runtime(parse_device(arguments.device), arguments.threads);
+  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
+                       DType::f32, require_memories);
+  const data::DataSet data = data::DataSet::open(arguments.data);
+  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  const ModelOptions& model = trained.config().model;
+  ModelMemoryUsage usage(model);
+  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), {}, runtime, {}, usage.reads());
+
+  MemoryReport report{.checkpoint = trained.path().string(),
+                      .data = arguments.data,
+                      .split = arguments.split,
+                      .step = trained.step(),
+                      .heads = memory_options(model).heads,
+                      .selected = memory_options(model).selected,
+                      .rows = {}};
+  report.add(usage);
+  if (!arguments.csv.empty()) write_durably(arguments.csv, memory_csv(report));
+  if (!arguments.svg.empty()) write_durably(arguments.svg, draw_memories(report));
+  if (arguments.json) return print_json(memory_json(report));
+  print(memory_table(report));
+}
+
+}  // namespace
+
+CLI::App* add_memory_command(CLI::App& program) {
+  CLI::App* command =
+      program.add_subcommand("memory", "show how the product-key memories of a trained model use their slots");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
+  command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
+  command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
+  command->add_option("--tokens", arguments->tokens, "only so many tokens from the start of the split [all]")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--csv", arguments->csv,
+                      "write rank and share of the slots that were read to this file, of many slots a part");
+  command->add_option("--svg", arguments->svg, "draw the shares by rank, a line for each memory");
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram
