@@ -72,7 +72,8 @@ void batch_norm_training(Step& step, const Tensor& x, const Tensor& mask, std::i
       vec(to + n, n) += (rows.row(r) - center).square() * share;
     });
     vec(mean.data<T>(), n) += shift;
-    variance = (variance - shift.square()).template max<Eigen::PropagateNaN>(T(0));
+    variance -= shift.square();
+    variance = (variance < T(0)).select(T(0), variance);  // a NaN stays one
     if (count > 1) {
       const T old = static_cast<T>(1 - momentum), fresh = static_cast<T>(momentum);
       const T unbiased = static_cast<T>(static_cast<double>(count) / static_cast<double>(count - 1));
