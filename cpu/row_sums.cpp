@@ -7,29 +7,27 @@
 
 #include "core/kernels/row_order.hpp"
 #include "cpu/parallel.hpp"
+#include "cpu/row_sums.hpp"
 #include "cpu/scaled_rows.hpp"
 #include "cpu/vec.hpp"
 
 namespace engram::cpu {
+
+template <class D>
+void sum_uses(const UsedSources<D>& terms, std::int64_t begin, std::int64_t end, std::int64_t last, Compute<D>* sum) {
+  const std::int64_t ahead = rows_ahead(terms.width * static_cast<std::int64_t>(sizeof(D)));
+  sum_scaled_rows(terms, begin, end, last, ahead, sum, terms.width);
+}
+template void sum_uses(const UsedSources<float>&, std::int64_t, std::int64_t, std::int64_t, float*);
+template void sum_uses(const UsedSources<double>&, std::int64_t, std::int64_t, std::int64_t, double*);
+template void sum_uses(const UsedSources<bf16>&, std::int64_t, std::int64_t, std::int64_t, float*);
+
 namespace {
 
 constexpr std::int64_t kPiece = kUsesOfPiece;
 constexpr std::int64_t kBranches = 2;   // of the tree of pieces
 constexpr std::int64_t kColumns = 256;  // that one item of work adds up in the tree
 constexpr std::int64_t kRows = 64;      // of an item of work
-
-/// Term i is the use at place i of the order.
-template <class D>
-struct UsedSources {
-  using Element = D;
-  const std::int32_t* uses;
-  const Compute<D>* weights;
-  const D* sources;
-  std::int64_t per_source, width;
-
-  const D* row(std::int64_t place) const { return sources + uses[place] / per_source * width; }
-  Compute<D> weight(std::int64_t place) const { return weights[uses[place]]; }
-};
 
 /// A row of more than kPiece uses, whose pieces' sums begin at piece number `first` of a workspace.
 struct LongRow {
@@ -66,8 +64,6 @@ void sum_rows(Step& step, const RowUses& uses, const RowOrder& order, const Plac
   const std::int32_t* starts = order.starts.data<const std::int32_t>();
   const UsedSources<D> terms{order.uses.data<const std::int32_t>(), uses.weights.data<const C>(),
                              uses.sources.data<const D>(), std::max<std::int64_t>(1, uses.per_source()), width};
-  const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(D)));
-
   const std::pmr::vector<LongRow> longer = long_rows(step, starts, rows);
   const std::int64_t pieces = longer.empty() ? 0 : longer.back().first + longer.back().pieces;
   const Workspace memory = step.workspace(static_cast<std::size_t>(pieces * width) * sizeof(C));
@@ -76,7 +72,7 @@ void sum_rows(Step& step, const RowUses& uses, const RowOrder& order, const Plac
     const auto of = std::ranges::upper_bound(longer, piece, {}, &LongRow::first) - 1;
     const std::int64_t begin = starts[of->row] + (piece - of->first) * kPiece;
     const std::int64_t end = std::min<std::int64_t>(begin + kPiece, starts[of->row + 1]);
-    sum_scaled_rows(terms, begin, end, end - 1, ahead, sums + piece * width, width);
+    sum_uses(terms, begin, end, end - 1, sums + piece * width);
   });
   const std::int64_t columns = (width + kColumns - 1) / kColumns;
   parallel_items(static_cast<std::int64_t>(longer.size()) * columns, [&](std::int64_t item) {
@@ -94,8 +90,7 @@ void sum_rows(Step& step, const RowUses& uses, const RowOrder& order, const Plac
     const std::int64_t last = starts[end] - 1;
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t first = starts[row], behind = starts[row + 1];
-      if (behind - first <= kPiece)
-        place.make(row, thread, [&](C* to) { sum_scaled_rows(terms, first, behind, last, ahead, to, width); });
+      if (behind - first <= kPiece) place.make(row, thread, [&](C* to) { sum_uses(terms, first, behind, last, to); });
     }
   });
 }

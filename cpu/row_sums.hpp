@@ -1,6 +1,6 @@
 #pragma once
 /// The gradient of one row of a table, summed where it is used (core/row_uses.hpp says how). The kernels that keep all
-/// sums are in row_sums.cpp and add alike.
+/// sums are in row_sums.cpp and add with the same code.
 
 #include <algorithm>
 #include <bit>
@@ -11,24 +11,27 @@
 
 namespace engram::cpu {
 
-/// sum[c] = sum over the `count` > 0 uses, in order, of weights[p] sources[p / A, c]. Never inlined: one copy of the
-/// arithmetic in a program.
-template <class Source, class C>
-[[gnu::noinline]] void sum_of_piece(const std::int32_t* uses, std::int64_t count, const C* weights,
-                                    const Source* sources, std::int32_t per_source, std::int64_t width,
-                                    C* __restrict sum) {
-  const auto source = [&](std::int64_t i) { return sources + uses[i] / per_source * width; };
-  {
-    const Source* __restrict from = source(0);
-    const C weight = weights[uses[0]];
-    for (std::int64_t c = 0; c < width; ++c) sum[c] = weight * static_cast<C>(from[c]);
-  }
-  for (std::int64_t i = 1; i < count; ++i) {
-    const Source* __restrict from = source(i);
-    const C weight = weights[uses[i]];
-    for (std::int64_t c = 0; c < width; ++c) sum[c] += weight * static_cast<C>(from[c]);
-  }
-}
+/// The uses of an order, by place. D: the type of the sources' numbers.
+template <class D>
+struct UsedSources {
+  using Element = D;
+  const std::int32_t* uses;
+  const Compute<D>* weights;
+  const D* sources;
+  std::int64_t per_source, width;
+
+  const D* row(std::int64_t place) const { return sources + uses[place] / per_source * width; }
+  Compute<D> weight(std::int64_t place) const { return weights[uses[place]]; }
+};
+
+/// sum[0, width) = the sum of the uses from place `begin` to before `end`, in order. Those up to place `last` will be
+/// read next, and are asked for in advance. One copy of the arithmetic for the whole program: where a compiler joins a
+/// product and a sum into one operation, and where it does not, is the same for all who sum.
+template <class D>
+void sum_uses(const UsedSources<D>& terms, std::int64_t begin, std::int64_t end, std::int64_t last, Compute<D>* sum);
+extern template void sum_uses(const UsedSources<float>&, std::int64_t, std::int64_t, std::int64_t, float*);
+extern template void sum_uses(const UsedSources<double>&, std::int64_t, std::int64_t, std::int64_t, double*);
+extern template void sum_uses(const UsedSources<bf16>&, std::int64_t, std::int64_t, std::int64_t, float*);
 
 /// C: float or double, the type of weights and sums.
 template <class C>
@@ -79,13 +82,14 @@ class RowSums {
  private:
   void piece(std::int64_t begin, std::int64_t end, C* sum) const {
     if constexpr (sizeof(C) == sizeof(float)) {
-      if (rounded_) {
-        sum_of_piece(uses_ + begin, end - begin, weights_, static_cast<const bf16*>(sources_), per_source_, width_,
-                     sum);
-        return;
-      }
+      if (rounded_) return piece_of<bf16>(begin, end, sum);
     }
-    sum_of_piece(uses_ + begin, end - begin, weights_, static_cast<const C*>(sources_), per_source_, width_, sum);
+    piece_of<C>(begin, end, sum);
+  }
+  template <class D>
+  void piece_of(std::int64_t begin, std::int64_t end, C* sum) const {
+    sum_uses(UsedSources<D>{uses_, weights_, static_cast<const D*>(sources_), per_source_, width_}, begin, end, end - 1,
+             sum);
   }
   void add_last(C* scratch, int& waiting) const {
     --waiting;

@@ -5,19 +5,7 @@
 #include <nlohmann/json.hpp>
 
 namespace engram {
-namespace {
-
-/// A run whose memories have too many heads for the figures trains all the same.
-ModelOptions reported(const ModelOptions& model) {
-  ModelOptions options = model;
-  if (memory_options(model).heads > MemoryUsage::kMostHeads)
-    with_own_options(options, [](auto& own) { own.memories = {}; });
-  return options;
-}
-
-}  // namespace
-
-MemoryMetrics::MemoryMetrics(const ModelOptions& model) : usage_(reported(model)) {}
+MemoryMetrics::MemoryMetrics(const ModelOptions& model) : usage_(model) {}
 
 void MemoryMetrics::add_to(nlohmann::json& line) const {
   for (const ModelMemoryUsage::Memory& memory : usage_.memories()) {

@@ -69,6 +69,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+TEST_CASE("memory: training reports nothing of models without memories", "[product-key]") {
+  MemoryMetrics none{ModelOptions()};
+  CHECK(none.note().empty());
+  CHECK_FALSE(none.reads());
+}
+
 }  // namespace
 
 TEST_CASE("memory: one object has the figures of what evaluation reads", "[product-key]") {
@@ -251,21 +257,6 @@ TEST_CASE("memory: short validations report usage, KL and top-1 usage", "[produc
   }
   for (const json& line : read_reports(bench() / "without" / "metrics.jsonl", "valid_short"))
     CHECK(line.dump().find("memory_") == std::string::npos);
-}
-
-TEST_CASE("memory: more heads than usage counts train without reports", "[product-key]") {
-  const TrainingRunOptions options =
-      memory_run(bench(), "many-heads",
-                 {"product_key.heads=65", "product_key.subkeys=3", "product_key.query_width=2", "schedule.steps=4"});
-  run_training(options, never());
-  const std::vector<json> lines = read_reports(options.out / "metrics.jsonl", "valid_short");
-  REQUIRE(lines.size() == 1);
-  CHECK_FALSE(lines.front().contains("memory_usage"));
-  CHECK_THAT(bench().memory("many-heads", {}).err, Contains("heads must be from 1 to 64, got 65"));
-
-  MemoryMetrics none{ModelOptions()};
-  CHECK(none.note().empty());
-  CHECK_FALSE(none.reads());
 }
 
 }  // namespace engram::harness
