@@ -12,7 +12,7 @@
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
-#include "cpu/gemm.hpp"
+#include "cpu/bf16_product.hpp"
 #include "cpu/instruction_level.hpp"
 
 namespace engram::cpu {

@@ -95,7 +95,6 @@ void gemm(const Gemm<double>& g) { by_eigen(g); }
 
 void parallel_gemm(const Gemm<float>& g) { in_parallel(g); }
 void parallel_gemm(const Gemm<double>& g) { in_parallel(g); }
-void parallel_gemm(const Gemm<bf16>& g) { in_parallel(g); }
 
 const char* gemm_library() { return detail::kHaveOneDnn ? "oneDNN" : "Eigen"; }
 

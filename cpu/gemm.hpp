@@ -4,46 +4,36 @@
 /// bits do not depend on the number of threads.
 
 #include <cstdint>
-#include <type_traits>
 
-#include "core/bf16.hpp"
 #include "core/kernels/matmul.hpp"
 
 namespace engram::cpu {
 
 using kernels::Transpose;
 
-/// c[m, n] (set or add) factor op(a)[m, k] op(b)[k, n]; f32 for operands in bf16. The strides count elements between
+/// c[m, n] (set or add) factor op(a)[m, k] op(b)[k, n]. The strides count elements between
 /// stored rows: a is [m, k], or [k, m] when transposed. k == 0 gives zeros.
 template <class T>
 struct Gemm {
-  using Sum = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
   Transpose transpose_a = Transpose::no;
   Transpose transpose_b = Transpose::no;
   std::int64_t m = 0, n = 0, k = 0;
-  Sum factor = 1;
+  T factor = 1;
   const T* a = nullptr;
   std::int64_t a_stride = 0;
   const T* b = nullptr;
   std::int64_t b_stride = 0;
   Write write = Write::set;
-  Sum* c = nullptr;
+  T* c = nullptr;
   std::int64_t c_stride = 0;
 };
 
 /// By the fastest library for the size; one thread.
 void gemm(const Gemm<float>& product);
 void gemm(const Gemm<double>& product);
-/// Only where multiplies_bf16(), with k > 0; else throws DeviceError.
-void gemm(const Gemm<bf16>& product);
 /// The same on all threads.
 void parallel_gemm(const Gemm<float>& product);
 void parallel_gemm(const Gemm<double>& product);
-void parallel_gemm(const Gemm<bf16>& product);
-
-/// Whether the build has a library for products of bf16 matrices and the processor instructions for them (AVX-512 BF16
-/// or AMX).
-bool multiplies_bf16();
 
 /// By Eigen always: the fallback, and a second opinion for the tests.
 void gemm_eigen(const Gemm<float>& product);

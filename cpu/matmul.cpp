@@ -59,24 +59,43 @@ void large_product(Step& step, const Gemm<T>& g) {
     }
 }
 
-/// On all threads, operands rounded.
-template <class Rounded>
-void large_rounded_product(Step& step, const Gemm<float>& g) {
-  RoundedGemm<Rounded> rounded(g);
-  const std::int64_t a_size = rounded.a_size();
-  const Workspace memory = step.workspace(static_cast<std::size_t>(a_size + rounded.b_size()) * sizeof(Rounded));
+/// On all threads, operands rounded to f32 numbers.
+void rounded_values_product(Step& step, const Gemm<float>& g) {
+  const RoundedOperands operands(g);
+  const std::int64_t a_size = operands.a_size();
+  const Workspace memory = step.workspace(static_cast<std::size_t>(a_size + operands.b_size()) * sizeof(float));
+  float* const a = memory.data<float>();
   const auto round = [](const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t length,
-                        Rounded* to, std::int64_t to_stride) {
+                        float* to) {
     parallel_chunks(rows, row_chunk(length), [&](std::int64_t begin, std::int64_t end) {
-      round_rows(from + begin * from_stride, from_stride, end - begin, length, to + begin * to_stride, to_stride);
+      round_rows(from + begin * from_stride, from_stride, end - begin, length, to + begin * apart(length),
+                 apart(length));
     });
-    return to;
   };
-  rounded.product.a =
-      round(g.a, g.a_stride, rounded.a_rows, rounded.a_length, memory.data<Rounded>(), rounded.product.a_stride);
-  rounded.product.b = round(g.b, g.b_stride, rounded.b_rows, rounded.b_length, memory.data<Rounded>() + a_size,
-                            rounded.product.b_stride);
-  parallel_gemm(rounded.product);
+  round(g.a, g.a_stride, operands.a_rows, operands.a_length, a);
+  round(g.b, g.b_stride, operands.b_rows, operands.b_length, a + a_size);
+  parallel_gemm(operands.product(g, a, a + a_size));
+}
+
+/// On all threads, by the processor's bf16 instructions.
+void bf16_product(Step& step, const Gemm<float>& g) {
+  const std::int64_t a_size = packed_size(g.m, g.k), rows = strips_of(g.m), columns = strips_of(g.n);
+  const Workspace memory = step.workspace(static_cast<std::size_t>(a_size + packed_size(g.n, g.k)) * sizeof(bf16));
+  bf16 *const a = memory.data<bf16>(), *const b = a + a_size;
+  // Strips of one piece of packing, and of each side of a piece of c.
+  const std::int64_t packing = row_chunk(kTileRows * g.k), side = 16;
+  const std::int64_t a_pieces = (rows + packing - 1) / packing, b_pieces = (columns + packing - 1) / packing;
+  parallel_items(a_pieces + b_pieces, [&](std::int64_t item) {
+    if (item < a_pieces)
+      pack_a(g, item * packing, std::min(rows, (item + 1) * packing), a);
+    else
+      pack_b(g, (item - a_pieces) * packing, std::min(columns, (item - a_pieces + 1) * packing), b);
+  });
+  const std::int64_t across = (columns + side - 1) / side;
+  parallel_items((rows + side - 1) / side * across, [&](std::int64_t item) {
+    const std::int64_t row = item / across * side, column = item % across * side;
+    multiply_strips(g, a, b, {row, std::min(rows, row + side), column, std::min(columns, column + side)});
+  });
 }
 
 /// On all threads, in the step's precision.
@@ -85,9 +104,9 @@ void product_of_step(Step& step, const Gemm<float>& g) {
   if (step.products() == ProductPrecision::f32 || g.k == 0)
     large_product(step, g);
   else if (multiplies_bf16())
-    large_rounded_product<bf16>(step, g);
+    bf16_product(step, g);
   else
-    large_rounded_product<float>(step, g);
+    rounded_values_product(step, g);
 }
 
 void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const MatrixView& b, Transpose transpose_b,

@@ -64,18 +64,13 @@ TEST_CASE("project_past in bf16", "[gemm]") {
                          past_gradient(runs.wanted, 2, cached, width, windows, Write::set)) < kExact);
 }
 
-TEST_CASE("rows are rounded to bf16 numbers, or to their values", "[gemm]") {
+TEST_CASE("rows are rounded to the values of bf16 numbers", "[gemm]") {
   // A tie goes to the even number, up or down; the fourth is not read.
   const float from[] = {1.00390625f, -3.14159274f, 7, 1e-40f, 65504, 0.1f, -1.01171875f};
-  bf16 to[6];
   float values[6];
-  cpu::round_rows(from, 4, 2, 3, to, 3);
   cpu::round_rows(from, 4, 2, 3, values, 3);
   const float wanted[] = {1, -3.140625f, 7, 65536, 0.10009765625f, -1.015625f};
-  for (int i = 0; i < 6; ++i) {
-    CHECK(static_cast<float>(to[i]) == wanted[i]);
-    CHECK(values[i] == wanted[i]);
-  }
+  for (int i = 0; i < 6; ++i) CHECK(values[i] == wanted[i]);
 }
 
 TEST_CASE("attention in bf16: every result is rounded, none by more than a few roundings", "[attention]") {
