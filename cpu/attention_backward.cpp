@@ -20,25 +20,31 @@ class RowGradients {
         depth_(call.data.plan.sizes.depth),
         slots_(call.data.plan.gathers_slots ? call.data.plan.sizes.persistent * depth_ : 0),
         keys_(memory),
-        values_(memory + call.data.plan.scratch_columns * depth_) {
+        values_(memory + call.data.plan.copied_rows * depth_) {
     std::fill_n(memory, size(call.data.plan), T(0));
   }
 
-  // Where the gradients of the copied keys or values are added; nullptr: nobody wants them.
-  T* keys() const {
+  // Where the gradients of the tile's copied keys or values are added; nullptr: nobody wants them.
+  T* keys(const AttentionTile<T>& tile) const {
     const AttentionGradients& wanted = call_.gradients;
-    return wanted.past_keys || wanted.keys || (slots_ > 0 && partial_.slot_keys != nullptr) ? keys_ : nullptr;
+    return wanted.past_keys || wanted.keys || (slots_ > 0 && partial_.slot_keys != nullptr) ? keys_ + first(tile)
+                                                                                            : nullptr;
   }
-  T* values() const {
+  T* values(const AttentionTile<T>& tile) const {
     const AttentionGradients& wanted = call_.gradients;
-    return wanted.past_values || wanted.values || (slots_ > 0 && partial_.slot_values != nullptr) ? values_ : nullptr;
+    return wanted.past_values || wanted.values || (slots_ > 0 && partial_.slot_values != nullptr)
+               ? values_ + first(tile)
+               : nullptr;
   }
   // After the products of a tile.
-  void spread_context(const AttentionTile<T>& tile) const {
-    const auto score_scale = static_cast<T>(call_.data.options.score_scale);
-    const AttentionGradients& wanted = call_.gradients;
-    spread(tile, keys_ + slots_, score_scale, call_.of(wanted.past_keys), call_.of(wanted.keys));
-    spread(tile, values_ + slots_, T(1), call_.of(wanted.past_values), call_.of(wanted.values));
+  void finish_tile(const AttentionTile<T>& tile) const {
+    if (!call_.data.plan.copies_streams()) spread_context(tile, tile.runs);
+  }
+  // After the last tile of a stream; `tile`: any of them.
+  void finish_stream(const AttentionTile<T>& tile) const {
+    const AttentionData<T>& data = call_.data;
+    if (data.plan.copies_streams())
+      spread_context(tile, ColumnRuns(tile.head_plan, 0, data.plan.sizes.block, data.options.past_count));
   }
   // After the last tile.
   void finish_slots() const {
@@ -51,15 +57,24 @@ class RowGradients {
   }
 
  private:
-  void spread(const AttentionTile<T>& tile, T* from, T factor, T* past, T* block) const {
-    for (const ColumnRun& run : tile.runs) {
+  std::int64_t first(const AttentionTile<T>& tile) const {
+    return call_.data.plan.copies_streams() ? tile.copied_row() * depth_ : 0;
+  }
+  void spread_context(const AttentionTile<T>& tile, const ColumnRuns& runs) const {
+    const auto score_scale = static_cast<T>(call_.data.options.score_scale);
+    const AttentionGradients& wanted = call_.gradients;
+    spread(tile, runs, keys_ + slots_, score_scale, call_.of(wanted.past_keys), call_.of(wanted.keys));
+    spread(tile, runs, values_ + slots_, T(1), call_.of(wanted.past_values), call_.of(wanted.values));
+  }
+  // The sums of the runs' rows, to where these came from; they become zero.
+  void spread(const AttentionTile<T>& tile, const ColumnRuns& runs, T* from, T factor, T* past, T* block) const {
+    for (const ColumnRun& run : runs) {
       T* const wanted = run.past ? past : block;
       const RowsAt<T> to = wanted == nullptr ? RowsAt<T>{} : tile.run_rows(run, past, block);
-      for (std::int64_t row = 0; row < run.length; ++row, from += depth_)
-        if (wanted != nullptr) add_scaled_row(to.data + row * to.stride, from, depth_, factor);
+      for (std::int64_t row = 0; wanted != nullptr && row < run.length; ++row)
+        add_scaled_row(to.data + row * to.stride, from + row * depth_, depth_, factor);
+      from = std::fill_n(from, run.length * depth_, T(0));
     }
-    const std::int64_t copied = (tile.columns - tile.skipped) * depth_;
-    std::fill_n(from - copied, copied, T(0));
   }
 
   const BackwardCall<T>& call_;
@@ -138,13 +153,11 @@ void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, con
     tile.against(call.dout, values, count, scratch.dscores, kStride);
     for (std::int64_t i = 0; i < tile.queries; ++i) {
       const std::int64_t m = tile.first + i;
-      T* const weights = scratch.weights + i * kStride;
       const T* const kept = tile.kept_row(call.kept, i);
-      recall_weights(call, kept == nullptr ? nullptr : kept + slot,
-                     call.lse[(tile.stream * s.heads + tile.head) * s.block + m],
-                     RandomElements<T>(call, tile, m).slots + static_cast<std::uint64_t>(slot), count, weights,
-                     scratch.multipliers);
-      weight_gradients(call, weights, scratch.dscores + i * kStride, count, scratch.totals[i], scratch.multipliers);
+      part_gradients(
+          call, kept == nullptr ? nullptr : kept + slot, call.lse[(tile.stream * s.heads + tile.head) * s.block + m],
+          RandomElements<T>(call, tile, m).slots + static_cast<std::uint64_t>(slot), count, scratch.totals[i],
+          scratch.weights + i * kStride, scratch.dscores + i * kStride, scratch.multipliers);
     }
     const auto rows_of = [&](T* sum) { return sum == nullptr ? nullptr : sum + slot * s.depth; };
     gradients.into_rows(scratch.weights, kStride, count, scratch.dout, values.factor, rows_of(partial.slot_values));
@@ -185,11 +198,11 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   backward_rows(call, tile, scratch, partial.span);
   for (const ColumnPart<T>& part : parts) {
     const T *weights = scratch.weights + part.column, *dscores = scratch.dscores + part.column;
-    gradients.into_rows(weights, stride, part.length, scratch.dout, part.values.factor, rows.values());
-    gradients.into_rows(dscores, stride, part.length, scratch.query, part.keys.factor, rows.keys());
+    gradients.into_rows(weights, stride, part.length, scratch.dout, part.values.factor, rows.values(tile));
+    gradients.into_rows(dscores, stride, part.length, scratch.query, part.keys.factor, rows.keys(tile));
     gradients.into_query(gradients.dquery, gradients.query_write, dscores, stride, part.length, part.keys);
   }
-  rows.spread_context(tile);
+  rows.finish_tile(tile);
   if (tile.columns == 0) return;
 
   // What a span hides is zero here and stays in, as does what is missing in a few columns.
@@ -266,6 +279,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
         for (std::int64_t query = 0; query < s.block; query += plan.heads[static_cast<std::size_t>(head)].tile) {
           const AttentionTile<T> tile(data, stream, head, query, rounding.of_thread(thread));
           backward_tile(call, tile, rows, row_gradients, Scratch<T>(mine, call, tile), partial);
+          if (query + tile.queries == s.block) row_gradients.finish_stream(tile);
         }
       row_gradients.finish_slots();
     });

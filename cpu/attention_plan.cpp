@@ -31,6 +31,9 @@ AttentionPlan::AttentionPlan(Step& step, const AttentionInputs& in, const Attent
   for (const HeadPlan& head : heads) {
     scratch_columns = std::max(scratch_columns, matrix_row_length(head.columns() + slot_columns));
     scratch_tile = std::max(scratch_tile, head.tile);
+    const std::int64_t of_tile = head.columns() + (gathers_slots ? sizes.persistent : 0);
+    const std::int64_t of_stream = head.slots == 0 ? 0 : sizes.block - 1 + head.slots;
+    if (gathers_context) copied_rows = std::max(copied_rows, copies_streams() ? of_stream : of_tile);
   }
   std::iota(longest_first.begin(), longest_first.end(), 0);
   // By number among equals: a stable sort would take memory.

@@ -174,6 +174,7 @@ struct AttentionPlan {
   std::int64_t scratch_tile = 0;
   bool gathers_context = false;  ///< long enough blocks: one product costs less than one for every run of columns
   bool gathers_slots = false;    ///< small tables too
+  std::int64_t copied_rows = 0;  ///< keys, and values, that the copies of one head need memory for
   /// Persistent slots that have columns in a tile's matrix. The backward pass, which needs no whole rows, meets tables
   /// that are too large to copy in runs of kSlotRun instead, so that everything stays in the caches.
   std::int64_t slot_columns = 0;
@@ -181,6 +182,10 @@ struct AttentionPlan {
 
   /// The backward pass gathers the context whatever the length of the block.
   AttentionPlan(Step& step, const AttentionInputs& in, const AttentionOptions& options, AttentionPass pass);
+
+  /// Whether a stream's context is copied once: its tiles look at a part each. Where small tables of slots are copied
+  /// as well, each tile has its part right after them, so that one product meets both.
+  bool copies_streams() const { return gathers_context && (sizes.persistent == 0 || !gathers_slots); }
 
   /// For the products of all tiles.
   RoundingMemory rounding_memory(Step& step) const {

@@ -106,13 +106,31 @@ void weight_gradients(const BackwardCall<T>& call, T* weights, T* dscores, std::
   weight *= vec(multipliers, count);
 }
 
+/// Both for a part whose mask is 1 everywhere. Kept weights are read once.
+template <class T>
+void part_gradients(const BackwardCall<T>& call, const T* __restrict kept, T lse, std::uint64_t first_element,
+                    std::int64_t count, T total, T* __restrict weights, T* __restrict dscores, T* multipliers) {
+  const DropoutRule& dropout = call.data.options.dropout;
+  if (kept == nullptr || !dropout.active()) {
+    recall_weights(call, kept, lse, first_element, count, weights, multipliers);
+    weight_gradients(call, weights, dscores, count, total, multipliers);
+    return;
+  }
+  const auto multiplier = static_cast<T>(dropout.multiplier);
+  for (std::int64_t j = 0; j < count; ++j) {
+    const T weight = std::abs(kept[j]), passed = std::signbit(kept[j]) ? T(0) : multiplier;
+    dscores[j] = weight * (passed * dscores[j] - total);
+    weights[j] = weight * passed;
+  }
+}
+
 /// One row of the tile: `scratch.weights` from scores (or anything, when weights were kept) to weights times dropout,
 /// `scratch.dscores` from gradients of the weights to those of the scores. Adds to dspan (nullptr: not wanted).
 template <class T>
 void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std::int64_t i, const Scratch<T>& scratch,
                   double* dspan) {
   const VisibleRow row = tile.visible_row(i);
-  const std::int64_t m = tile.first + i, low = row.low, count = tile.head_plan.slots - low;
+  const std::int64_t m = tile.first + i, low = row.low;
   const AttentionSizes& s = call.data.plan.sizes;
   const T lse = call.lse[(tile.stream * s.heads + tile.head) * s.block + m], total = scratch.totals[i];
   const RandomElements<T> elements(call, tile, m);
@@ -121,7 +139,7 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
     recall_weights(call, kept == nullptr ? nullptr : kept + s.persistent + place, lse,
                    elements.context + static_cast<std::uint64_t>(place), places, weights, scratch.multipliers);
   };
-  if (tile.columns > 0 && count + s.persistent == 0) {
+  if (tile.columns > 0 && low == tile.head_plan.slots && s.persistent == 0) {
     for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
     return;
   }
@@ -139,16 +157,20 @@ void backward_row(const BackwardCall<T>& call, const AttentionTile<T>& tile, std
     *dspan += static_cast<double>((share * (multipliers * vec(band_dscores + corner, corners) - total)).sum());
   }
   if (tile.columns > 0) {
-    recall_context(low, count, band_weights + low);
-    tile.apply_mask(row, band_weights);
-    weight_gradients(call, band_weights + low, band_dscores + low, count, total, scratch.multipliers);
+    const std::int64_t full = std::clamp(row.full, low, tile.head_plan.slots);
+    if (low < full) {
+      recall_context(low, full - low, band_weights + low);
+      tile.apply_mask(row, band_weights);
+      weight_gradients(call, band_weights + low, band_dscores + low, full - low, total, scratch.multipliers);
+    }
+    part_gradients(call, kept == nullptr ? nullptr : kept + s.persistent + full, lse,
+                   elements.context + static_cast<std::uint64_t>(full), tile.head_plan.slots - full, total,
+                   band_weights + full, band_dscores + full, scratch.multipliers);
     for (T* matrix : {scratch.weights, scratch.dscores}) tile.clear_outside(matrix, i, low);
   }
   if (tile.slot_columns > 0) {
-    T* const weights = scratch.weights + i * tile.row_length;
-    recall_weights(call, kept, lse, elements.slots, tile.slot_columns, weights, scratch.multipliers);
-    weight_gradients(call, weights, scratch.dscores + i * tile.row_length, tile.slot_columns, total,
-                     scratch.multipliers);
+    part_gradients(call, kept, lse, elements.slots, tile.slot_columns, total, scratch.weights + i * tile.row_length,
+                   scratch.dscores + i * tile.row_length, scratch.multipliers);
   }
 }
 

@@ -108,6 +108,8 @@ struct AttentionTile {
     const std::int64_t column = table.row_length == data.plan.sizes.depth ? 0 : head * data.plan.sizes.depth;
     return {table.rows + unused * table.row_length + column, table.row_length};
   }
+  /// The row of the tile's first column in the copies of a stream's context (AttentionPlan::copies_streams).
+  std::int64_t copied_row() const { return first + skipped; }
   /// Where the band of query number i starts in the tile's matrix.
   std::int64_t band(std::int64_t i) const { return i * band_stride() + slot_columns; }
   /// With this stride the bands are a matrix [queries, slots] whose columns are places: places line up, not positions.
