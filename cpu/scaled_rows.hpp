@@ -22,6 +22,10 @@ constexpr std::int64_t rows_ahead(std::int64_t row_bytes) {
 
 namespace detail {
 
+/// Where lines that are asked for should wait: in the second cache. Rows ahead are as large as the first one, whose few
+/// outstanding misses would be what the reading waits for.
+inline constexpr int kFar = 2;
+
 /// sum[i] (`kFirst`: =, else +=) weights[0] rows[0][i] + ..., one after the other; `ahead` are rows to ask for.
 template <int kRows, bool kFirst, class T, class C>
 void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], const T* const (&ahead)[kRows],
@@ -29,7 +33,7 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   std::int64_t begin = 0;
   for (; begin + kLine <= width; begin += kLine) {
-    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin);
+    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin, 0, kFar);
       // One loop over the line's numbers becomes vector instructions; unrolled first, it would not.
 #pragma GCC ivdep
 #pragma GCC unroll 1
@@ -41,7 +45,7 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
     }
   }
   if (begin == width) return;
-  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1);
+  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1, 0, kFar);
   for (std::int64_t i = begin; i < width; ++i) {
     C value = kFirst ? C(0) : sum[i];
     for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
@@ -111,9 +115,9 @@ C dot_rows(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int6
   std::int64_t begin = 0;
   for (; begin + kLanes <= width; begin += kLanes) {
     for (std::int64_t line = 0; line < kLinesOfA; ++line)
-      __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))));
+      __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))), 0, detail::kFar);
     for (std::int64_t line = 0; line < kLinesOfB; ++line)
-      __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))));
+      __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))), 0, detail::kFar);
     lanes += detail::numbers<C, kLanes>(a + begin) * detail::numbers<C, kLanes>(b + begin);
   }
   for (int lane = 0; begin < width; ++begin, ++lane) lanes[lane] += static_cast<C>(a[begin]) * static_cast<C>(b[begin]);
