@@ -12,12 +12,12 @@
 
 namespace engram::cpu {
 
-/// How many rows are taken at once: the sum is read and written once for all of them.
-inline constexpr int kRowsAtOnce = 4;
+/// How many rows are taken at once, and of what is left after that: the sum is read and written once for all of them.
+inline constexpr int kRowsAtOnce = 16, kFewRowsAtOnce = 4;
 
-/// How many rows ahead memory is asked for, by the bytes of a row: some 32 KiB, at least the next group.
+/// How many rows ahead memory is asked for, by the bytes of a row: some 128 KiB, at least the next group.
 constexpr std::int64_t rows_ahead(std::int64_t row_bytes) {
-  return std::clamp<std::int64_t>(32768 / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
+  return std::clamp<std::int64_t>((128 << 10) / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
 }
 
 namespace detail {
@@ -39,7 +39,7 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
 #pragma GCC unroll 1
     for (std::int64_t i = begin; i < begin + kLine; ++i) {
       C value = kFirst ? C(0) : sum[i];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
       sum[i] = value;
     }
@@ -89,18 +89,22 @@ auto numbers(const T* from) {
 template <class Terms, class C>
 void sum_scaled_rows(const Terms& terms, std::int64_t begin, std::int64_t end, std::int64_t last, std::int64_t ahead,
                      C* sum, std::int64_t width) {
-  std::int64_t i = begin;
-  if (i + kRowsAtOnce <= end) {
-    detail::add_terms<kRowsAtOnce, true>(terms, i, ahead, last, sum, width);
-    i += kRowsAtOnce;
-  } else if (i < end) {
-    detail::add_terms<1, true>(terms, i++, ahead, last, sum, width);
-  } else {
+  if (begin >= end) {
     std::fill_n(sum, width, C(0));
+    return;
   }
-  for (; i + kRowsAtOnce <= end; i += kRowsAtOnce)
-    detail::add_terms<kRowsAtOnce, false>(terms, i, ahead, last, sum, width);
-  for (; i < end; ++i) detail::add_terms<1, false>(terms, i, ahead, last, sum, width);
+  std::int64_t i = begin;
+  const auto take = [&]<int kRows>(std::integral_constant<int, kRows>) {
+    for (; i + kRows <= end; i += kRows) {
+      if (i == begin)
+        detail::add_terms<kRows, true>(terms, i, ahead, last, sum, width);
+      else
+        detail::add_terms<kRows, false>(terms, i, ahead, last, sum, width);
+    }
+  };
+  take(std::integral_constant<int, kRowsAtOnce>());
+  take(std::integral_constant<int, kFewRowsAtOnce>());
+  take(std::integral_constant<int, 1>());
 }
 
 /// The sum of a[i] b[i], i < width: in as many lanes as one line of a has numbers, then the lanes pairwise. Asks for

@@ -71,13 +71,13 @@ struct ReadRun {
   int threads = 1;
   std::int64_t tokens = 0, flushed_tokens = 0;  ///< of a pass
   PassTimes kernel, flushed, plain, flushed_plain;
-  PassTimes rows;  ///< whole rows read and nothing else, as flushed
+  PassTimes in_order;  ///< as many bytes read from front to back, also put out of the caches before
 
   double speed() const { return kernel.rate(static_cast<double>(tokens)); }
   double flushed_speed() const { return flushed.rate(static_cast<double>(flushed_tokens)); }
   double plain_speed() const { return plain.rate(static_cast<double>(tokens)); }
   double flushed_plain_speed() const { return flushed_plain.rate(static_cast<double>(flushed_tokens)); }
-  double row_speed() const { return rows.rate(static_cast<double>(flushed_tokens)); }
+  double in_order_speed() const { return in_order.rate(static_cast<double>(flushed_tokens)); }
 };
 
 enum class LayerStage : std::uint8_t { query, scores, select, softmax, read, other };
@@ -115,8 +115,8 @@ struct MemoryBenchResult {
   std::vector<MemoryTrainingRun> trainings;
   std::vector<std::string> skipped;  ///< what there is no memory for
 
-  /// Bytes per second at which whole rows of the largest table come from memory, on so many threads; the copy's rate
-  /// where that was not measured.
+  /// Bytes per second at which rows anywhere in the largest table come from memory, on so many threads: the read's own
+  /// rate; that of a copy where it was not measured.
   double row_rate(const MemoryBench& bench, int threads) const;
 };
 

@@ -47,18 +47,18 @@ double copy_rate(const MemoryBenchResult& result, int threads) {
 std::string read_text(const MemoryBench& bench, const MemoryBenchResult& result) {
   const double bytes = bytes_per_token(bench);
   Rows rows{"slots", "threads", "tokens/s", "GB/s",  "of copy", "plain",
-            "times", "flushed", "of rows",  "plain", "times"};
+            "times", "flushed", "in order", "plain", "times"};
   for (const ReadRun& run : result.reads)
     rows.add({whole(run.slots), whole(run.threads), number(run.speed(), 0), number(run.speed() * bytes / kGiga),
               number(ratio(run.speed() * bytes, copy_rate(result, run.threads)), 2), number(run.plain_speed(), 0),
               number(ratio(run.speed(), run.plain_speed()), 2), number(run.flushed_speed(), 0),
-              number(ratio(run.flushed_speed(), run.row_speed()), 2), number(run.flushed_plain_speed(), 0),
+              number(ratio(run.flushed_speed(), run.in_order_speed()), 2), number(run.flushed_plain_speed(), 0),
               number(ratio(run.flushed_speed(), run.flushed_plain_speed()), 2)});
   if (result.reads.empty()) return {};
   return fmt::format(
              "\nReading values: {} rows of {} bytes a token, {:.0f} bytes; medians of {} passes of {} tokens\n"
              "plain: a loop without prefetches over ordinary pages; of copy: share of a copy's rate\n"
-             "flushed: distinct rows, put out of the caches first; of rows: share of reading rows and nothing else\n",
+             "flushed: distinct rows, put out of the caches first; in order: share of reading front to back\n",
              bench.reads(), bench.row_bytes(), bytes, bench.steps, bench.tokens) +
          rows.text();
 }
@@ -129,10 +129,10 @@ nlohmann::json read_json(const MemoryBench& bench, const MemoryBenchResult& resu
           {"times_plain", ratio(run.speed(), run.plain_speed())},
           {"flushed_tokens", run.flushed_tokens},
           {"flushed_tokens_per_second", run.flushed_speed()},
-          {"flushed_share_of_rows", ratio(run.flushed_speed(), run.row_speed())},
+          {"flushed_share_of_reading_in_order", ratio(run.flushed_speed(), run.in_order_speed())},
           {"flushed_plain_tokens_per_second", run.flushed_plain_speed()},
           {"flushed_times_plain", ratio(run.flushed_speed(), run.flushed_plain_speed())},
-          {"row_bytes_per_second", run.row_speed() * bytes}};
+          {"in_order_bytes_per_second", run.in_order_speed() * bytes}};
 }
 
 nlohmann::json layer_json(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run) {

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "apps/bench/memory_bench.hpp"
 #include "apps/bench/random_rows.hpp"
@@ -35,10 +36,16 @@ class ReadPasses {
       kernels::weighted_rows_forward(runtime_.step(), table, ids_.rows(0, tokens), weights_.rows(0, tokens), y);
     };
     passes(table.raw(), run.threads, read, run.kernel, run.flushed);
+    const auto first = ids(flushed_tokens_);
+    std::iota(first.begin(), first.end(), std::int64_t{0});
     const auto row_bytes = static_cast<std::size_t>(bench_.row_bytes());
-    const auto rows = [&](std::int64_t tokens) { sum_ += read_rows(table.raw(), row_bytes, ids(tokens), run.threads); };
-    PassTimes unused;
-    passes(table.raw(), run.threads, rows, unused, run.rows);
+    for (std::int64_t pass = -1; pass < bench_.steps && !first.empty(); ++pass) {
+      if (!flush_rows(table.raw(), row_bytes, first, run.threads)) return;
+      const double seconds =
+          seconds_of([&] { sum_ += read_in_order(table.raw(), first.size() * row_bytes, run.threads); });
+      if (pass >= 0) run.in_order.seconds.push_back(seconds);
+    }
+    run.in_order.sorted();
   }
   void plain(const void* table, ReadRun& run) {
     const auto read = [&](std::int64_t tokens) {
@@ -108,7 +115,7 @@ void bench_memory_reads(const MemoryBench& bench, Runtime& runtime, MemoryBenchR
                       .flushed = {},
                       .plain = {},
                       .flushed_plain = {},
-                      .rows = {}});
+                      .in_order = {}});
     }
     {
       Tensor table({slots, bench.width}, bench.values, runtime.backend().device(), runtime.memory());

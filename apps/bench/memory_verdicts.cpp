@@ -129,9 +129,9 @@ double MemoryBenchResult::row_rate(const MemoryBench& bench, int threads) const 
   double rate = machine.bytes_per_second;
   std::int64_t largest = 0;
   for (const ReadRun& run : reads) {
-    if (run.threads != threads || run.slots < largest || !run.rows.any()) continue;
+    if (run.threads != threads || run.slots < largest || !run.flushed.any()) continue;
     largest = run.slots;
-    rate = run.row_speed() * static_cast<double>(bench.reads() * bench.row_bytes());
+    rate = run.flushed_speed() * static_cast<double>(bench.reads() * bench.row_bytes());
   }
   return rate;
 }

@@ -98,28 +98,13 @@ void plain_weighted_rows(const void* values, DType dtype, std::int64_t width, st
   });
 }
 
-std::uint64_t read_rows(const void* table, std::size_t row_bytes, std::span<const std::int64_t> ids, int threads) {
-  const auto* const bytes = static_cast<const std::byte*>(table);
-  // As far ahead as the core's own caches hold with ease.
-  const std::size_t ahead = std::max<std::size_t>(1, (std::size_t{32} << 10) / std::max<std::size_t>(1, row_bytes));
+std::uint64_t read_in_order(const void* memory, std::size_t bytes, int threads) {
+  const auto* const words = static_cast<const std::uint64_t*>(memory);
   std::atomic<std::uint64_t> all = 0;
-  on_threads(threads, static_cast<std::int64_t>(ids.size()), [&](std::int64_t begin, std::int64_t end) {
-    std::uint64_t lanes[8] = {};
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      const std::byte* row = bytes + static_cast<std::size_t>(ids[i]) * row_bytes;
-      const std::size_t later = std::min(i + ahead, static_cast<std::size_t>(end) - 1);
-      const std::byte* next = bytes + static_cast<std::size_t>(ids[later]) * row_bytes;
-      std::size_t at = 0;
-      for (; at + kLine <= row_bytes; at += kLine) {
-        __builtin_prefetch(next + at);
-        std::uint64_t words[8];
-        std::memcpy(words, row + at, kLine);
-        for (int lane = 0; lane < 8; ++lane) lanes[lane] += words[lane];
-      }
-      for (; at < row_bytes; ++at) lanes[0] += static_cast<std::uint64_t>(row[at]);
-    }
-    all += std::accumulate(std::begin(lanes), std::end(lanes), std::uint64_t{0});
-  });
+  on_threads(threads, static_cast<std::int64_t>(bytes / sizeof(std::uint64_t)),
+             [&](std::int64_t begin, std::int64_t end) {
+               all += std::accumulate(words + begin, words + end, std::uint64_t{0});
+             });
   return all;
 }
 

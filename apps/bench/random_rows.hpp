@@ -1,6 +1,6 @@
 #pragma once
-/// What reading rows of a large table anywhere is compared with: a plain loop over ordinary pages, and the fastest
-/// reading of whole rows that does nothing else. Neither is a kernel of the library.
+/// What reading rows of a large table anywhere is compared with: a plain loop over ordinary pages, and
+/// reading in order. Neither is a kernel of the library.
 
 #include <cstddef>
 #include <cstdint>
@@ -51,9 +51,9 @@ void on_threads(int threads, std::int64_t count, const std::function<void(std::i
 void plain_weighted_rows(const void* values, DType dtype, std::int64_t width, std::span<const std::int64_t> ids,
                          std::span<const float> weights, std::int64_t reads, float* y, int threads);
 
-/// Reads every byte of the rows, each asked for several rows ahead, and adds words up. Returns the sum, so that nobody
-/// leaves the reading out.
-std::uint64_t read_rows(const void* table, std::size_t row_bytes, std::span<const std::int64_t> ids, int threads);
+/// Reads memory from front to back, whole words of it, and adds them up: the fastest that a processor reads. Returns
+/// the sum, so that nobody leaves the reading out.
+std::uint64_t read_in_order(const void* memory, std::size_t bytes, int threads);
 
 /// Puts the rows out of all caches. false: this processor has no instruction for it, and nothing happened.
 bool flush_rows(const void* table, std::size_t row_bytes, std::span<const std::int64_t> ids, int threads);
