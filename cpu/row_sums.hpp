@@ -43,6 +43,7 @@ class RowSums {
         weights_(uses.weights.data<const C>()),
         sources_(uses.sources.raw()),
         rounded_(uses.sources.dtype() == DType::bf16),
+        count_(uses.count()),
         per_source_(static_cast<std::int32_t>(uses.per_source())),
         width_(uses.width()),
         levels_(std::bit_width(static_cast<std::uint64_t>(uses.count() / kUsesOfPiece)) + 1) {}
@@ -50,16 +51,7 @@ class RowSums {
   /// How many C sum() needs as scratch memory.
   std::int64_t scratch() const { return levels_ * width_; }
 
-  /// Asks for the memory of the first use of row order.rows[u]: most rows of a large table have no other.
-  void prefetch(std::int64_t u) const {
-    constexpr std::int64_t kLine = 64;
-    const std::int32_t use = uses_[starts_[u]];
-    const std::int64_t bytes = width_ * static_cast<std::int64_t>(rounded_ ? sizeof(bf16) : sizeof(C));
-    const char* source = static_cast<const char*>(sources_) + use / per_source_ * bytes;
-    for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(source + at);
-    __builtin_prefetch(weights_ + use);
-  }
-  /// sum[0 .. width) = the gradient of row order.rows[u].
+  /// sum[0 .. width) = the gradient of row order.rows[u]. Asks for the sources of the uses that come next.
   void sum(std::int64_t u, C* sum, C* scratch) const {
     const std::int64_t begin = starts_[u], end = starts_[u + 1];
     if (end - begin <= kUsesOfPiece) {
@@ -88,8 +80,8 @@ class RowSums {
   }
   template <class D>
   void piece_of(std::int64_t begin, std::int64_t end, C* sum) const {
-    sum_uses(UsedSources<D>{uses_, weights_, static_cast<const D*>(sources_), per_source_, width_}, begin, end, end - 1,
-             sum);
+    sum_uses(UsedSources<D>{uses_, weights_, static_cast<const D*>(sources_), per_source_, width_}, begin, end,
+             count_ - 1, sum);
   }
   void add_last(C* scratch, int& waiting) const {
     --waiting;
@@ -103,6 +95,7 @@ class RowSums {
   const C* weights_;
   const void* sources_;
   bool rounded_;
+  std::int64_t count_;
   std::int32_t per_source_;
   std::int64_t width_;
   std::int64_t levels_;

@@ -12,15 +12,19 @@
 
 namespace engram::cpu {
 
-/// How many rows are taken at once: the sum is read and written once for all of them.
-inline constexpr int kRowsAtOnce = 4;
+/// How many rows are taken at once, and of what is left after that: the sum is read and written once for all of them.
+inline constexpr int kRowsAtOnce = 16, kFewRowsAtOnce = 4;
 
-/// How many rows ahead memory is asked for, by the bytes of a row: some 32 KiB, at least the next group.
+/// How many rows ahead memory is asked for, by the bytes of a row: some 128 KiB, at least the next group.
 constexpr std::int64_t rows_ahead(std::int64_t row_bytes) {
-  return std::clamp<std::int64_t>(32768 / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
+  return std::clamp<std::int64_t>((128 << 10) / std::max<std::int64_t>(1, row_bytes), kRowsAtOnce, 64);
 }
 
 namespace detail {
+
+/// Where lines that are asked for should wait: in the second cache. Rows ahead are as large as the first one, whose few
+/// outstanding misses would be what the reading waits for.
+inline constexpr int kFar = 2;
 
 /// sum[i] (`kFirst`: =, else +=) weights[0] rows[0][i] + ..., one after the other; `ahead` are rows to ask for.
 template <int kRows, bool kFirst, class T, class C>
@@ -29,19 +33,19 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   std::int64_t begin = 0;
   for (; begin + kLine <= width; begin += kLine) {
-    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin);
+    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin, 0, kFar);
       // One loop over the line's numbers becomes vector instructions; unrolled first, it would not.
 #pragma GCC ivdep
 #pragma GCC unroll 1
     for (std::int64_t i = begin; i < begin + kLine; ++i) {
       C value = kFirst ? C(0) : sum[i];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
       sum[i] = value;
     }
   }
   if (begin == width) return;
-  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1);
+  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1, 0, kFar);
   for (std::int64_t i = begin; i < width; ++i) {
     C value = kFirst ? C(0) : sum[i];
     for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
@@ -85,18 +89,22 @@ auto numbers(const T* from) {
 template <class Terms, class C>
 void sum_scaled_rows(const Terms& terms, std::int64_t begin, std::int64_t end, std::int64_t last, std::int64_t ahead,
                      C* sum, std::int64_t width) {
-  std::int64_t i = begin;
-  if (i + kRowsAtOnce <= end) {
-    detail::add_terms<kRowsAtOnce, true>(terms, i, ahead, last, sum, width);
-    i += kRowsAtOnce;
-  } else if (i < end) {
-    detail::add_terms<1, true>(terms, i++, ahead, last, sum, width);
-  } else {
+  if (begin >= end) {
     std::fill_n(sum, width, C(0));
+    return;
   }
-  for (; i + kRowsAtOnce <= end; i += kRowsAtOnce)
-    detail::add_terms<kRowsAtOnce, false>(terms, i, ahead, last, sum, width);
-  for (; i < end; ++i) detail::add_terms<1, false>(terms, i, ahead, last, sum, width);
+  std::int64_t i = begin;
+  const auto take = [&]<int kRows>(std::integral_constant<int, kRows>) {
+    for (; i + kRows <= end; i += kRows) {
+      if (i == begin)
+        detail::add_terms<kRows, true>(terms, i, ahead, last, sum, width);
+      else
+        detail::add_terms<kRows, false>(terms, i, ahead, last, sum, width);
+    }
+  };
+  take(std::integral_constant<int, kRowsAtOnce>());
+  take(std::integral_constant<int, kFewRowsAtOnce>());
+  take(std::integral_constant<int, 1>());
 }
 
 /// The sum of a[i] b[i], i < width: in as many lanes as one line of a has numbers, then the lanes pairwise. Asks for
@@ -111,9 +119,9 @@ C dot_rows(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int6
   std::int64_t begin = 0;
   for (; begin + kLanes <= width; begin += kLanes) {
     for (std::int64_t line = 0; line < kLinesOfA; ++line)
-      __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))));
+      __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))), 0, detail::kFar);
     for (std::int64_t line = 0; line < kLinesOfB; ++line)
-      __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))));
+      __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))), 0, detail::kFar);
     lanes += detail::numbers<C, kLanes>(a + begin) * detail::numbers<C, kLanes>(b + begin);
   }
   for (int lane = 0; begin < width; ++begin, ++lane) lanes[lane] += static_cast<C>(a[begin]) * static_cast<C>(b[begin]);

@@ -14,15 +14,6 @@
 
 namespace engram::cpu {
 
-/// Asks for the memory of a row ahead of its use. Rows lie far apart, and no processor guesses where the next one is.
-template <class T>
-void prefetch_row(const T* row, std::int64_t width) {
-  constexpr std::int64_t kLine = 64;
-  const auto* bytes = reinterpret_cast<const char*>(row);
-  const auto count = width * static_cast<std::int64_t>(sizeof(T));
-  for (std::int64_t at = 0; at < count; at += kLine) __builtin_prefetch(bytes + at, 1);
-}
-
 /// Rounds rows of f32 to bf16, stochastically: the bits are those of RandomStream::draw for `step`, many at once.
 class RowRounding {
  public:
@@ -58,12 +49,21 @@ template <class T>
 struct AdamRow {
   T gradient_scale, beta1, rest1, beta2, rest2, epsilon;
 
+  /// The row that is updated after this one, if one is: its lines are asked for on the way. All at once would be more
+  /// than a core can wait for, and worse than none. S: what values are stored as.
+  template <class S>
+  struct Next {
+    const S* p = nullptr;
+    const T *m = nullptr, *v = nullptr;
+  };
+
   /// g: the row's gradient, or none. decay: what the values lose, as a share.
-  void update(const T* g, T step_size, T decay, std::int64_t width, T* p, T* m, T* v) const {
+  template <class S>
+  void update(const T* g, T step_size, T decay, std::int64_t width, T* p, T* m, T* v, const Next<S>& next) const {
     if (g != nullptr)
-      update_with(Given{g, gradient_scale}, step_size, T(1) - decay, width, p, m, v);
+      update_with(Given{g, gradient_scale}, step_size, T(1) - decay, width, p, m, v, next);
     else
-      update_with(None{}, step_size, T(1) - decay, width, p, m, v);
+      update_with(None{}, step_size, T(1) - decay, width, p, m, v, next);
   }
   static void catch_up(const RowCatchUp& by, std::int64_t width, T* __restrict p, T* __restrict m, T* __restrict v) {
     const T keep = static_cast<T>(by.decay), size = static_cast<T>(by.move);
@@ -85,15 +85,25 @@ struct AdamRow {
     T operator()(std::int64_t) const { return 0; }
   };
 
-  template <class Gradient>
+  template <class Gradient, class S>
   void update_with(const Gradient& gradient, T step_size, T keep, std::int64_t width, T* __restrict p, T* __restrict m,
-                   T* __restrict v) const {
+                   T* __restrict v, const Next<S>& next) const {
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T)), kPiece = 4 * kLine;
     const T b1 = beta1, r1 = rest1, b2 = beta2, r2 = rest2, below = epsilon;
-    for (std::int64_t c = 0; c < width; ++c) {
-      const T g = gradient(c);
-      m[c] = m[c] * b1 + g * r1;
-      v[c] = v[c] * b2 + g * g * r2;
-      p[c] = p[c] * keep - move(m[c], v[c], step_size, below);
+    for (std::int64_t begin = 0; begin < width; begin += kPiece) {
+      const std::int64_t end = std::min(width, begin + kPiece);
+      for (std::int64_t c = begin; c < end && next.p != nullptr; c += kLine) {
+        __builtin_prefetch(next.p + c, 1);
+        __builtin_prefetch(next.m + c, 1);
+        __builtin_prefetch(next.v + c, 1);
+      }
+#pragma GCC ivdep
+      for (std::int64_t c = begin; c < end; ++c) {
+        const T g = gradient(c);
+        m[c] = m[c] * b1 + g * r1;
+        v[c] = v[c] * b2 + g * g * r2;
+        p[c] = p[c] * keep - move(m[c], v[c], step_size, below);
+      }
     }
   }
   static T move(T m, T v, T size, T epsilon) {

@@ -22,8 +22,9 @@ struct TableReads {
   Compute<T> weight(std::int64_t i) const { return weights[i]; }
 };
 
-/// Reads of one item of work: enough that the first rows of an item, which nobody asked for ahead, are few.
-constexpr std::int64_t kReadsOfItem = 512;
+/// Reads of one item of work: enough that the first rows of an item, which nobody asked for ahead, are few; but items
+/// for several threads, where there are as many results.
+constexpr std::int64_t kReadsOfItem = 4096, kItems = 16;
 
 void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const Tensor& weights, Tensor& y) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
@@ -32,7 +33,8 @@ void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const
     const TableReads<T> terms{values.data<const T>(), ids.data<const std::int64_t>(), weights.data<const C>(), width};
     C* out = y.data<C>();
     const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T)));
-    const std::int64_t chunk = std::max<std::int64_t>(1, kReadsOfItem / std::max<std::int64_t>(1, reads));
+    const std::int64_t chunk = std::max<std::int64_t>(
+        1, std::min(kReadsOfItem / std::max<std::int64_t>(1, reads), (results + kItems - 1) / kItems));
     parallel_chunks(results, chunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
         sum_scaled_rows(terms, r * reads, (r + 1) * reads, end * reads - 1, ahead, out + r * width, width);

@@ -52,7 +52,22 @@ void measure_products(Step& step, std::int64_t side, ProductPrecision precision,
   step.set_products(ProductPrecision::f32);
 }
 
+void check_side(std::int64_t side) {
+  if (side < 16) throw UsageError(text("bench: --product-size must be at least 16, got ", side));
+}
+
 }  // namespace
+
+double copy_rate(Backend& backend, std::int64_t side) {
+  check_side(side);
+  HeapAllocator heap(backend);
+  Step step(backend, heap);
+  step.begin({});
+  Tensor from = step.empty({4 * side * side}, DType::f32), to = step.empty({4 * side * side}, DType::f32);
+  kernels::fill(step, from, 1.0);
+  const double seconds = median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, to, Write::set); });
+  return 2.0 * static_cast<double>(from.bytes()) / seconds;
+}
 
 MachineLimits MachineLimits::with(ProductPrecision precision) const {
   MachineLimits limits = *this;
@@ -61,7 +76,7 @@ MachineLimits MachineLimits::with(ProductPrecision precision) const {
 }
 
 MachineLimits measure_limits(Backend& backend, std::int64_t side) {
-  if (side < 16) throw UsageError(text("bench: --product-size must be at least 16, got ", side));
+  check_side(side);
   HeapAllocator heap(backend);
   Step step(backend, heap);
   step.begin({});
@@ -69,12 +84,7 @@ MachineLimits measure_limits(Backend& backend, std::int64_t side) {
   for (const ProductPrecision precision : {ProductPrecision::f32, ProductPrecision::bf16})
     if (precision == ProductPrecision::f32 || backend.multiplies_bf16())
       measure_products(step, side, precision, limits);
-  {
-    Tensor from = step.empty({4 * side * side}, DType::f32), to = step.empty({4 * side * side}, DType::f32);
-    kernels::fill(step, from, 1.0);
-    const double seconds = median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, to, Write::set); });
-    limits.bytes_per_second = 2.0 * static_cast<double>(from.bytes()) / seconds;
-  }
+  limits.bytes_per_second = copy_rate(backend, side);
   Tensor x = step.empty({256, 1024}, DType::f32), y = step.empty({256, 1024}, DType::f32);
   kernels::fill(step, x, 0.5);
   const double seconds = median_seconds(backend, 51, [&] { kernels::softmax_forward(step, x, y); });

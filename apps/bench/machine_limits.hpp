@@ -30,5 +30,7 @@ struct MachineLimits {
 /// With 4000 it takes a few seconds and half a gigabyte, which is given back. Not 4096: rows a power of two apart share
 /// cache lines, and products run at half their rate on some machines. Throws UsageError for a side below 16.
 MachineLimits measure_limits(Backend& backend, std::int64_t side = 4000);
+/// The rate of that copy alone, with the threads that the backend has now. Throws UsageError as above.
+double copy_rate(Backend& backend, std::int64_t side = 4000);
 
 }  // namespace engram

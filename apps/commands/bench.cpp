@@ -15,6 +15,7 @@
 #include "apps/bench/machine_limits.hpp"
 #include "apps/bench/softmax_bench.hpp"
 #include "apps/bench/training_bench.hpp"
+#include "apps/commands/bench_memory.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
 #include "core/error.hpp"
@@ -38,6 +39,7 @@ struct Arguments {
   std::int64_t tokens = 0;
   bool json = false;
   BenchVanillaArguments vanilla;
+  BenchMemoryArguments memory;
 };
 
 /// One long head and short others, the shape that spans take when they are learned.
@@ -119,6 +121,11 @@ void run(const Arguments& arguments) {
   if (arguments.vanilla.wanted)
     return bench_vanilla(arguments.vanilla, {arguments.configs, arguments.overrides, arguments.vocabulary,
                                              arguments.steps, arguments.device, arguments.threads, arguments.json});
+  if (arguments.tokens != 0 && !arguments.softmax && !arguments.memory.wanted)
+    throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", arguments.tokens, " and neither"));
+  if (arguments.memory.wanted)
+    return bench_memory(arguments.memory, {arguments.tokens, arguments.steps, arguments.device, arguments.threads,
+                                           arguments.product_size, arguments.json});
   if (arguments.softmax) return run_softmax(arguments);
   const std::vector<BenchCase> cases = cases_of(arguments);
   const Device device = parse_device(arguments.device);
@@ -206,13 +213,18 @@ CLI::App* add_bench_command(CLI::App& program) {
                      "against the floor of its products and beside a softmax over all words [no config]")
           ->excludes(compare)
           ->excludes(inference);
-  command->add_option("--tokens", arguments->tokens, "of a step with --softmax [4096; at most 512 with all words]")
-      ->check(CLI::PositiveNumber)
-      ->needs(softmax);
+  command
+      ->add_option("--tokens", arguments->tokens,
+                   "of a step with --softmax [4096; at most 512 with all words] or --memory [1024]")
+      ->check(CLI::PositiveNumber);
   CLI::Option* vanilla = add_bench_vanilla_options(*command, arguments->vanilla);
   vanilla->excludes(compare)->excludes(inference)->excludes(softmax);
   for (const char* other : {"--dtype", "--spans", "--filter", "--product-size"})
     vanilla->excludes(command->get_option(other));
+  CLI::Option* memory = add_bench_memory_options(*command, arguments->memory);
+  memory->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla);
+  for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
+    memory->excludes(command->get_option(other));
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

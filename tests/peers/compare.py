@@ -1,5 +1,5 @@
 """Alternates `engram bench` with PyTorch on the same configs and prints how many times faster and smaller Engram is:
-training steps, then evaluation through caches beside a plain model's."""
+training steps, then evaluation through caches beside a plain model's, then training steps of a memory layer alone."""
 
 import argparse
 import json
@@ -12,7 +12,8 @@ import sys
 from engram_files import read_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASES = {"bench-a": [], "bench-b": ["--spans", "2048,32,32,32,32,32,32,32"], "bench-c": [], "bench-xl": []}
+CASES = {"bench-a": [], "bench-b": ["--spans", "2048,32,32,32,32,32,32,32"], "bench-c": [], "bench-xl": [],
+         "bench-product-key": []}
 
 
 def run(command):
@@ -90,11 +91,37 @@ def compare_evaluation(case, arguments):
     return figures
 
 
+def compare_memory(slots, arguments):
+    """The layer alone, 1024 wide with 4 x 32 reads a token: forward, backward, update."""
+    shared = ["--slots", slots, "--steps", str(arguments.steps), "--threads", str(arguments.threads)]
+    programs = {"engram": [arguments.engram, "bench", "--json", "--memory", "--parts", "training", "--product-size",
+                           "1024", *shared],
+                "pytorch": [sys.executable, pathlib.Path(__file__).parent / "product_key.py", *shared]}
+    figures = {name: [] for name in programs}
+    for _ in range(arguments.rounds):
+        for name, command in programs.items():
+            result = run(command)
+            if name == "engram":
+                result = next((one for one in result["memory"]["training"] if one["rule"] == "adam lazy"), None)
+                if result is None:
+                    sys.exit(f"compare: there must be memory for a table of {slots} slots with Adam's state")
+                result |= {"milliseconds": result["milliseconds"]["median"]}
+            figures[name].append(result)
+    milliseconds = {name: [one["milliseconds"] for one in runs] for name, runs in figures.items()}
+    print(f"a memory of {slots} slots alone, {arguments.threads} threads, medians of {arguments.steps} steps in "
+          f"{arguments.rounds} rounds")
+    for name in programs:
+        print(f"  {name:18} {spread(milliseconds[name])} ms a step")
+    print_ratios("pytorch", milliseconds["engram"], milliseconds["pytorch"], "times as fast")
+    return figures
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engram", default=ROOT / "build/release/apps/engram")
-    parser.add_argument("--cases", default="bench-a,bench-b,bench-c,bench-xl", help="training steps")
+    parser.add_argument("--cases", default=",".join(CASES), help="training steps")
     parser.add_argument("--evaluations", default="bench-xl", help="blocks with frozen weights")
+    parser.add_argument("--memories", default="65536,262144", help="slots of memory layers alone")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -106,6 +133,8 @@ def main():
         record[case] = compare_training(case, arguments)
     for case in filter(None, arguments.evaluations.split(",")):
         record[f"{case}, evaluation"] = compare_evaluation(case, arguments)
+    for slots in filter(None, arguments.memories.split(",")):
+        record[f"memory of {slots} slots"] = compare_memory(slots, arguments)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(record, indent=1))
 

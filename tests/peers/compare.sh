@@ -44,4 +44,5 @@ agree() {
 }
 agree kjv-quick --steps 60 --set model.span_init=0.2
 agree kjv-transformer-xl --steps 100 --set schedule.rate=1e-3
+agree kjv-product-key --steps 60 --set product_key.subkeys=32
 "$python" tests/peers/compare.py "$@"

@@ -15,7 +15,16 @@ MODEL_DEFAULTS = {
     "transformer_xl": {"depth": 0, "positions": "relative", "tie_position_biases": True, "pre_norm": False, "memory": 0,
                        "visibility": "all", "memory_start": "empty", "clamp": 0, "embedding_width": 0, "cutoffs": [],
                        "tie_tables": True, "dropout": 0.0, "attention_dropout": 0.0, "dropout_over_time": False, "word_dropout": 0.0,
-                       "norm_epsilon": 1e-5}}
+                       "norm_epsilon": 1e-5},
+    "product_key": {"inner": 0, "activation": "gelu", "position_rows": 512, "pre_norm": False, "dropout": 0.0,
+                    "attention_dropout": 0.0, "norm_epsilon": 1e-12}}
+MEMORY_DEFAULTS = {"count": 0, "layers": [], "placement": "replace", "keys": "product", "factors": 2, "subkeys": 512,
+                   "heads": 4, "selected": 32, "query_width": 512, "value_width": 0, "projection": False,
+                   "shared_values": False, "gate": "none", "query_network": "linear", "query_norm": "batch",
+                   "unit_keys": False, "value_dtype": "f32", "input_dropout": 0.0, "query_dropout": 0.0,
+                   "value_dropout": 0.0}
+TABLE_DEFAULTS = {"table_kind": "adam", "table_mode": "lazy", "table_rate": 1e-3, "table_beta1": 0.9,
+                  "table_beta2": 0.999, "table_epsilon": 1e-8, "table_clip": 0.0}
 
 
 def read_config(path):
@@ -28,7 +37,11 @@ def with_defaults(config):
         config["model"]["span"] = "adaptive" if config["model"].pop("adaptive_span") else "fixed"
     family = config["model"].get("family", "all_attention")
     model = {"family": family} | MODEL_DEFAULTS[family]
-    optimizer = {"kind": "adagrad", "clip": 0.0, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+    if family == "product_key":
+        model["product_key"] = MEMORY_DEFAULTS | config.get("product_key", {})
+    elif config.get("product_key", {}).get("count", 0) or config.get("product_key", {}).get("layers", []):
+        raise ValueError(f"the peer of family {family} knows no memories, got {config['product_key']}")
+    optimizer = TABLE_DEFAULTS | {"kind": "adagrad", "clip": 0.0, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
     training = {"span_loss": 0.0}
     if config.get("training", {}).get("extension", 0):
         raise ValueError(f"the peers know only training.extension = 0, got {config['training']['extension']}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from all_attention import Adagrad, AllAttention
+from product_key import ProductKeyTransformer, TableAdam
 from transformer_xl import ClippedAdam, TransformerXl
 
 
@@ -17,7 +18,8 @@ class Family:
 
 
 FAMILIES = {"all_attention": Family(AllAttention, Adagrad, streams=8, whole_blocks=True),
-            "transformer_xl": Family(TransformerXl, ClippedAdam, streams=10, whole_blocks=False)}
+            "transformer_xl": Family(TransformerXl, ClippedAdam, streams=10, whole_blocks=False),
+            "product_key": Family(ProductKeyTransformer, TableAdam, streams=10, whole_blocks=False)}
 
 
 def family_of(config):

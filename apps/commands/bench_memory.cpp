@@ -1,0 +1,90 @@
+#include "apps/commands/bench_memory.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/bench_report.hpp"
+#include "apps/bench/memory_bench_report.hpp"
+#include "apps/commands/output.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+MemoryBench bench_of(const BenchMemoryArguments& arguments, const BenchMemoryArguments::Shared& shared) {
+  MemoryBench bench;
+  if (!arguments.slots.empty()) bench.slots = arguments.slots;
+  bench.width = arguments.width;
+  bench.heads = arguments.heads;
+  bench.selected = arguments.selected;
+  bench.query_width = arguments.query_width;
+  bench.values = arguments.values == "bf16" ? DType::bf16 : DType::f32;
+  bench.layer_tokens = arguments.layer_tokens;
+  bench.flat_tokens = arguments.flat_tokens;
+  if (shared.tokens > 0) bench.tokens = shared.tokens;
+  bench.steps = shared.steps;
+  bench.check();
+  return bench;
+}
+
+}  // namespace
+
+CLI::Option* add_bench_memory_options(CLI::App& command, BenchMemoryArguments& arguments) {
+  CLI::Option* flag = command.add_flag(
+      "--memory", arguments.wanted,
+      "a product-key memory alone, by the number of slots: reading values beside a plain loop, the whole layer beside "
+      "its cost model and flat keys, and its training step beside the bytes of its table [no config]");
+  command.add_option("--slots", arguments.slots, "squares [16384,65536,262144,1048576,4194304]")
+      ->delimiter(',')
+      ->needs(flag);
+  command.add_option("--parts", arguments.parts, "of --memory: read, layer, flat and training")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"read", "layer", "flat", "training"}))
+      ->needs(flag)
+      ->capture_default_str();
+  command.add_option("--values", arguments.values, "numbers of the table: f32 or bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->needs(flag)
+      ->capture_default_str();
+  const auto size = [&](const char* name, std::int64_t& value, const char* help) {
+    command.add_option(name, value, help)->check(CLI::PositiveNumber)->needs(flag)->capture_default_str();
+  };
+  size("--width", arguments.width, "of the memory's values and input");
+  size("--heads", arguments.heads, "of the memory");
+  size("--selected", arguments.selected, "slots that a head reads");
+  size("--query-width", arguments.query_width, "numbers of a head's query");
+  size("--layer-tokens", arguments.layer_tokens, "of a forward pass of the layer");
+  size("--flat-tokens", arguments.flat_tokens, "of a forward pass with flat keys");
+  return flag;
+}
+
+void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArguments::Shared& shared) {
+  const MemoryBench bench = bench_of(arguments, shared);
+  const Device device = parse_device(shared.device);
+  if (device.kind != DeviceKind::cpu)
+    throw UsageError(text("bench: --memory measures the CPU, got --device ", shared.device));
+  MemoryBenchResult result;
+  {
+    Runtime runtime(device, shared.threads);
+    result.machine = measure_limits(runtime.backend(), shared.product_size);
+  }
+  if (!shared.json) print(limits_text(result.machine));
+  Runtime runtime(device, shared.threads);
+  const int threads = runtime.backend().threads();
+  runtime.backend().set_threads(1);
+  result.one_thread_copy = copy_rate(runtime.backend(), shared.product_size);
+  runtime.backend().set_threads(threads);
+  const auto wants = [&arguments](const char* part) {
+    return std::ranges::find(arguments.parts, part) != arguments.parts.end();
+  };
+  if (wants("read")) bench_memory_reads(bench, runtime, result);
+  if (wants("layer")) bench_memory_layer(bench, KeyKind::product, runtime, result);
+  if (wants("flat")) bench_memory_layer(bench, KeyKind::flat, runtime, result);
+  if (wants("training")) bench_memory_training(bench, runtime, result);
+  if (shared.json)
+    print_json({{"machine", limits_json(result.machine)}, {"memory", memory_bench_json(bench, result)}});
+  else
+    print(memory_bench_text(bench, result));
+}
+
+}  // namespace engram
