@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/kernels/row_order.hpp"
+#include "tests/ops/sparse_memory.hpp"
 #include "tests/ops/table_fixture.hpp"
 
 namespace engram::harness {
@@ -132,6 +133,41 @@ TEST_CASE_METHOD(TableFixture, "Adam on rows equals its definition in every mode
         for (std::size_t row = 0; row < kRows; ++row)
           CHECK(read(table.steps).data[row] == static_cast<double>(steps[row]));
     }
+}
+
+// Spec, test 20: 46341^2 slots are the first square whose ids do not fit into 32 bits.
+TEST_CASE_METHOD(TableFixture, "tables: row 2147488280 is updated, and no other", "[ops]") {
+  if (backend.device().kind == DeviceKind::cuda) return;  // its memory is not sparse
+  constexpr std::int64_t kRows = 46341LL * 46341, kLast = 2147488280, kWrapped = kLast - (std::int64_t{1} << 31);
+  static_assert(kLast == kRows - 1);
+  SparseMemory sparse;
+  const auto table_of = [&](DType dtype) { return Tensor(Shape{kRows, 1}, dtype, backend.device(), sparse); };
+  const RowGradients gradients =
+      on_device({{kLast, 1, kLast}, {1, 1, 1}, reference::array({3, 1}, {1, -1, 3})}, kRows, DType::f32);
+  using Elements = std::map<std::int64_t, double>;
+  const float rate = 0.25;
+  {
+    AdamTable table{.values = table_of(DType::f32),
+                    .first_moment = table_of(DType::f32),
+                    .second_moment = table_of(DType::f32),
+                    .steps = Tensor(Shape{kRows}, DType::i32, backend.device(), sparse)};
+    table.values.data<float>()[kLast] = 1;
+    table.values.data<float>()[kWrapped] = 100;
+    table.values.data<float>()[0] = 5;
+    // Powers of two: every step is exact. The first step of a row is as long as the rate, m / sqrt(v) being 1.
+    adam(gradients,
+         {.mode = TableMode::row_step, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0, .rate = {.constant = rate}}, table);
+    CHECK(elements_other_than_zero<float>(table.values) ==
+          Elements{{0, 5}, {1, rate}, {kWrapped, 100}, {kLast, 1 - rate}});
+    CHECK(elements_other_than_zero<float>(table.first_moment) == Elements{{1, -0.5}, {kLast, 2}});
+    CHECK(elements_other_than_zero<float>(table.second_moment) == Elements{{1, 0.25}, {kLast, 4}});
+    CHECK(elements_other_than_zero<std::int32_t>(table.steps) == Elements{{1, 1}, {kLast, 1}});
+  }
+  Tensor values = table_of(DType::bf16), sum(Shape{kRows}, DType::f32, backend.device(), sparse);
+  values.data<bf16>()[kWrapped] = bf16(100.0f);
+  kernels::adagrad_rows(step, gradients, scale(1), {.epsilon = 0, .rate = {.constant = rate}}, stream(), values, sum);
+  CHECK(elements_other_than_zero<bf16>(values) == Elements{{1, rate}, {kWrapped, 100}, {kLast, -rate}});
+  CHECK(elements_other_than_zero<float>(sum) == Elements{{1, 1}, {kLast, 16}});
 }
 
 TEST_CASE_METHOD(TableFixture, "spec 9: two uses of one row are added before they are squared", "[ops]") {

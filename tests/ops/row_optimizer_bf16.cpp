@@ -115,5 +115,66 @@ TEST_CASE_METHOD(TableFixture, "rows of bf16 that catch up draw bits of their ow
   CHECK(std::abs(mean) < 3e-4);  // 960 errors of a deviation below 0.003: three deviations
 }
 
+TEST_CASE_METHOD(TableFixture, "rows of bf16 that catch up are rounded by the bits of kCatchUpOperation", "[ops]") {
+  constexpr std::int64_t kRows = 6;
+  const kernels::RowAdamOptions options{.mode = TableMode::deferred, .epsilon = 0, .rate = {.constant = 0.01}};
+  enum class Way : std::uint8_t { all, listed, due };
+  for (const Way way : {Way::all, Way::listed, Way::due})
+    for (const std::int64_t width : {3, 16, 530}) {
+      CAPTURE(static_cast<int>(way), width);
+      clock = {};
+      AdamTable table = new_table(kRows, width, DType::bf16, TableMode::deferred);
+      RowUsesOnHost uses = random_uses(kRows, 1, kRows, width);
+      for (std::int64_t row = 0; row < kRows; ++row) uses.ids[static_cast<std::size_t>(row)] = row;
+      // After a step that all rows take, the step after step t brings row t up to date (TableClock::due).
+      const std::int64_t now = way == Way::due ? 4 : 44, first = way == Way::due ? 0 : 41;
+      for (std::int64_t t = first; t < now; ++t) {
+        begin(t);
+        adam(t == first ? on_device(uses, kRows, DType::bf16) : RowGradients{}, options, table);
+      }
+      AdamTable exact = new_table(kRows, width, DType::f32, TableMode::deferred);
+      const auto copied = [&](const Tensor& from, DType dtype) {
+        return numbers_to(backend, memory, read(from).data, {kRows, width}, dtype);
+      };
+      exact.values = copied(table.values, DType::f32);
+      exact.first_moment = copied(table.first_moment, DType::f32);
+      exact.second_moment = copied(table.second_moment, DType::f32);
+      std::vector<std::int32_t> steps;
+      for (const double number : read(table.steps).data) steps.push_back(static_cast<std::int32_t>(number));
+      exact.steps = copied_to(backend, memory, steps, {kRows});
+      const Array64 before = read(table.values);
+      begin(now);
+      std::vector<bool> moved(kRows, way == Way::all);
+      if (way == Way::due) {
+        moved[4] = true;
+        const Tensor same = copied_to(backend, memory, std::vector<double>{1}, {1});
+        for (AdamTable* each : {&table, &exact}) kernels::adam_rows(step, {}, same, clock, options, stream(), *each);
+      } else {
+        const std::vector<std::int64_t> list{4, 1, 4};
+        for (const std::int64_t row : list) moved[static_cast<std::size_t>(row)] = true;
+        const Tensor ids = way == Way::listed ? copied_to(backend, memory, list, {3}) : Tensor();
+        for (AdamTable* each : {&table, &exact}) flush(options, *each, ids);
+      }
+      const Array64 got = read(table.values), numbers = read(exact.values);
+      std::int64_t wrong = 0, unlike_an_update = 0;
+      for (std::int64_t row = 0; row < kRows; ++row)
+        for (std::int64_t c = 0; c < width; ++c) {
+          const auto rounded = [&](std::uint32_t operation) {
+            const RandomStream drawn{.seed = 0x123456789, .operation = operation, .scalars = nullptr};
+            const std::uint64_t block = RoundingBlocks(width).first_of(row) + static_cast<std::uint64_t>(c / 8);
+            return static_cast<float>(stochastically_rounded(
+                static_cast<float>(numbers.at(row, c)),
+                DropoutRule::bits_of(drawn.draw(block, static_cast<std::uint64_t>(now), 0), static_cast<int>(c % 8))));
+          };
+          const bool moves = moved[static_cast<std::size_t>(row)];
+          const float wanted = moves ? rounded(5 | kCatchUpOperation) : static_cast<float>(before.at(row, c));
+          wrong += wanted != static_cast<float>(got.at(row, c));
+          unlike_an_update += moves && wanted != rounded(5);
+        }
+      CHECK(wrong == 0);
+      if (width == 530) CHECK(unlike_an_update > 100);
+    }
+}
+
 }  // namespace
 }  // namespace engram::harness

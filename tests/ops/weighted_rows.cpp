@@ -1,12 +1,10 @@
 #include "autograd/functions/weighted_rows.hpp"
 
-#include <sys/mman.h>
-
 #include "autograd/tape.hpp"
-#include "core/error.hpp"
 #include "core/kernels/row_order.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
+#include "tests/ops/sparse_memory.hpp"
 #include "tests/reference/basic_ops.hpp"
 
 namespace engram::harness {
@@ -98,17 +96,6 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: weights must have the dtype that t
   CHECK_THROWS_WITH(weighted_rows(table, ids({1, 1}, {0}), tape.constant(tensor({1, 1}, {1}, DType::f32))),
                     Catch::Contains("weights must be f64, got f32"));
 }
-
-/// Memory that exists where it is touched only.
-class SparseMemory final : public Allocator {
- public:
-  void* allocate(std::size_t bytes) override {
-    void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data == MAP_FAILED) throw Error(text("test: no ", bytes, " bytes of addresses"));
-    return data;
-  }
-  void free(void* data, std::size_t bytes) noexcept override { munmap(data, bytes); }
-};
 
 // Spec, test 20: 46341^2 slots are the first square whose ids do not fit into 32 bits.
 TEST_CASE_METHOD(ReadFixture, "weighted_rows: row 2147488280 of a table", "[ops]") {
