@@ -129,9 +129,9 @@ MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const 
 
 MappedRun map_new_model(const RunConfig& config, const data::DataSet& data, const fs::path& out, int threads,
                         const TableNews& news) {
+  Runtime runtime(Device{}, threads, config.training.seed);  // before the model, whose memory it has
   UnplacedModel model(config, DType::f32);
   prepare_folder(out, model);
-  Runtime runtime(Device{}, threads, config.training.seed);
   const MappedRun mapped =
       write_tables(model, out, news, [&](const Parameter& table, DType dtype, TableWriter& writer) {
         draw_values(table.initializer(), dtype, table.shape().count(), config.training.seed, table.name(),

@@ -73,8 +73,8 @@ std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kTables);
   if (found == file.metadata().end()) return tables;
   try {
-    for (const auto& [name, checksum] : nlohmann::json::parse(found->second).items())
-      tables[name] = parse_contents(checksum.get<std::string>());
+    const nlohmann::json list = nlohmann::json::parse(found->second);
+    for (const auto& [name, checksum] : list.items()) tables[name] = parse_contents(checksum.get<std::string>());
   } catch (const std::exception& error) {
     throw FileError(text("checkpoint: '", file.path().string(), "' must list its mapped tables in '",
                          metadata_keys::kTables, "', got '", found->second, "': ", error.what()));
