@@ -66,7 +66,7 @@ TEST_CASE("weighted_rows: a mapped table gives what the table in memory gives, t
       const Variable read = weighted_rows(mapped, ids, weights);
       CHECK(read.shape() == in_memory.shape());
       CHECK(read.dtype() == in_memory.dtype());
-      CHECK(f.bytes(read.value()) == f.bytes(in_memory.value()));
+      CHECK((f.bytes(read.value()) == f.bytes(in_memory.value())));
       CHECK_FALSE(read.requires_grad());
     }
 }
@@ -83,14 +83,22 @@ TEST_CASE("weighted_rows: kernels read the first columns of padded rows", "[ops]
           std::copy_n(drawn[0].data.begin() + row * width, width, padded.begin() + row * (width + padding));
         const Tensor ids = f.ids({kResults, kReads}, drawn[1].data);
         const Tensor weights = f.tensor({kResults, kReads}, drawn[2].data, compute_dtype(dtype));
-        std::vector<std::string> read;
+        std::vector<Tensor> read;
         for (const Tensor& table :
              {f.tensor({kRows, width}, drawn[0].data, dtype), f.tensor({kRows, width + padding}, padded, dtype)}) {
           Tensor y = f.step.empty({kResults, width}, compute_dtype(dtype));
           kernels::weighted_rows_forward(f.step, table, ids, weights, y);
-          read.push_back(f.bytes(y));
+          read.push_back(y);
         }
-        CHECK(read[0] == read[1]);
+        // Cards round another way where rows cannot be read in packs; those of a file always can.
+        if (f.backend.device().kind == DeviceKind::cpu || padding % 8 == 0) {
+          CHECK((f.bytes(read[0]) == f.bytes(read[1])));
+          continue;
+        }
+        const std::vector<double> plain = to_host(f.backend, read[0]).data, strided = to_host(f.backend, read[1]).data;
+        const double rounding = dtype == DType::f64 ? 1e-14 : 1e-5;
+        for (std::size_t i = 0; i < plain.size(); ++i)
+          CHECK(strided[i] == Approx(plain[i]).epsilon(rounding).margin(rounding));
       }
 }
 
