@@ -19,6 +19,7 @@
 #include "apps/commands/import.hpp"
 #include "apps/commands/keys.hpp"
 #include "apps/commands/lengths.hpp"
+#include "apps/commands/map.hpp"
 #include "apps/commands/memory.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/recl.hpp"
@@ -50,6 +51,7 @@ void add_commands(CLI::App& program) {
   engram::add_spans_command(program);
   engram::add_attention_command(program);
   engram::add_memory_command(program);
+  engram::add_map_command(program);
   engram::add_gradients_command(program);
   engram::add_lengths_command(program);
   engram::add_recl_command(program);

@@ -21,6 +21,9 @@ Parameter::~Parameter() {
 }
 
 const Tensor& Parameter::value() const {
+  if (mapped_)
+    throw Error(text("parameter: ", name_, " is in the file '", mapped_->path().string(),
+                     "', where inference reads its rows; it has no values in memory"));
   if (!value_) throw_without_memory(name_, shape_);
   return value_;
 }

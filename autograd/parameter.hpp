@@ -4,6 +4,7 @@
 /// whose rows are looked up have gradients of rows, and buffers, which a model keeps beside what is trained, have none.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "autograd/initializer.hpp"
 #include "autograd/row_gradient.hpp"
 #include "core/activation_precision.hpp"
+#include "core/mapped_table.hpp"
 #include "core/tensor.hpp"
 
 namespace engram {
@@ -58,8 +60,13 @@ class Parameter {
   Gradient gradient_kind() const { return kind_; }
   /// The path it was visited under, "" before.
   const std::string& name() const { return name_; }
-  /// Throws Error when the parameter was never visited and so has no memory.
+  /// The dtype of its values in a store of `placed` ones: f32 or bf16 of what is stored so, else that.
+  DType stored_dtype(DType placed) const { return stored_.value_or(placed); }
+  /// Throws Error when the parameter was never visited and so has no memory, and for a mapped table.
   const Tensor& value() const;
+  /// The file in which a table is that was placed there; nullptr: its values are in memory. Such a table cannot be
+  /// changed: lookups of inference are all that can be done with it (weighted_rows).
+  const MappedTable* mapped() const { return mapped_.get(); }
   /// Gradient::dense only: throws Error for the others.
   const Tensor& gradient() const;
   /// Gradient::rows only: throws Error for the others.
@@ -76,7 +83,7 @@ class Parameter {
   /// Throws Error as value() does, and when the store keeps no copies.
   const Tensor& value_for(ActivationPrecision activations) const;
   bool is_matrix() const { return kind_ == Gradient::dense && shape_.rank() >= 2; }
-  bool placed() const { return static_cast<bool>(value_); }
+  bool placed() const { return value_ || mapped_ != nullptr; }
 
  private:
   friend class ParameterStore;
@@ -87,6 +94,7 @@ class Parameter {
   std::optional<DType> stored_;
   std::string name_;
   Tensor value_;
+  std::unique_ptr<const MappedTable> mapped_;
   Tensor gradient_;
   RowGradient row_gradient_;
   RowRefresh* row_refresh_ = nullptr;

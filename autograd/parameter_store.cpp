@@ -1,10 +1,11 @@
 #include "autograd/parameter_store.hpp"
 
 #include <algorithm>
-#include <future>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "autograd/drawn_values.hpp"
 #include "core/error.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
@@ -14,6 +15,7 @@ namespace engram {
 ParameterStore::~ParameterStore() {
   for (const auto& [name, parameter] : parameters_) {
     parameter->value_ = {};
+    parameter->mapped_ = {};
     parameter->gradient_ = {};
     parameter->rounded_ = {};
     parameter->row_gradient_ = {};
@@ -49,14 +51,19 @@ void ParameterStore::add(std::string name, Parameter& parameter) {
   parameter.store_ = this;
 }
 
-void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
+void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
+                           const std::filesystem::path& mapped_tables) {
   if (placed()) throw Error("parameter store: memory can be taken only once");
   allocator_ = std::make_unique<HeapAllocator>(backend);
   dtype_ = dtype;
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
     if (parameter->gradient_kind() != Gradient::dense) {
-      place_alone(backend, *parameter, seed);
-      if (parameter->gradient_kind() == Gradient::rows) tables_.push_back(parameter);
+      const bool table = parameter->gradient_kind() == Gradient::rows;
+      if (table && !mapped_tables.empty())
+        map_table(backend, *parameter, mapped_tables);
+      else
+        place_alone(backend, *parameter, seed);
+      if (table) tables_.push_back(parameter);
       continue;
     }
     auto group = std::ranges::find(groups_, parameter->group(), &ParameterGroup::name);
@@ -91,32 +98,26 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed) {
 }
 
 void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed) {
-  const std::int64_t count = parameter.shape().count();
-  const DType dtype = parameter.stored_.value_or(dtype_);
+  const DType dtype = parameter.stored_dtype(dtype_);
   parameter.value_ = Tensor(parameter.shape(), dtype, backend.device(), *allocator_);
-  // A table may fill most of the memory, and drawing its values is slow: pieces of it, several at once.
-  constexpr std::int64_t kPiece = std::int64_t{1} << 18;
-  const auto bytes_of = [dtype](std::int64_t numbers) { return static_cast<std::size_t>(numbers) * size_of(dtype); };
-  const int threads = backend.works_behind() ? static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))
-                                             : std::max(1, backend.threads());
-  std::vector<std::vector<std::byte>> pieces(
-      static_cast<std::size_t>(std::min<std::int64_t>(threads, (count + kPiece - 1) / kPiece)),
-      std::vector<std::byte>(bytes_of(std::min(count, kPiece))));
-  for (std::int64_t first = 0; first < count;) {
-    std::vector<std::future<void>> drawn;
-    std::int64_t begin = first;
-    for (std::size_t i = 0; i < pieces.size() && begin < count; ++i, begin += kPiece)
-      drawn.push_back(std::async(std::launch::async, [&, i, begin] {
-        parameter.initializer().fill(pieces[i].data(), dtype, std::min(kPiece, count - begin), seed, parameter.name(),
-                                     begin);
-      }));
-    for (std::size_t i = 0; i < drawn.size(); ++i, first += kPiece) {
-      drawn[i].get();
-      backend.copy(static_cast<std::byte*>(parameter.value_.raw()) + bytes_of(first), pieces[i].data(),
-                   bytes_of(std::min(kPiece, count - first)), CopyKind::host_to_device);
-    }
-    backend.synchronize();
-  }
+  const int threads =
+      backend.works_behind() ? static_cast<int>(std::thread::hardware_concurrency()) : backend.threads();
+  auto* const values = static_cast<std::byte*>(parameter.value_.raw());
+  draw_values(parameter.initializer(), dtype, parameter.shape().count(), seed, parameter.name(), threads,
+              [&](std::int64_t first, std::span<const std::byte> piece) {
+                backend.copy(values + static_cast<std::size_t>(first) * size_of(dtype), piece.data(), piece.size(),
+                             CopyKind::host_to_device);
+                // The piece is filled anew; a device may still be reading it.
+                backend.synchronize();
+              });
+}
+
+void ParameterStore::map_table(Backend& backend, Parameter& table, const std::filesystem::path& folder) {
+  if (backend.device().kind != DeviceKind::cpu)
+    throw DeviceError(text("parameter store: tables in mapped files are read on the CPU, got ", table.name(), " for ",
+                           backend.device(), "\n  --device cpu reads them; a table in memory may be on any device"));
+  table.mapped_ =
+      std::make_unique<MappedTable>(table_path(folder, table.name()), table.shape(), table.stored_dtype(dtype_));
 }
 
 Parameter* ParameterStore::find(std::string_view name) const {

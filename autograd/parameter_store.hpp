@@ -3,6 +3,7 @@
 /// name and 256-byte aligned, so that clearing, norms, updates and checkpoints are one call per group. For steps with
 /// bf16 activations there is a third block, of the values rounded to bf16. Tables and buffers have memory of their own.
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,13 +40,15 @@ class ParameterStore {
   void add(std::string name, Parameter& parameter);
 
   /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
-  /// outlive the store.
-  void place(Backend& backend, DType dtype, std::uint64_t seed);
+  /// outlive the store. `mapped_tables`: the folder in whose files (core/table_file.hpp) all tables are; they stay
+  /// there and can be read, but not changed. Throws FileError as MappedTable does, and DeviceError for another device
+  /// than the CPU then.
+  void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {});
   bool placed() const { return allocator_ != nullptr; }
 
   std::vector<ParameterGroup>& groups() { return groups_; }
   const std::vector<ParameterGroup>& groups() const { return groups_; }
-  /// Those with gradients of rows, sorted by name; they are in no group.
+  /// Those with gradients of rows, sorted by name; they are in no group. Known from place() on.
   const std::vector<Parameter*>& tables() const { return tables_; }
   /// By full name (not alias); nullptr when there is none.
   Parameter* find(std::string_view name) const;
@@ -74,6 +77,7 @@ class ParameterStore {
   friend class Parameter;
   void forget(Parameter& parameter);  // it is being destroyed
   void place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed);
+  void map_table(Backend& backend, Parameter& table, const std::filesystem::path& folder);
 
   std::map<std::string, Parameter*, std::less<>> parameters_;
   std::map<std::string, std::string, std::less<>> aliases_;

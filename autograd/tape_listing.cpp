@@ -83,7 +83,7 @@ Row row_of(const Tape& tape, std::size_t index) {
           parameters_text(tape, entry.inputs)};
 }
 
-std::string quoted(std::string_view part) {
+std::string in_quotes(std::string_view part) {
   std::string out = "\"";
   for (const char c : part) {
     if (c == '"' || c == '\\') out += '\\';
@@ -137,7 +137,7 @@ std::string tape_graph(const Tape& tape) {
     const std::string kept = bytes_text(union_bytes(saved_tensors(tape, entry)));
     const std::string scope = entry.scope.empty() ? "" : text(entry.scope, "/");
     nodes +=
-        fmt::format("  {} [shape=box, label={}];\n", name, quoted(text(scope, entry.node->name(), ", keeps ", kept)));
+        fmt::format("  {} [shape=box, label={}];\n", name, in_quotes(text(scope, entry.node->name(), ", keeps ", kept)));
     for (const int slot : entry.outputs) producer[slot] = name;
     for (const int slot : entry.inputs) {
       if (slot < 0) continue;
@@ -146,10 +146,10 @@ std::string tape_graph(const Tape& tape) {
         const Parameter* parameter = tape.slot_parameter(slot);
         // A parameter gets a slot at every use, but is drawn once.
         const std::string label = parameter != nullptr ? parameter->name() : fmt::format("leaf {}", slot);
-        source = producer.emplace(slot, quoted(label)).first;
+        source = producer.emplace(slot, in_quotes(label)).first;
         if (drawn.insert(label).second) nodes += fmt::format("  {} [shape=ellipse];\n", source->second);
       }
-      edges += fmt::format("  {} -> {} [label={}];\n", source->second, name, quoted(text(tape.slot_shape(slot))));
+      edges += fmt::format("  {} -> {} [label={}];\n", source->second, name, in_quotes(text(tape.slot_shape(slot))));
     }
   }
   return "digraph tape {\n" + nodes + edges + "}\n";

@@ -16,9 +16,9 @@ struct TableReads {
   const T* values;
   const std::int64_t* ids;
   const Compute<T>* weights;
-  std::int64_t width;
+  std::int64_t stride;
 
-  const T* row(std::int64_t i) const { return values + ids[i] * width; }
+  const T* row(std::int64_t i) const { return values + ids[i] * stride; }
   Compute<T> weight(std::int64_t i) const { return weights[i]; }
 };
 
@@ -29,8 +29,10 @@ constexpr std::int64_t kReadsOfItem = 4096, kItems = 16;
 void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const Tensor& weights, Tensor& y) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
     using C = Compute<T>;
-    const std::int64_t width = values.shape()[1], results = ids.shape()[0], reads = ids.shape()[1];
-    const TableReads<T> terms{values.data<const T>(), ids.data<const std::int64_t>(), weights.data<const C>(), width};
+    const std::int64_t width = y.shape()[1], results = ids.shape()[0], reads = ids.shape()[1];
+    assert(width <= values.shape()[1]);
+    const TableReads<T> terms{values.data<const T>(), ids.data<const std::int64_t>(), weights.data<const C>(),
+                              values.shape()[1]};
     C* out = y.data<C>();
     const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T)));
     const std::int64_t chunk = std::max<std::int64_t>(

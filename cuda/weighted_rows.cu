@@ -15,9 +15,9 @@ struct TableReads {
   const T* values;
   const std::int64_t* ids;
   const Compute<T>* weights;
-  std::int64_t width;
+  std::int64_t stride, width;
 
-  __device__ const T* row(std::int64_t i) const { return values + ids[i] * width; }
+  __device__ const T* row(std::int64_t i) const { return values + ids[i] * stride; }
   __device__ Compute<T> weight(std::int64_t i) const { return weights[i]; }
 };
 
@@ -39,10 +39,11 @@ void weighted_rows_forward(Step& step, const Tensor& values, const Tensor& ids, 
     dispatch_storage(y.dtype(), "weighted_rows", [&]<class Y>() {
       if constexpr (std::is_same_v<Compute<T>, Compute<Y>>) {
         const TableReads<T> terms{values.data<const T>(), ids.data<const std::int64_t>(),
-                                  weights.data<const Compute<T>>(), values.shape()[1]};
+                                  weights.data<const Compute<T>>(), values.shape()[1], y.shape()[1]};
         const std::int64_t results = ids.shape()[0], reads = ids.shape()[1];
         Y* out = y.data<Y>();
-        with_row_columns<T>(terms.width, aligned_for_packs(terms.values, out), [&]<int kWidth, int kPacks>() {
+        const bool aligned = aligned_for_packs(terms.values, out) && terms.stride % kPackWidth<T> == 0;
+        with_row_columns<T>(terms.width, aligned, [&]<int kWidth, int kPacks>() {
           launch(step, warp_for_each_row(results, terms.width, RowColumns<T, kWidth, kPacks>::kColumns),
                  read_rows<kWidth, kPacks, T, Y>, terms, results, reads, out);
         });

@@ -53,6 +53,8 @@ class CheckpointFile {
   std::vector<std::string> names() const;
   /// Throws FileError when the file has no such tensor.
   const StoredTensor& at(std::string_view name) const;
+  /// The elements of a tensor of this file, not aligned: copy them.
+  std::span<const std::byte> bytes(const StoredTensor& tensor) const { return file_.bytes(tensor); }
 
   /// Fills the wanted tensors, which live on `backend`'s device. Throws one FileError that lists every tensor that is
   /// missing, extra, or of another shape or dtype; nothing has been written into any tensor then. Throws Error and

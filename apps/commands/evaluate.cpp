@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,6 +122,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
   const std::string in_windows =
       text(kind == data::TokenKind::subword ? "ppl_bpe_window" : "ppl_window", arguments.window);
   const std::optional<data::TextAmount> amount = data.text_amount(arguments.split);
+  const std::vector<std::uint64_t> mapped = trained.mapped_bytes();
+  const std::uint64_t mapped_bytes = std::accumulate(mapped.begin(), mapped.end(), std::uint64_t{0});
   if (arguments.json) {
     nlohmann::json object = loss_json(kind, loss);
     object.update({{"checkpoint", trained.path().string()},
@@ -133,11 +136,16 @@ void run(const CLI::App& command, const Arguments& arguments) {
                    {"tokens_per_second", result.tokens_per_second()}});
     if (arguments.apart) object[in_windows] = std::exp(loss.all);
     if (amount) object.update(amount_json(*amount, tokens.size(), loss.all));
+    if (!mapped.empty()) object.update({{"mapped_tables", mapped.size()}, {"mapped_bytes", mapped_bytes}});
     print_json(object);
     return;
   }
   print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
+  if (!mapped.empty())
+    print(fmt::format("{} mapped from {}, {:.2f} GiB in all\n", mapped.size() == 1 ? "a table is" : "tables are",
+                      mapped.size() == 1 ? "a file" : text(mapped.size(), " files"),
+                      static_cast<double>(mapped_bytes) / double(1 << 30)));
   print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
                     precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
   if (arguments.apart) print(fmt::format("{} {:.7g}\n", in_windows, std::exp(loss.all)));

@@ -1,5 +1,7 @@
 #include "apps/training/trained_model.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,6 +42,21 @@ std::int64_t averaged_updates(const CheckpointFile& file) {
   return average == state.end() || !average->is_object() ? 0 : average->value("updates", std::int64_t{0});
 }
 
+std::filesystem::path tables_folder(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path folder = checkpoint.parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+std::uint32_t parse_contents(const std::string& stated) {
+  constexpr std::string_view kPrefix = "crc32:";
+  std::uint32_t contents = 0;
+  const char* const end = stated.data() + stated.size();
+  if (!stated.starts_with(kPrefix) || stated.size() != kPrefix.size() + 8 ||
+      std::from_chars(stated.data() + kPrefix.size(), end, contents, 16).ptr != end)
+    throw FileError(text("a checksum must be \"crc32:\" and eight digits, got '", stated, "'"));
+  return contents;
+}
+
 /// That of the parameters but for tables, which may be stored in fewer bits: the widest.
 DType parameter_dtype(const CheckpointFile& file) {
   std::optional<DType> widest;
@@ -51,7 +68,38 @@ DType parameter_dtype(const CheckpointFile& file) {
   return widest.value_or(DType::f32);
 }
 
+std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
+  std::map<std::string, std::uint32_t> tables;
+  const auto found = file.metadata().find(metadata_keys::kTables);
+  if (found == file.metadata().end()) return tables;
+  try {
+    const nlohmann::json list = nlohmann::json::parse(found->second);
+    for (const auto& [name, checksum] : list.items()) tables[name] = parse_contents(checksum.get<std::string>());
+  } catch (const std::exception& error) {
+    throw FileError(text("checkpoint: '", file.path().string(), "' must list its mapped tables in '",
+                         metadata_keys::kTables, "', got '", found->second, "': ", error.what()));
+  }
+  return tables;
+}
+
+/// Files of the right shape may be those of another run.
+void check_contents(const ParameterStore& store, const CheckpointFacts& facts,
+                    const std::filesystem::path& checkpoint) {
+  for (const Parameter* table : store.tables()) {
+    const auto stated = facts.mapped_tables.find(table->name());
+    if (stated == facts.mapped_tables.end())
+      throw FileError(text("checkpoint: '", checkpoint.string(), "' must list every table of its model in '",
+                           metadata_keys::kTables, "', got none named ", table->name()));
+    if (const std::uint32_t found = table->mapped()->header().contents; found != stated->second)
+      throw FileError(text("table file: '", table->mapped()->path().string(), "' must hold the table ",
+                           contents_text(stated->second), " of its checkpoint, got ", contents_text(found),
+                           "\n  it is of another run or of another time; engram map writes both anew"));
+  }
+}
+
 }  // namespace
+
+std::string contents_text(std::uint32_t contents) { return fmt::format("crc32:{:08x}", contents); }
 
 CheckpointFacts read_facts(const CheckpointFile& file) {
   const std::string& format = required(file, metadata_keys::kFormat);
@@ -67,12 +115,14 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
     throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",
                          facts.config.model.vocabulary(), ", got a vocabulary of ", facts.vocabulary.size()));
   facts.dtype = parameter_dtype(file);
+  facts.mapped_tables = mapped_tables(file);
   return facts;
 }
 
 std::vector<NamedTensor> parameter_tensors(const ParameterStore& store) {
   std::vector<NamedTensor> tensors;
-  for (const auto& [name, parameter] : store.parameters()) tensors.push_back({name, parameter->value()});
+  for (const auto& [name, parameter] : store.parameters())
+    if (parameter->mapped() == nullptr) tensors.push_back({name, parameter->value()});
   return tensors;
 }
 
@@ -85,7 +135,9 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
   if (adapt) adapt(facts_.config.model);
   model_ = make_model(facts_.config.model);
   collect(*model_, store_);
-  store_.place(runtime.backend(), dtype, facts_.config.training.seed);
+  const bool mapped = !facts_.mapped_tables.empty();
+  store_.place(runtime.backend(), dtype, facts_.config.training.seed, mapped ? tables_folder(path_) : "");
+  if (mapped) check_contents(store_, facts_, path_);
   file.load(runtime.backend(), parameter_tensors(store_),
             {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/", "average/"}, .convert_floats = true});
   if (const std::int64_t updates = averaged_updates(file); updates > 0) {
@@ -103,6 +155,13 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
     average.swap(runtime.step());
   }
   model_->refresh(runtime.backend());
+}
+
+std::vector<std::uint64_t> TrainedModel::mapped_bytes() const {
+  std::vector<std::uint64_t> bytes;
+  for (const Parameter* table : store_.tables())
+    if (table->mapped() != nullptr) bytes.push_back(table->mapped()->header().file_bytes());
+  return bytes;
 }
 
 }  // namespace engram

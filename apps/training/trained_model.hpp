@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/config/run_config.hpp"
 #include "apps/data/vocabulary.hpp"
@@ -28,6 +30,8 @@ inline constexpr std::string_view kSeed = "engram.seed";
 inline constexpr std::string_view kThreads = "engram.threads";
 inline constexpr std::string_view kData = "engram.data";  ///< hash of the data set
 inline constexpr std::string_view kRun = "engram.run";    ///< JSON: readers, caches, best validation
+/// JSON: tables that are in mapped files beside the checkpoint, and "crc32:" and eight digits of their contents.
+inline constexpr std::string_view kTables = "engram.tables";
 }  // namespace metadata_keys
 inline constexpr std::string_view kCheckpointFormat = "1";
 /// Tensors of mean weights, and the member of kRun that says of how many updates they are.
@@ -39,19 +43,25 @@ struct CheckpointFacts {
   data::Vocabulary vocabulary;  ///< the one that it was trained with
   std::int64_t step = 0;        ///< optimiser steps; 0 when the file does not say
   DType dtype = DType::f32;     ///< of the parameters
+  /// Tables in mapped files (core/table_file.hpp) in the checkpoint's folder, and the checksums of their contents.
+  std::map<std::string, std::uint32_t> mapped_tables;
 };
 /// Throws FileError for a file of another format, or one without configuration or vocabulary.
 CheckpointFacts read_facts(const CheckpointFile& file);
 
-/// Every parameter with its name, sharing the store's memory.
+/// The checksum of a mapped table as kTables has it.
+std::string contents_text(std::uint32_t contents);
+
+/// Every parameter with its name, sharing the store's memory; without tables in mapped files.
 std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
 
 class TrainedModel {
  public:
   /// Changes options that have no influence on the parameters.
   using Adapt = std::function<void(ModelOptions&)>;
-  /// `run_or_checkpoint` as find_checkpoint() takes it. Parameters are converted to `dtype` (f32 or f64). Throws
-  /// FileError when it cannot be read or does not fit its own configuration.
+  /// `run_or_checkpoint` as find_checkpoint() takes it. Parameters are converted to `dtype` (f32 or f64), but for
+  /// tables in mapped files, which stay there. Throws FileError when it cannot be read or does not fit its own
+  /// configuration, DeviceError for mapped tables on another device than the CPU.
   TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
                DType dtype = DType::f32, const Adapt& adapt = {});
 
@@ -64,6 +74,8 @@ class TrainedModel {
   /// For commands that are about this family alone; throws UsageError for another.
   AllAttentionModel& all_attention(std::string_view command) { return require_all_attention(*model_, command); }
   ParameterStore& store() { return store_; }
+  /// Sizes of the mapped files, if tables are in some.
+  std::vector<std::uint64_t> mapped_bytes() const;
 
  private:
   TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, const Adapt& adapt);

@@ -101,6 +101,10 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   std::optional<CheckpointFacts> before;
   if (checkpoint) {
     before = read_facts(*checkpoint);
+    if (!before->mapped_tables.empty())
+      throw UsageError(text("training: a run must have its tables in its checkpoint, got '", options.out.string(),
+                            "', whose ", before->mapped_tables.size(), " are in mapped files that are only read",
+                            "\n  continue the run that it was made from"));
     data.require_vocabulary(before->vocabulary.hash(), text("the run in '", options.out.string(), "'"));
   }
   const RunConfig config = resolved_config(read_config(options, before), data);

@@ -52,28 +52,42 @@ struct WeightedRows final : Node {
   }
 };
 
-}  // namespace
-
-Variable weighted_rows(const Variable& values, const Tensor& ids, const Variable& weights) {
-  if (values.shape().rank() != 2)
-    throw ShapeError(text("weighted_rows: the values must be [N, width], got ", values.shape()));
+/// Checks the arguments and reads. values: [N, width], or rows that are padded to more.
+Tensor read_rows(Tape& tape, const Tensor& values, std::int64_t width, const Tensor& ids, const Variable& weights) {
   if (!ids || ids.shape().rank() != 2)
     throw ShapeError(text("weighted_rows: the ids must be [R, A], got ", ids.shape()));
   check_dtype("weighted_rows", "the ids", ids, DType::i64);
   check_shape("weighted_rows", "the weights", weights.value(), ids.shape());
   check_dtype("weighted_rows", "the weights", weights.value(), compute_dtype(values.dtype()));
-  check_same_device("weighted_rows", values.value(), ids);
-  check_same_device("weighted_rows", values.value(), weights.value());
+  check_same_device("weighted_rows", values, ids);
+  check_same_device("weighted_rows", values, weights.value());
   if (ids.count() > kMostRowUses)
     throw ShapeError(text("weighted_rows: at most ", kMostRowUses, " rows may be read in one call, got ", ids.count(),
                           "\n  split the batch"));
-  Step& step = values.tape().step();
+  Step& step = tape.step();
   check_row_ids("weighted_rows", "the ids", step, ids, values.shape()[0]);
 
   const bool in_bf16 = weights.dtype() == DType::f32 && step.activations() == ActivationPrecision::bf16;
-  Tensor y = step.empty({ids.shape()[0], values.shape()[1]}, in_bf16 ? DType::bf16 : weights.dtype());
-  kernels::weighted_rows_forward(step, values.value(), ids, weights.value(), y);
+  Tensor y = step.empty({ids.shape()[0], width}, in_bf16 ? DType::bf16 : weights.dtype());
+  kernels::weighted_rows_forward(step, values, ids, weights.value(), y);
+  return y;
+}
+
+}  // namespace
+
+Variable weighted_rows(const Variable& values, const Tensor& ids, const Variable& weights) {
+  if (values.shape().rank() != 2)
+    throw ShapeError(text("weighted_rows: the values must be [N, width], got ", values.shape()));
+  Tensor y = read_rows(values.tape(), values.value(), values.shape()[1], ids, weights);
   return values.tape().record(WeightedRows{values.value(), ids, weights.value()}, {values, weights}, std::move(y));
+}
+
+Variable weighted_rows(const MappedTable& table, const Tensor& ids, const Variable& weights) {
+  Tape& tape = weights.tape();
+  if (tape.training())
+    throw Error(text("weighted_rows: a table in a mapped file must be read on an inference tape, got one of training '",
+                     table.path().string(), "'\n  training needs the table in memory"));
+  return tape.constant(read_rows(tape, table.padded_rows(), table.header().width, ids, weights));
 }
 
 }  // namespace engram

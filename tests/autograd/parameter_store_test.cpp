@@ -6,6 +6,8 @@
 #include "tests/autograd/step_fixture.hpp"
 #include "tests/autograd/teaching_ops.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/table_files.hpp"
+#include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness {
 namespace {
@@ -251,6 +253,48 @@ TEST_CASE("parameter store: tables and buffers have memory of their own, in no g
       {.uses = {.ids = f.step.empty({1, 1}, DType::i64), .weights = {}, .sources = {}}, .order = {}});
   store.zero_gradients(f.step);
   CHECK(table.row_gradient().parts.empty());
+}
+
+TEST_CASE("parameter store: tables in mapped files stay there", "[autograd]") {
+  StepFixture f;
+  const TemporaryFolder folder;
+  std::vector<float> numbers(21, 3);
+  put_table(folder / "table.table", {7, 3}, DType::f32, numbers.data());
+  put_table(folder / "rounded.table", {7, 2}, DType::bf16, numbers.data());
+  struct Tables {
+    Parameter weight{{3, 5}, kNormal};
+    Parameter table{{7, 3}, kNormal, Gradient::rows};
+    Parameter rounded{{7, 2}, kNormal, Gradient::rows, DType::bf16};
+    Parameter mean{{4}, kNormal, Gradient::none};
+    ParameterStore store;
+    Tables() {
+      store.add("weight", weight);
+      store.add("table", table);
+      store.add("rounded", rounded);
+      store.add("mean", mean);
+    }
+  };
+  Tables tables;
+  CHECK(tables.table.mapped() == nullptr);
+  tables.store.place(*f.backend, DType::f32, 9, folder.path());
+  CHECK(tables.store.tables() == std::vector<Parameter*>{&tables.rounded, &tables.table});
+  REQUIRE(tables.table.mapped() != nullptr);
+  CHECK(tables.table.placed());
+  CHECK(tables.table.mapped()->padded_rows().data<float>()[6 * 16 + 2] == 3);
+  CHECK(tables.rounded.mapped()->header().dtype == DType::bf16);
+  CHECK(tables.mean.mapped() == nullptr);
+  CHECK(tables.mean.value().count() == 4);
+  CHECK(tables.weight.value().count() == 15);
+  CHECK_THROWS_WITH(tables.table.value(), Catch::Contains("table is in the file") && Catch::Contains("table.table"));
+  Tape tape(f.step);
+  CHECK_THROWS_WITH(tape.parameter(tables.table), Catch::Contains("no values in memory"));
+
+  Tables doubles;
+  CHECK_THROWS_WITH(doubles.store.place(*f.backend, DType::f64, 9, folder.path()),
+                    Catch::Contains("f64 [7, 3], got f32 [7, 3]"));
+  std::filesystem::remove(folder / "rounded.table");
+  Tables missing;
+  CHECK_THROWS_AS(missing.store.place(*f.backend, DType::f32, 9, folder.path()), FileError);
 }
 
 }  // namespace
