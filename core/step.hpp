@@ -11,6 +11,7 @@
 #include "core/product_precision.hpp"
 #include "core/random_stream.hpp"
 #include "core/tensor.hpp"
+#include "core/wrong_ids.hpp"
 
 namespace engram {
 
@@ -87,6 +88,9 @@ class Step {
   /// Throws NotAvailable for bf16 on a device without kernels for it.
   void set_activations(ActivationPrecision precision);
 
+  /// Wrong ids that kernels found: to be checked wherever results of the step are read.
+  WrongIds& wrong_ids() { return wrong_ids_; }
+
   KernelObserver* observer() const { return observer_; }
   /// Not owned; nullptr: none.
   void observe(KernelObserver* observer) { observer_ = observer; }
@@ -102,6 +106,7 @@ class Step {
   ProductPrecision products_ = ProductPrecision::f32;
   ActivationPrecision activations_ = ActivationPrecision::f32;
   KernelObserver* observer_ = nullptr;
+  WrongIds wrong_ids_;
 };
 
 }  // namespace engram

@@ -37,6 +37,7 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
       for (std::size_t i = 0; i < rows; ++i)
         losses[part.rows ? static_cast<std::size_t>((*part.rows)[i]) : i] += static_cast<double>(host[i]);
     });
+  step.wrong_ids().check();
   return losses;
 }
 

@@ -148,6 +148,7 @@ StepLosses Trainer::read_losses() {
   return dispatch_float(losses_.dtype(), "trainer", [&]<class T>() {
     std::pmr::vector<T> host(static_cast<std::size_t>(losses_.count()), runtime_->step().objects());
     runtime_->backend().copy(host.data(), losses_.raw(), losses_.bytes(), CopyKind::device_to_host);
+    runtime_->step().wrong_ids().check();
     StepLosses total;
     const auto columns = static_cast<std::size_t>(losses_.shape()[1]);
     for (std::size_t i = 0; i < host.size(); ++i)

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/kernels/replace_wrong_ids.hpp"
 
 namespace engram {
 
@@ -39,10 +40,10 @@ void check_ids(std::string_view op, std::string_view what, Step& step, const Ten
 #endif
 
 void check_row_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below) {
-  if (step.device().kind == DeviceKind::cpu)
-    check(op, what, ids.data<const std::int64_t>(), ids.count(), below);
-  else
-    check_ids(op, what, step, ids, below);
+  if (step.device().kind == DeviceKind::cpu) return check(op, what, ids.data<const std::int64_t>(), ids.count(), below);
+  check_ids(op, what, step, ids, below);
+  Tensor checked = ids;
+  kernels::replace_wrong_ids(step, below, step.wrong_ids().lookup(op, what, below), checked, step.wrong_ids().report());
 }
 
 }  // namespace engram

@@ -21,8 +21,9 @@ std::vector<double> on_host(const Variable& values) {
   std::vector<double> read(static_cast<std::size_t>(values.shape().count()));
   dispatch_float(values.dtype(), "token output", [&]<class T>() {
     std::vector<T> host(read.size());
-    values.tape().step().backend().copy(host.data(), values.value().raw(), values.value().bytes(),
-                                        CopyKind::device_to_host);
+    Step& step = values.tape().step();
+    step.backend().copy(host.data(), values.value().raw(), values.value().bytes(), CopyKind::device_to_host);
+    step.wrong_ids().check();
     std::ranges::copy(host, read.begin());
   });
   return read;

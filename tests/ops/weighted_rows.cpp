@@ -1,6 +1,8 @@
 #include "autograd/functions/weighted_rows.hpp"
 
 #include "autograd/tape.hpp"
+#include "core/arena.hpp"
+#include "core/kernels/replace_wrong_ids.hpp"
 #include "core/kernels/row_order.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
@@ -123,15 +125,87 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: row 2147488280 of a table", "[ops]
 }
 
 #if !defined(NDEBUG)
-TEST_CASE_METHOD(ReadFixture, "weighted_rows: debug builds name an id outside the table", "[ops]") {
-  const Variable table = tape.constant(tensor({5, 1}, {1, 2, 3, 4, 5}, DType::f32));
-  const Variable weights = tape.constant(tensor({1, 2}, {1, 1}, DType::f32));
-  for (const double bad : {5.0, -1.0, 4294967296.0})
-    CHECK_THROWS_WITH(
-        weighted_rows(table, ids({1, 2}, {0, bad}), weights),
-        Catch::Contains(text("the ids must be in [0, 5), got ", static_cast<std::int64_t>(bad), " at place 1")));
-}
+constexpr bool kLooksAtOnce = true;
+#else
+constexpr bool kLooksAtOnce = false;
 #endif
+
+TEST_CASE_METHOD(ReadFixture, "weighted_rows: an id outside the table is an error, and nothing outside is used",
+                 "[ops]") {
+  const std::vector<double> rows{1, 2, 3, 4, 5};
+  for (const double bad : {5.0, -1.0, 4294967296.0, -9e18}) {
+    const Variable table = tape.leaf(tensor({5, 1}, rows, DType::f32));
+    const Variable weights = tape.leaf(tensor({2, 2}, {1, 10, 100, 1000}, DType::f32));
+    const Tensor read_ids = ids({2, 2}, {4, bad, 2, bad});
+    if (kLooksAtOnce || backend.device().kind == DeviceKind::cpu) {
+      CHECK_THROWS_WITH(
+          weighted_rows(table, read_ids, weights),
+          Catch::Contains(text("the ids must be in [0, 5), got ", static_cast<std::int64_t>(bad), " at place 1")));
+      continue;
+    }
+    // Row 0 is taken in its place, until the host waits for the device and learns of it.
+    const Variable y = weighted_rows(table, read_ids, weights);
+    CHECK(host(y.value()) == std::vector<double>{5 + 10, 300 + 1000});
+    tape.backward(y, tensor({2, 1}, {1, 1}, DType::f32));
+    CHECK(host(tape.gradient(table)) == std::vector<double>{1010, 0, 100, 0, 1});
+    CHECK(host(tape.gradient(weights)) == std::vector<double>{5, 1, 3, 1});
+    CHECK_THROWS_WITH(step.wrong_ids().check(),
+                      Catch::Contains("weighted_rows: the ids must be in [0, 5), got another at place 1"));
+    CHECK_NOTHROW(step.wrong_ids().check());
+  }
+}
+
+TEST_CASE_METHOD(ReadFixture, "weighted_rows: a captured step finds wrong ids too, and names the lookup", "[ops]") {
+  if (kLooksAtOnce || !backend.works_behind()) return;
+  HeapAllocator heap(backend);  // a captured step must find its memory as it was
+  Arena arena(heap);
+  Step captured(backend, arena);
+  const Tensor first = tensor({5, 1}, {1, 2, 3, 4, 5}, DType::f32), second = tensor({3, 1}, {1, 2, 3}, DType::f32);
+  const Tensor weights = tensor({1, 2}, {1, 1}, DType::f32);
+  const Tensor of_first = ids({1, 2}, {4, 3}), of_second = ids({1, 2}, {0, 2});
+  const auto work = [&] {
+    Tape reads(captured, Tape::Mode::inference);
+    weighted_rows(reads.constant(first), of_first, reads.constant(weights));
+    weighted_rows(reads.constant(second), of_second, reads.constant(weights));
+  };
+  work();
+  const std::unique_ptr<Replay> replay = backend.capture(work);
+  CHECK_NOTHROW(captured.wrong_ids().check());
+  const auto write = [&](const Tensor& to, std::vector<std::int64_t> numbers) {
+    backend.copy(to.raw(), numbers.data(), to.bytes(), CopyKind::host_to_device);
+    replay->run();
+  };
+  write(of_second, {2, 3});
+  CHECK_THROWS_WITH(captured.wrong_ids().check(), Catch::Contains("[0, 3), got another at place 1"));
+  write(of_first, {-1, 0});
+  CHECK_THROWS_WITH(captured.wrong_ids().check(), Catch::Contains("[0, 5), got another at place 0"));
+  CHECK(host(of_first) == std::vector<double>{0, 0});
+  replay->run();
+  CHECK_NOTHROW(captured.wrong_ids().check());
+}
+
+TEST_CASE_METHOD(ReadFixture, "replace_wrong_ids: the first place of the first lookup is reported", "[ops]") {
+  WrongIds& wrong = step.wrong_ids();
+  CHECK_NOTHROW(wrong.check());
+  CHECK(wrong.lookup("a", "ids", 10) == 0);
+  CHECK(wrong.lookup("b", "ids", 700) == 1);
+  CHECK(wrong.lookup("a", "ids", 10) == 0);
+  std::vector<double> many(1500);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i % 701);
+  Tensor found = ids({3, 500}, many);
+  kernels::replace_wrong_ids(step, 700, 1, found, wrong.report());
+  for (double& id : many) id = id == 700 ? 0 : id;
+  CHECK(host(found) == many);
+  Tensor small = ids({2, 2}, {9, 3, 10, -4});
+  kernels::replace_wrong_ids(step, 10, 0, small, wrong.report());
+  CHECK(host(small) == std::vector<double>{9, 3, 0, 0});
+  kernels::replace_wrong_ids(step, 700, 1, small, wrong.report());
+  CHECK_THROWS_WITH(wrong.check(), Catch::Contains("a: ids must be in [0, 10), got another at place 2"));
+  Tensor again = ids({1, 2}, {0, 700});
+  kernels::replace_wrong_ids(step, 700, 1, again, wrong.report());
+  CHECK_THROWS_WITH(wrong.check(), Catch::Contains("b: ids must be in [0, 700), got another at place 1"));
+  CHECK_NOTHROW(wrong.check());
+}
 
 }  // namespace
 }  // namespace engram::harness
