@@ -1,9 +1,9 @@
 #include "apps/training/trained_model.hpp"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "nn/visitor.hpp"
