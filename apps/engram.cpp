@@ -40,7 +40,7 @@ int fail(int code, const std::string& message) {
   return code;
 }
 
-void add_commands(CLI::App& program) {
+void add_commands(engram::Command& program) {
   engram::add_prepare_command(program);
   engram::add_keys_command(program);
   engram::add_train_command(program);
@@ -97,9 +97,10 @@ void wait_briefly(char** argv) {
 int main(int argc, char** argv) {
   wait_briefly(argv);
   CLI::App program("Engram: language models with memory", "engram");
+  engram::Command commands(program);
   try {
     program.require_subcommand(1);
-    add_commands(program);
+    add_commands(commands);
     check_command(program, argc, argv);
     program.parse(argc, argv);
     return kDone;

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include "apps/json.hpp"
 
 namespace engram {
 namespace {

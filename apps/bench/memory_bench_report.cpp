@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 
+#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
 
 namespace engram {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
+#include "apps/json.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/cost/sliding_window_cost.hpp"
+#include "apps/json.hpp"
 #include "apps/svg/line_chart.hpp"
 
 namespace engram {

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
+#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -111,13 +110,13 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
 }
 
 /// Options that only the all-attention family has.
-void refuse_given(const CLI::App& command) {
+void refuse_given(const Command& command) {
   for (const char* option : {"--layer", "--head", "--slot-head", "--rows", "--slots"})
     if (command.count(option) > 0)
       throw UsageError(text("attention: ", option, " is for models of the family all_attention, got transformer_xl"));
 }
 
-void run(const CLI::App& command, const Arguments& arguments) {
+void run(const Command& command, const Arguments& arguments) {
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, [&](ModelOptions& model) {
@@ -158,8 +157,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_attention_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_attention_command(Command& program) {
+  Command* command =
       program.add_subcommand("attention", "show where the heads of a trained model look while they read a text");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
@@ -173,10 +172,10 @@ CLI::App* add_attention_command(CLI::App& program) {
   command->add_flag("--slot-head", arguments->studied.of_slots,
                     "count --head among the heads that see slots only (attn_split, head_split, single_head, ff_attn)");
   command->add_option("--rows", arguments->studied.rows, "queries in --csv and --svg: the last ones of the text")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command->add_option("--slots", arguments->slots, "slots whose tokens are shown: those that are used most")
-      ->check(CLI::NonNegativeNumber)
+      ->non_negative()
       ->capture_default_str();
   command->add_option("--csv", arguments->csv, "write the weights of the head, or of all by distance, to this file");
   command->add_option("--svg", arguments->svg,

@@ -1,12 +1,12 @@
 #pragma once
 /// `engram attention`: where the heads of a trained model look while they read a text.
 
-#include <CLI/App.hpp>
+#include "apps/commands/command.hpp"
 
 namespace engram {
 
 /// Adds the subcommand with its options; parsing it runs it. Throws UsageError for a layer or head that the model does
 /// not have and a text that it cannot read, FileError for files that cannot be read or written.
-CLI::App* add_attention_command(CLI::App& program);
+Command* add_attention_command(Command& program);
 
 }  // namespace engram

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "apps/attention/distance_pictures.hpp"
 #include "apps/attention/distance_study.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 
@@ -51,20 +51,18 @@ nlohmann::json as_json(const std::vector<HeadDistances>& heads, std::int64_t que
 
 }  // namespace
 
-void AttentionDistancesArguments::add_to(CLI::App& command) {
+void AttentionDistancesArguments::add_to(Command& command) {
   command_ = &command;
   const std::string only = "transformer_xl: ";
-  CLI::Option* folder = command.add_option("--data", data, only + "read a split of this data folder instead of a text");
+  Option* folder = command.add_option("--data", data, only + "read a split of this data folder instead of a text");
   command.add_option("--split", split, only + "train, valid or test")->needs(folder)->capture_default_str();
-  command.add_option("--tokens", tokens, only + "read so many of its first tokens [all]")
-      ->needs(folder)
-      ->check(CLI::PositiveNumber);
+  command.add_option("--tokens", tokens, only + "read so many of its first tokens [all]")->needs(folder)->positive();
   command
       .add_option("--term", term, only + "the softmax of one part of the scores: a (q k), b (q r), c (u k), d (v r)")
-      ->check(CLI::IsMember({"a", "b", "c", "d"}));
-  command.add_option("--mem-len", memory, only + "positions remembered [the run's]")->check(CLI::NonNegativeNumber);
+      ->one_of({"a", "b", "c", "d"});
+  command.add_option("--mem-len", memory, only + "positions remembered [the run's]")->non_negative();
   command.add_option("--clamp-len", clamp, only + "distances above it count as it; 0: none [the run's]")
-      ->check(CLI::NonNegativeNumber);
+      ->non_negative();
   command.add_flag("--same-length", same_length, only + "every query sees as many positions as memory has");
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "apps/commands/command.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 
@@ -18,14 +18,14 @@ struct AttentionDistancesArguments {
   bool same_length = false;
 
   /// Adds them to the command, which must outlive this.
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// What was asked for that differs from training.
   ContextOptions context() const;
   /// Throws UsageError naming an option of this family that was given, for a model of another one.
   void refuse_given() const;
 
  private:
-  const CLI::App* command_ = nullptr;
+  const Command* command_ = nullptr;
 };
 
 /// Where the results go; empty: nowhere.

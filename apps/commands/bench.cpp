@@ -1,12 +1,10 @@
 #include "apps/commands/bench.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "apps/commands/bench_memory.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -171,8 +170,8 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_bench_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_bench_command(Command& program) {
+  Command* command =
       program.add_subcommand("bench", "time training steps, evaluation and generation against this machine's limits");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--config", arguments->configs,
@@ -182,10 +181,10 @@ CLI::App* add_bench_command(CLI::App& program) {
   command
       ->add_option("--steps", arguments->steps,
                    "timed steps of each config; with --inference blocks, and 16 tokens for each")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command
       ->add_option("--spans", arguments->spans,
                    "positions that the heads see, one number or one per head: 2048,32,32,32 [the longest]")
@@ -194,18 +193,18 @@ CLI::App* add_bench_command(CLI::App& program) {
   command
       ->add_option("--dtype", arguments->dtype,
                    "operands of training's products: f32 or bf16 [the config's training.products]")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->one_of({"f32", "bf16"});
   command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
   command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")
       ->capture_default_str();
-  CLI::Option* compare = command->add_flag("--compare-spans", arguments->compare_spans,
-                                           "every head at the longest span against spans that differ [of bench-b]");
-  CLI::Option* inference =
+  Option* compare = command->add_flag("--compare-spans", arguments->compare_spans,
+                                      "every head at the longest span against spans that differ [of bench-b]");
+  Option* inference =
       command
           ->add_flag("--inference", arguments->inference,
                      "frozen weights instead of training: evaluation through key and value rings, and generation")
           ->excludes(compare);
-  CLI::Option* softmax =
+  Option* softmax =
       command
           ->add_flag("--softmax", arguments->softmax,
                      "input and output of a word model alone: V=267735, d=512, cut-offs 20000, 40000 and 200000 "
@@ -216,12 +215,12 @@ CLI::App* add_bench_command(CLI::App& program) {
   command
       ->add_option("--tokens", arguments->tokens,
                    "of a step with --softmax [4096; at most 512 with all words] or --memory [1024]")
-      ->check(CLI::PositiveNumber);
-  CLI::Option* vanilla = add_bench_vanilla_options(*command, arguments->vanilla);
+      ->positive();
+  Option* vanilla = add_bench_vanilla_options(*command, arguments->vanilla);
   vanilla->excludes(compare)->excludes(inference)->excludes(softmax);
   for (const char* other : {"--dtype", "--spans", "--filter", "--product-size"})
     vanilla->excludes(command->get_option(other));
-  CLI::Option* memory = add_bench_memory_options(*command, arguments->memory);
+  Option* memory = add_bench_memory_options(*command, arguments->memory);
   memory->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla);
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));

@@ -1,11 +1,11 @@
 #include "apps/commands/bench_memory.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/memory_bench_report.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -29,8 +29,8 @@ MemoryBench bench_of(const BenchMemoryArguments& arguments, const BenchMemoryArg
 
 }  // namespace
 
-CLI::Option* add_bench_memory_options(CLI::App& command, BenchMemoryArguments& arguments) {
-  CLI::Option* flag = command.add_flag(
+Option* add_bench_memory_options(Command& command, BenchMemoryArguments& arguments) {
+  Option* flag = command.add_flag(
       "--memory", arguments.wanted,
       "a product-key memory alone, by the number of slots: reading values beside a plain loop, the whole layer beside "
       "its cost model and flat keys, and its training step beside the bytes of its table [no config]");
@@ -39,15 +39,15 @@ CLI::Option* add_bench_memory_options(CLI::App& command, BenchMemoryArguments& a
       ->needs(flag);
   command.add_option("--parts", arguments.parts, "of --memory: read, layer, flat and training")
       ->delimiter(',')
-      ->check(CLI::IsMember({"read", "layer", "flat", "training"}))
+      ->one_of({"read", "layer", "flat", "training"})
       ->needs(flag)
       ->capture_default_str();
   command.add_option("--values", arguments.values, "numbers of the table: f32 or bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->one_of({"f32", "bf16"})
       ->needs(flag)
       ->capture_default_str();
   const auto size = [&](const char* name, std::int64_t& value, const char* help) {
-    command.add_option(name, value, help)->check(CLI::PositiveNumber)->needs(flag)->capture_default_str();
+    command.add_option(name, value, help)->positive()->needs(flag)->capture_default_str();
   };
   size("--width", arguments.width, "of the memory's values and input");
   size("--heads", arguments.heads, "of the memory");

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "apps/commands/command.hpp"
 
 namespace engram {
 
@@ -26,7 +27,7 @@ struct BenchMemoryArguments {
 };
 
 /// Adds the flag and its options to the command; `arguments` must outlive it. Returns the flag.
-CLI::Option* add_bench_memory_options(CLI::App& command, BenchMemoryArguments& arguments);
+Option* add_bench_memory_options(Command& command, BenchMemoryArguments& arguments);
 /// Times and prints. Throws UsageError for sizes that do not fit, and for devices other than the CPU.
 void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArguments::Shared& shared);
 

@@ -1,18 +1,18 @@
 #include "apps/commands/bench_vanilla.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/vanilla_bench.hpp"
 #include "apps/bench/vanilla_report.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 
 namespace engram {
 
-CLI::Option* add_bench_vanilla_options(CLI::App& command, BenchVanillaArguments& arguments) {
-  CLI::Option* flag =
+Option* add_bench_vanilla_options(Command& command, BenchVanillaArguments& arguments) {
+  Option* flag =
       command.add_flag("--against-vanilla", arguments.wanted,
                        "Transformer-XL with a memory against a window that is read again for every token, as in the "
                        "paper's table 9 [of bench-table-9]");

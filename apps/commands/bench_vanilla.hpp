@@ -1,9 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "apps/commands/command.hpp"
 
 namespace engram {
 
@@ -24,7 +25,7 @@ struct BenchVanillaArguments {
 };
 
 /// Adds the flag and its options to the command; `arguments` must outlive it. Returns the flag.
-CLI::Option* add_bench_vanilla_options(CLI::App& command, BenchVanillaArguments& arguments);
+Option* add_bench_vanilla_options(Command& command, BenchVanillaArguments& arguments);
 /// Times, prints, draws. Throws UsageError for several configs, or one that does not fit.
 void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArguments::Shared& shared);
 

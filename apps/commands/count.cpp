@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +18,7 @@
 #include "apps/cost/table_cost.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -229,13 +228,13 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_count_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("count", "count a model's parameters, memory and arithmetic");
+Command* add_count_command(Command& program) {
+  Command* command = program.add_subcommand("count", "count a model's parameters, memory and arithmetic");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--config", arguments->config, "TOML file of the run")->required();
   command->add_option("--set", arguments->overrides, "override a key of the config: section.key=value");
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command->add_option("--data", arguments->data,
                       "data folder: its vocabulary, and how many of its words are in each cluster (model.cutoffs)");
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -1,12 +1,12 @@
 #pragma once
 /// `engram count`: parameters, memory and arithmetic of a config's model, without allocating it.
 
-#include <CLI/App.hpp>
+#include "apps/commands/command.hpp"
 
 namespace engram {
 
 /// Adds the subcommand with its options; parsing it runs it. Throws UsageError for a config that is not valid or has no
 /// vocabulary, FileError for one that cannot be read.
-CLI::App* add_count_command(CLI::App& program);
+Command* add_count_command(Command& program);
 
 }  // namespace engram

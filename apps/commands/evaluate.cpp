@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -16,6 +14,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
@@ -56,7 +55,7 @@ std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, do
   return line + fmt::format("  of {} words and {} bytes\n", text.words, text.bytes);
 }
 
-ContextOptions context_of(const CLI::App& command, const Arguments& arguments) {
+ContextOptions context_of(const Command& command, const Arguments& arguments) {
   ContextOptions context;
   for (const auto& [option, value] : {std::pair("--mem-len", arguments.memory), {"--clamp-len", arguments.clamp}})
     if (value < 0) throw UsageError(text("evaluate: ", option, " must be at least 0, got ", value));
@@ -73,7 +72,7 @@ ContextOptions context_of(const CLI::App& command, const Arguments& arguments) {
   return context;
 }
 
-void run(const CLI::App& command, const Arguments& arguments) {
+void run(const Command& command, const Arguments& arguments) {
   const ContextOptions context = context_of(command, arguments);
   if (arguments.window > 0 && (arguments.exact || command.count("--block") > 0))
     throw UsageError("evaluate: --window has a way and blocks of its own, got --exact or --block too");
@@ -154,8 +153,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_evaluate_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("evaluate", "measure a model on a split of prepared data");
+Command* add_evaluate_command(Command& program) {
+  Command* command = program.add_subcommand("evaluate", "measure a model on a split of prepared data");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
@@ -167,18 +166,16 @@ CLI::App* add_evaluate_command(CLI::App& program) {
           "--batch", arguments->batch,
           "streams side by side; does not change exact results [8, other families than all_attention 10; with --exact\n"
           "at most 8, transformer_xl without --same-length and product_key 1]")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command
       ->add_option(
           "--block", arguments->block,
           "tokens of a stream per step; does not change exact results, but for product_key and transformer_xl\n"
           "without --same-length [the run's; with --exact 256, but for the same]")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command->add_option("--window", arguments->window, "read so many tokens from nothing for every --stride new ones")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--stride", arguments->stride, "new tokens of each window")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->positive();
+  command->add_option("--stride", arguments->stride, "new tokens of each window")->positive()->capture_default_str();
   command->add_flag("--apart", arguments->apart,
                     "with --window: windows side by side, all but the first token of each scored (ppl_window)");
   command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]");
@@ -194,7 +191,7 @@ CLI::App* add_evaluate_command(CLI::App& program) {
                       "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32)");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([command, arguments] { run(*command, *arguments); });
   return command;

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/interop/transfo_xl_export.hpp"
+#include "apps/json.hpp"
 
 namespace engram {
 namespace {
@@ -35,12 +34,12 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_export_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("export", "write a trained model as another program's weights");
+Command* add_export_command(Command& program) {
+  Command* command = program.add_subcommand("export", "write a trained model as another program's weights");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--to", arguments->to, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
       ->required()
-      ->check(CLI::IsMember({"transfo-xl"}));
+      ->one_of({"transfo-xl"});
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
   command->add_option("--out", arguments->out, "safetensors file to write; config.json is written beside it")
       ->required();

@@ -1,6 +1,5 @@
 #include "apps/commands/generate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
 #include <optional>
@@ -68,8 +67,8 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_generate_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("generate", "let a trained model write on");
+Command* add_generate_command(Command& program) {
+  Command* command = program.add_subcommand("generate", "let a trained model write on");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--prompt", arguments->prompt, "the beginning, printed too [none: the start of a line]");
@@ -78,7 +77,7 @@ CLI::App* add_generate_command(CLI::App& program) {
                    "what becomes of words of the prompt that the model does not know: error or unk (<unk>)")
       ->capture_default_str();
   command->add_option("--length", arguments->length, "characters, words or subwords to write")
-      ->check(CLI::NonNegativeNumber)
+      ->non_negative()
       ->capture_default_str();
   command
       ->add_option("--temperature", arguments->sampling.temperature,

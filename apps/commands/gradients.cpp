@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/json.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -74,8 +73,8 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_gradients_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_gradients_command(Command& program) {
+  Command* command =
       program.add_subcommand("gradients", "show norms and clipping of a run's gradients, and what moves its spans");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run with training.gradient_report = true")->required();

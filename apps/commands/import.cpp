@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/interop/transfo_xl_import.hpp"
+#include "apps/json.hpp"
 
 namespace engram {
 namespace {
@@ -44,12 +43,12 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_import_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("import", "turn weights of another program into a checkpoint");
+Command* add_import_command(Command& program) {
+  Command* command = program.add_subcommand("import", "turn weights of another program into a checkpoint");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--from", arguments->from, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
       ->required()
-      ->check(CLI::IsMember({"transfo-xl"}));
+      ->one_of({"transfo-xl"});
   command->add_option("weights", arguments->weights, "safetensors file")->required();
   command->add_option("--out", arguments->out, "checkpoint to write, for evaluate and generate")->required();
   command->add_option("--config-json", arguments->config,

@@ -1,6 +1,5 @@
 #include "apps/commands/keys.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -22,8 +21,8 @@ void run(const std::string& name) {
 
 }  // namespace
 
-CLI::App* add_keys_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("keys", "list the keys of a configuration");
+Command* add_keys_command(Command& program) {
+  Command* command = program.add_subcommand("keys", "list the keys of a configuration");
   const auto family = std::make_shared<std::string>(name_of(ModelFamily::all_attention));
   command->add_option("family", *family, "kind of model: all_attention, transformer_xl or product_key")
       ->capture_default_str();

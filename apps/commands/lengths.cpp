@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/length_report.hpp"
 #include "apps/context/number_list.hpp"
+#include "apps/json.hpp"
 #include "apps/training/score.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -28,7 +27,7 @@ struct Arguments {
   bool same_length = false, exact = false;
 };
 
-LengthSweepOptions options_of(const CLI::App& command, const Arguments& arguments) {
+LengthSweepOptions options_of(const Command& command, const Arguments& arguments) {
   const bool listed = command.count("--lengths") > 0;
   if (listed && command.count("--step") + command.count("--longest") > 0)
     throw UsageError("lengths: --lengths lists all lengths, got --step or --longest too");
@@ -48,7 +47,7 @@ std::string progress_of(const LengthCurve& curve, const LengthPoint& point, data
                      score_of(kind, *point.nll), point.seconds);
 }
 
-void run(const CLI::App& command, const Arguments& arguments) {
+void run(const Command& command, const Arguments& arguments) {
   const LengthSweepOptions options = options_of(command, arguments);
   Study study(arguments.study, "lengths");
   check_length_sweep(study.runs, options, study.tokens);
@@ -77,8 +76,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_lengths_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_lengths_command(Command& program) {
+  Command* command =
       program.add_subcommand("lengths", "measure transformer_xl runs at other attention lengths than in training");
   const auto arguments = std::make_shared<Arguments>();
   arguments->study.add_reading(*command, "folders of runs, or checkpoints");
@@ -86,15 +85,13 @@ CLI::App* add_lengths_command(CLI::App& program) {
                       "32,64,96: positions that layers remember, or, without memory, of the windows that are read; "
                       "the training length is always measured too");
   command->add_option("--step", arguments->step, "without --lengths: from this length on, in steps of it")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
-  command->add_option("--longest", arguments->longest, "up to this one")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command->add_option("--longest", arguments->longest, "up to this one")->positive()->capture_default_str();
   command
       ->add_option("--stride", arguments->stride,
                    "without memory: new tokens of each window, at most its length [a quarter of it]")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command->add_flag("--same-length", arguments->same_length,
                     "with memory: every query sees as many positions as the length says, itself among them");
   command->add_flag("--exact", arguments->exact,
@@ -103,7 +100,7 @@ CLI::App* add_lengths_command(CLI::App& program) {
       ->add_option("--tolerance", arguments->tolerance,
                    "a length is long enough whose score is at most so much above the best [0.001 bits of characters, "
                    "0.01 of the perplexity of words]")
-      ->check(CLI::NonNegativeNumber);
+      ->non_negative();
   command->add_option("--svg", arguments->svg, "draw a line for each run");
   arguments->study.add_running(*command, "write every run and length to this file");
   command->callback([command, arguments] { run(*command, *arguments); });

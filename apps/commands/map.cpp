@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
 #include "apps/mapping/mapped_run.hpp"
 #include "apps/training/session.hpp"
 #include "core/error.hpp"
@@ -71,8 +70,8 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_map_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_map_command(Command& program) {
+  Command* command =
       program.add_subcommand("map", "make a run folder whose tables are read from mapped files, to evaluate");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint, that has tables");
@@ -83,8 +82,7 @@ CLI::App* add_map_command(CLI::App& program) {
                       "instead of a run: a new model of this TOML file, as training would start it");
   command->add_option("--set", arguments->settings, "override a key of the config: section.key=value");
   command->add_option("--data", arguments->data, "with --config: data folder that engram prepare wrote");
-  command->add_option("--threads", arguments->threads, "threads that draw a new model's values [all]")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", arguments->threads, "threads that draw a new model's values [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer("No table is in memory as a whole: docs/tables.md has the file format.");
   command->callback([arguments] { run(*arguments); });

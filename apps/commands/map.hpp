@@ -1,12 +1,12 @@
 #pragma once
 /// `engram map`: a run folder whose tables evaluation reads from mapped files.
 
-#include <CLI/App.hpp>
+#include "apps/commands/command.hpp"
 
 namespace engram {
 
 /// Adds the subcommand with its options; parsing it runs it. Throws UsageError for options that exclude each other, a
 /// model without tables and a folder with a run in it, FileError for what cannot be read or written.
-CLI::App* add_map_command(CLI::App& program);
+Command* add_map_command(Command& program);
 
 }  // namespace engram

@@ -1,14 +1,13 @@
 #include "apps/commands/memory.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "apps/commands/output.hpp"
 #include "apps/context/studied_run.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
 #include "apps/memory/memory_picture.hpp"
 #include "apps/memory/memory_report.hpp"
 #include "apps/memory/model_memory_usage.hpp"
@@ -60,21 +59,21 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_memory_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_memory_command(Command& program) {
+  Command* command =
       program.add_subcommand("memory", "show how the product-key memories of a trained model use their slots");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_option("--tokens", arguments->tokens, "only so many tokens from the start of the split [all]")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command->add_option("--csv", arguments->csv,
                       "write rank and share of the slots that were read to this file, of many slots a part");
   command->add_option("--svg", arguments->svg, "draw the shares by rank, a line for each memory");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

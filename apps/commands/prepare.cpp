@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "apps/commands/output.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -89,7 +88,7 @@ std::string table_of(const data::PrepareSummary& summary) {
 }
 
 /// The rules: those of --rules, if it is given, and in their place those that are given by themselves.
-void set_rules(const Arguments& arguments, const CLI::App& command, data::PrepareOptions& options) {
+void set_rules(const Arguments& arguments, const Command& command, data::PrepareOptions& options) {
   const auto given = [&command](const char* name) { return command.count(name) > 0; };
   if (given("--rules")) data::set_named_rules(arguments.rules, options);
   const data::TokenKind kind = data::parse_token_kind(arguments.kind);
@@ -115,7 +114,7 @@ void set_rules(const Arguments& arguments, const CLI::App& command, data::Prepar
   if (given("--sentences")) options.words.sentences = data::parse_sentence_marks(arguments.sentences);
 }
 
-void run(const Arguments& arguments, const CLI::App& command) {
+void run(const Arguments& arguments, const Command& command) {
   data::PrepareOptions options;
   set_rules(arguments, command, options);
   options.text = arguments.text;
@@ -137,8 +136,8 @@ void run(const Arguments& arguments, const CLI::App& command) {
 
 }  // namespace
 
-CLI::App* add_prepare_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("prepare", "turn text files into a data folder for training");
+Command* add_prepare_command(Command& program) {
+  Command* command = program.add_subcommand("prepare", "turn text files into a data folder for training");
   const auto arguments = std::make_shared<Arguments>();
   command
       ->add_option("--kind", arguments->kind,
@@ -177,7 +176,7 @@ CLI::App* add_prepare_command(CLI::App& program) {
   command->add_option("--oov", arguments->oov, "word: what becomes of words that train lacks, error or unk (<unk>)")
       ->capture_default_str();
   command->add_option("--min-count", arguments->min_count, "word: words that train has fewer times become <unk>")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command->add_option("--eos-id", arguments->eos_id, "word: the id of <eos>: by its count, or first (0)")
       ->capture_default_str();
@@ -193,12 +192,12 @@ CLI::App* add_prepare_command(CLI::App& program) {
   command
       ->add_option("--vocabulary", arguments->vocabulary,
                    "bpe: how many subwords to learn from train, its letters and 256 bytes among them")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command
       ->add_option("--bpe-sample", arguments->bpe_sample,
                    "bpe: learn from lines of about so many bytes, spread evenly over train")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command->add_option("--bpe-model", arguments->bpe_model,
                       "bpe: file of a model of SentencePiece, instead of learning");

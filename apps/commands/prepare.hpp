@@ -1,11 +1,11 @@
 #pragma once
 /// `engram prepare`: from text files to a data folder. The work is that of apps/data/prepare.hpp.
 
-#include <CLI/App.hpp>
+#include "apps/commands/command.hpp"
 
 namespace engram {
 
 /// Adds the subcommand with its options; parsing it runs it. Throws what data::prepare throws.
-CLI::App* add_prepare_command(CLI::App& program);
+Command* add_prepare_command(Command& program);
 
 }  // namespace engram

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/number_list.hpp"
 #include "apps/context/relative_report.hpp"
+#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -102,26 +101,22 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_recl_command(CLI::App& program) {
-  CLI::App* command =
+Command* add_recl_command(Command& program) {
+  Command* command =
       program.add_subcommand("recl", "measure how many tokens of context the runs of a group make use of");
   const auto arguments = std::make_shared<Arguments>();
   arguments->study.add_reading(*command, "folders of the group's runs, or checkpoints: two or more");
-  command->add_option("--first", arguments->first, "tokens of the shortest context")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command->add_option("--first", arguments->first, "tokens of the shortest context")->positive()->capture_default_str();
   command->add_option("--step", arguments->step, "tokens that the next context has more")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
-  command->add_option("--longest", arguments->longest, "up to this context")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command->add_option("--longest", arguments->longest, "up to this context")->positive()->capture_default_str();
   command->add_option("--ratios", arguments->ratios, "r: shares of the positions, those hardest to the best model")
       ->capture_default_str();
   command
       ->add_option("--threshold", arguments->threshold,
                    "a longer context must lower the perplexity by this share to count")
-      ->check(CLI::Range(0.0, 1.0))
+      ->within(0, 1)
       ->capture_default_str();
   command
       ->add_option("--method", arguments->method,
@@ -129,7 +124,7 @@ CLI::App* add_recl_command(CLI::App& program) {
                    "for each length with a sliding window, through which layers leak what is farther back")
       ->capture_default_str();
   command->add_option("--positions", arguments->positions, "positions of the split, drawn at random")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "of the drawing")->capture_default_str();
   arguments->study.add_running(*command, "write the gain of every run, share and step to this file");

@@ -2,16 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/json.hpp"
 #include "apps/spans/span_cost.hpp"
 #include "apps/spans/span_drawing.hpp"
 #include "apps/spans/span_history.hpp"
@@ -192,8 +191,8 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_spans_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("spans", "show how far each head of a trained model looks back");
+Command* add_spans_command(Command& program) {
+  Command* command = program.add_subcommand("spans", "show how far each head of a trained model looks back");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--csv", arguments->csv,

@@ -14,23 +14,22 @@ DType computed_dtype(const std::string& name, std::string_view command) {
 
 }  // namespace
 
-void StudyArguments::add_reading(CLI::App& command, const std::string& runs_help) {
+void StudyArguments::add_reading(Command& command, const std::string& runs_help) {
   command_ = &command;
   command.add_option("runs", runs, runs_help)->required();
   command.add_option("--data", data, "data folder that engram prepare wrote")->required();
   command.add_option("--split", split, "train, valid or test")->capture_default_str();
-  command.add_option("--tokens", tokens_, "only so many tokens from the start of the split [all]")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--tokens", tokens_, "only so many tokens from the start of the split [all]")->positive();
   command.add_option("--clamp-len", clamp_, "transformer_xl: distances above it count as it; 0: none [the run's]")
-      ->check(CLI::NonNegativeNumber);
+      ->non_negative();
 }
 
-void StudyArguments::add_running(CLI::App& command, const std::string& csv_help) {
+void StudyArguments::add_running(Command& command, const std::string& csv_help) {
   command.add_option("--csv", csv, csv_help);
   command.add_flag("--best", best_, "the runs' best checkpoints instead of the newest");
   command.add_option("--device", device_, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
-  command.add_option("--threads", threads_, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command.add_option("--threads", threads_, "threads of the host [all]")->positive();
   command.add_flag("--json", json, "print one JSON object");
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 /// What the commands that study context take alike: trained runs, the tokens they read, and where they are read.
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/commands/command.hpp"
 #include "apps/context/studied_run.hpp"
 #include "apps/training/runtime.hpp"
 #include "core/dtype.hpp"
@@ -20,15 +20,15 @@ struct StudyArguments {
   bool json = false;
 
   /// Adds the runs, described as `runs_help`, and the options that say what is read.
-  void add_reading(CLI::App& command, const std::string& runs_help);
+  void add_reading(Command& command, const std::string& runs_help);
   /// Adds --csv, described as `csv_help`, and the options that say where it is read.
-  void add_running(CLI::App& command, const std::string& csv_help);
+  void add_running(Command& command, const std::string& csv_help);
   /// --clamp-len, if it was given.
   std::optional<std::int64_t> clamp() const;
 
  private:
   friend struct Study;
-  const CLI::App* command_ = nullptr;
+  const Command* command_ = nullptr;
   std::int64_t tokens_ = 0, clamp_ = 0;
   std::string device_ = "cpu", dtype_ = "f32";
   int threads_ = 0;

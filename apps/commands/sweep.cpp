@@ -1,12 +1,11 @@
 #include "apps/commands/sweep.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/json.hpp"
 #include "apps/sweep/sweep.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/signals.hpp"
@@ -65,8 +64,8 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_sweep_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("sweep", "train variants of a config and compare them in one table");
+Command* add_sweep_command(Command& program) {
+  Command* command = program.add_subcommand("sweep", "train variants of a config and compare them in one table");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--config", arguments->config, "TOML file that all variants begin with")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
@@ -91,7 +90,7 @@ CLI::App* add_sweep_command(CLI::App& program) {
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (rounds operands of products) or f64")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
       "The same command again goes on with what was interrupted and trains nothing twice.\n"

@@ -1,6 +1,5 @@
 #include "apps/commands/train.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,7 +20,7 @@ struct Arguments {
   std::int64_t seed = -1;
 };
 
-void run(const CLI::App& command, const Arguments& arguments) {
+void run(const Command& command, const Arguments& arguments) {
   TrainingRunOptions options = arguments.run;
   options.config = arguments.config;
   options.data = arguments.data;
@@ -40,8 +39,8 @@ void run(const CLI::App& command, const Arguments& arguments) {
 
 }  // namespace
 
-CLI::App* add_train_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("train", "train a model on prepared data");
+Command* add_train_command(Command& program) {
+  Command* command = program.add_subcommand("train", "train a model on prepared data");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
   command->add_option("--set", arguments->run.overrides, "override a key of the config: section.key=value");
@@ -51,7 +50,7 @@ CLI::App* add_train_command(CLI::App& program) {
   command->add_option("--seed", arguments->seed, "override training.seed");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");
-  command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->check(CLI::PositiveNumber);
+  command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->positive();
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
   command->add_flag("--resize-span", arguments->run.resize_span,
                     "with --resume: model.max_span may be another than the run's");

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "apps/json.hpp"
 #include "apps/svg/line_chart.hpp"
 #include "apps/tables/text_table.hpp"
 #include "apps/training/score.hpp"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
 
 namespace engram {

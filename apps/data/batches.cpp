@@ -1,10 +1,10 @@
 #include "apps/data/batches.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "core/philox.hpp"
 

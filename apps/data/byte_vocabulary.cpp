@@ -1,12 +1,12 @@
 #include "apps/data/byte_vocabulary.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

@@ -1,11 +1,11 @@
 #include "apps/data/data_set.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

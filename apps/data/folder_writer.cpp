@@ -1,7 +1,6 @@
 #include "apps/data/folder_writer.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "apps/data/corpus.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/read_file.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

@@ -1,7 +1,6 @@
 #include "apps/data/prepare.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/data/data_set.hpp"
@@ -9,6 +8,7 @@
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare_parts.hpp"
 #include "apps/data/read_file.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

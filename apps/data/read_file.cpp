@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

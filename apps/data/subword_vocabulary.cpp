@@ -1,7 +1,6 @@
 #include "apps/data/subword_vocabulary.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

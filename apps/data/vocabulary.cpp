@@ -1,9 +1,8 @@
 #include "apps/data/vocabulary.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
+#include "apps/json.hpp"
 
 namespace engram::data {
 

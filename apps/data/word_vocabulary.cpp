@@ -1,6 +1,5 @@
 #include "apps/data/word_vocabulary.hpp"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "apps/data/line_words.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

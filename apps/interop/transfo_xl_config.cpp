@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

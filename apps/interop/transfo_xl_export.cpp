@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "apps/interop/transfo_xl_config.hpp"
 #include "apps/interop/transfo_xl_names.hpp"
+#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"

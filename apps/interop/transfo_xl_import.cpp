@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "apps/config/run_config.hpp"
@@ -13,6 +12,7 @@
 #include "apps/interop/stored_floats.hpp"
 #include "apps/interop/transfo_xl_config.hpp"
 #include "apps/interop/transfo_xl_names.hpp"
+#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "apps/data/hash.hpp"
+#include "apps/json.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trained_model.hpp"
 #include "autograd/drawn_values.hpp"

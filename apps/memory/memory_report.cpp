@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
 #include "core/error.hpp"
 

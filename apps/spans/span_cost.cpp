@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "apps/cost/model_cost.hpp"
 #include "apps/data/evaluation_plan.hpp"
+#include "apps/json.hpp"
 #include "core/span_mask.hpp"
 
 namespace engram {

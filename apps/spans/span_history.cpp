@@ -1,8 +1,8 @@
 #include "apps/spans/span_history.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/json.hpp"
 #include "apps/training/metrics_reader.hpp"
 
 namespace engram {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "apps/cost/model_cost.hpp"
+#include "apps/json.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/dtype.hpp"

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
 #include "apps/training/score.hpp"
 

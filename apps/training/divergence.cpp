@@ -1,8 +1,8 @@
 #include "apps/training/divergence.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

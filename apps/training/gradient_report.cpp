@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "apps/json.hpp"
 #include "apps/training/score.hpp"
 
 namespace engram {

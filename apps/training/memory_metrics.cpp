@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "apps/json.hpp"
 
 namespace engram {
 MemoryMetrics::MemoryMetrics(const ModelOptions& model) : usage_(model) {}

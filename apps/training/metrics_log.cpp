@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -1,9 +1,9 @@
 #include "apps/training/metrics_reader.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "apps/data/read_file.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -1,7 +1,6 @@
 #include "apps/training/plateau.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "apps/json.hpp"
 #include "core/error.hpp"
 
 namespace engram {

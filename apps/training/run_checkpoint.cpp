@@ -1,11 +1,11 @@
 #include "apps/training/run_checkpoint.hpp"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "apps/data/hash.hpp"
+#include "apps/json.hpp"
 #include "apps/training/resize_span.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"

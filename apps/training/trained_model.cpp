@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "nn/visitor.hpp"

@@ -4,9 +4,9 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/json.hpp"
 #include "apps/training/gradient_report.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/memory_metrics.hpp"

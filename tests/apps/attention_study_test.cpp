@@ -1,9 +1,9 @@
 /// The weights that `engram attention` shows against the executable definition of the model, and its tables and files.
 
 #include "apps/attention/attention_study.hpp"
+#include "apps/json.hpp"
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/attention/attention_pictures.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "apps/bench/bench_report.hpp"
@@ -11,6 +10,7 @@
 #include "apps/bench/resident_memory.hpp"
 #include "apps/bench/training_bench.hpp"
 #include "apps/cost/model_cost.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/bench/inference_bench.hpp"
@@ -13,6 +12,7 @@
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
 #include "apps/generation/token_stream.hpp"
+#include "apps/json.hpp"
 #include "apps/training/evaluator.hpp"
 #include "apps/training/trained_model.hpp"
 #include "apps/training/trainer.hpp"
@@ -264,10 +264,7 @@ TEST_CASE("a run over words learns, is resumed bit for bit, and keeps its cut-of
   parts.overrides.clear();
   parts.config.clear();
   run_training(parts, never());
-  const auto newest = [](const TrainingRunOptions& options) {
-    return get_file(checkpoint_path(options.out, CheckpointKind::newest));
-  };
-  CHECK(newest(parts) == newest(whole));
+  CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
 }
 
 TEST_CASE("cut-offs that do not fit the data are refused with ones that do") {

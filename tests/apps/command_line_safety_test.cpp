@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/json.hpp"
 #include "core/safetensors.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/run_fixture.hpp"

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "apps/json.hpp"
 #include "core/safetensors.hpp"
-#include "tests/apps/command_line_process.hpp"
+#include "tests/apps/command_results.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
@@ -57,16 +57,8 @@ void check_error(const Arguments& arguments, int exit_code, const std::vector<st
   for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
 }
 
-nlohmann::json json_of(const Arguments& arguments) {
-  const ProcessResult result = run_engram(arguments);
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
-  REQUIRE(result.out.find('\n') == result.out.size() - 1);
-  return nlohmann::json::parse(result.out);
-}
-
-const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count",   "spans", "sweep",
-                          "bench",   "keys",  "import",   "export",   "lengths", "recl"};
+const Arguments kCommands{"prepare", "train",  "evaluate", "generate", "count", "spans",  "sweep",     "bench",
+                          "keys",    "import", "export",   "lengths",  "recl",  "memory", "attention", "gradients"};
 
 }  // namespace
 

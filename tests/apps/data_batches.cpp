@@ -1,9 +1,9 @@
 #include <array>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "apps/data/batches.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"

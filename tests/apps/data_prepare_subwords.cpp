@@ -1,7 +1,6 @@
 /// `engram prepare --kind bpe` from files to a data folder.
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "apps/data/line_words.hpp"
 #include "apps/data/prepare.hpp"
 #include "apps/data/streamed_text.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/subword_texts.hpp"
 #include "tests/harness/catch.hpp"

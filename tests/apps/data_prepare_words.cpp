@@ -2,12 +2,12 @@
 
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/prepare.hpp"
 #include "apps/data/word_corpus.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

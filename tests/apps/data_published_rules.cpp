@@ -1,12 +1,12 @@
 /// `engram prepare --rules`: the corpora of spec transformer-xl 6.1, on small files in their formats.
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/named_rules.hpp"
 #include "apps/data/word_corpus.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/published_data.hpp"
 #include "tests/harness/catch.hpp"

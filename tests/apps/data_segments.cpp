@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "apps/data/segment_evaluation.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"

@@ -1,7 +1,6 @@
 /// Byte pairs from text to ids and back: base64, pieces of UTF-8, counting, learning, encoding, the vocabulary's files.
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "apps/data/subword_vocabulary.hpp"
 #include "apps/data/utf8.hpp"
 #include "apps/data/vocabulary.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/subword_texts.hpp"
 #include "tests/harness/catch.hpp"

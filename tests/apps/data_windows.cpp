@@ -2,12 +2,12 @@
 /// product-key memory, section 6).
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "apps/data/segments.hpp"
 #include "apps/data/shuffled_windows.hpp"
 #include "apps/data/window_evaluation.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"

@@ -1,12 +1,12 @@
 /// `engram prepare --word-list` and the rules of lm1b (spec transformer-xl 6.1), on small files in their formats.
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/line_pieces.hpp"
 #include "apps/data/named_rules.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/published_data.hpp"
 #include "tests/harness/catch.hpp"

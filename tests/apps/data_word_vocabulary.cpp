@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "apps/data/collected_words.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/vocabulary.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -1,9 +1,9 @@
 /// Training on devices other than the CPU: the same losses as there, dropout included, and what only they have: steps
 /// that are replayed, memory that ends.
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/json.hpp"
 #include "apps/training/run_checkpoint.hpp"
 #include "apps/training/session.hpp"
 #include "apps/training/training_loop.hpp"

@@ -2,9 +2,9 @@
 /// inputs (section 6.8 of the family's spec), and its table and files.
 
 #include "apps/attention/distance_study.hpp"
+#include "apps/json.hpp"
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 

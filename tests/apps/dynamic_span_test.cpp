@@ -1,8 +1,7 @@
 /// Runs whose spans are computed for every query: reports, resuming, exact evaluation.
 
-#include <nlohmann/json.hpp>
-
 #include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"

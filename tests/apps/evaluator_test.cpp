@@ -105,7 +105,8 @@ TEST_CASE("evaluating twice gives the same, and f32 nearly the same as f64") {
 
 void command(const std::vector<std::string>& arguments) {
   CLI::App program;
-  add_evaluate_command(program);
+  Command commands(program);
+  add_evaluate_command(commands);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   reversed.push_back("evaluate");
   program.parse(reversed);

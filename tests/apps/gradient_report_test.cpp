@@ -1,9 +1,9 @@
 /// The gradient report of a run against gradients taken by hand.
 
 #include "apps/training/gradient_report.hpp"
+#include "apps/json.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "apps/training/metrics_reader.hpp"
 #include "apps/training/session.hpp"

@@ -1,10 +1,10 @@
 /// Scores by attention length against plain evaluations, and `engram lengths`.
 
 #include "apps/context/length_sweep.hpp"
+#include "apps/json.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "apps/context/length_report.hpp"
 #include "apps/context/number_list.hpp"

@@ -1,8 +1,8 @@
 /// `engram map`: run folders whose tables are in mapped files, and what uses them.
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 
+#include "apps/json.hpp"
 #include "apps/mapping/mapped_run.hpp"
 #include "apps/training/run_checkpoint.hpp"
 #include "apps/training/session.hpp"

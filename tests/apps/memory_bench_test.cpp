@@ -1,11 +1,11 @@
 /// The bench of product-key memories: what it counts and prints. Nothing here compares times with expectations.
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "apps/bench/memory_bench_report.hpp"
 #include "apps/bench/random_rows.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"

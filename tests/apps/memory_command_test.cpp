@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/json.hpp"
 #include "apps/memory/memory_picture.hpp"
 #include "apps/memory/memory_report.hpp"
 #include "apps/training/memory_metrics.hpp"

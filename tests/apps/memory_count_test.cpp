@@ -3,12 +3,12 @@
 
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "apps/config/run_config.hpp"
 #include "apps/cost/parameter_groups.hpp"
+#include "apps/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 

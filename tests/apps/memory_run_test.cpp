@@ -50,10 +50,6 @@ TrainingRunOptions memory_run(const RunFolder& folder, const std::string& out, s
   return options;
 }
 
-std::string newest(const TrainingRunOptions& options) {
-  return get_file(checkpoint_path(options.out, CheckpointKind::newest));
-}
-
 struct Variant {
   std::vector<std::string> overrides;
   std::vector<int> stops;
@@ -78,7 +74,7 @@ TEST_CASE("memory run: stopped and resumed it is bit-identical to one that is no
     CHECK_THROWS_AS(run_training(parts, after_steps(steps)), Interrupted);
     parts.resume = true;
     run_training(parts, never());
-    CHECK(newest(parts) == newest(whole));
+    CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
   }
 }
 

@@ -1,8 +1,8 @@
 /// Fine-tuning that begins on a plateau of the validation loss.
 
 #include "apps/training/plateau.hpp"
+#include "apps/json.hpp"
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/training/signals.hpp"

@@ -1,11 +1,11 @@
 /// Losses of positions by context length, against one position read token by token, and `engram recl`.
 
 #include "apps/context/position_losses.hpp"
+#include "apps/json.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "apps/generation/token_stream.hpp"
 #include "apps/training/split_evaluation.hpp"

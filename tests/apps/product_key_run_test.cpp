@@ -52,10 +52,6 @@ TrainingRunOptions host_run(const RunFolder& folder, const std::string& out, std
   return options;
 }
 
-std::string newest(const TrainingRunOptions& options) {
-  return get_file(checkpoint_path(options.out, CheckpointKind::newest));
-}
-
 /// A trained model in f64 and the text that it is measured on.
 struct Trained {
   RunFolder folder;
@@ -100,7 +96,7 @@ TEST_CASE("product-key run: stopped and resumed it is bit-identical to one that 
       CHECK_THROWS_AS(run_training(parts, after_steps(steps)), Interrupted);
       parts.resume = true;
       run_training(parts, never());
-      CHECK(newest(parts) == newest(whole));
+      CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
       CHECK(get_file(checkpoint_path(parts.out, CheckpointKind::best)) ==
             get_file(checkpoint_path(whole.out, CheckpointKind::best)));
     }

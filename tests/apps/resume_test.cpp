@@ -1,9 +1,9 @@
 /// A run that is stopped and continued must end with the very bytes of one that was not, and a run that cannot be
 /// continued must be refused with its reasons.
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/json.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
@@ -12,10 +12,6 @@
 
 namespace engram::harness {
 namespace {
-
-std::string newest(const TrainingRunOptions& options) {
-  return get_file(checkpoint_path(options.out, CheckpointKind::newest));
-}
 
 std::vector<nlohmann::json> metrics_of(const TrainingRunOptions& options) {
   std::istringstream lines(get_file(options.out / "metrics.jsonl"));
@@ -49,7 +45,7 @@ TEST_CASE("a run that is stopped anywhere and resumed is bit-identical to one th
       parts.resume = true;
     }
     CHECK(run_training(parts, never()).step == 24);
-    CHECK(newest(parts) == newest(whole));
+    CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
     CHECK(get_file(checkpoint_path(parts.out, CheckpointKind::best)) ==
           get_file(checkpoint_path(whole.out, CheckpointKind::best)));
     CHECK(lasting(metrics_of(parts)) == lasting(metrics_of(whole)));
@@ -72,7 +68,7 @@ TEST_CASE("resuming is bit-identical across a wrap of the reader, with Adam, in 
     parts.dtype.reset();
     parts.overrides.clear();
     run_training(parts, never());
-    CHECK(newest(parts) == newest(whole));
+    CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
   }
 }
 
@@ -89,7 +85,7 @@ TEST_CASE("a killed process loses what came after its checkpoint and nothing els
   std::ofstream(killed.out / "metrics.jsonl", std::ios::app) << R"({"event":"train","st)";
   killed.resume = true;
   run_training(killed, never());
-  CHECK(newest(killed) == newest(whole));
+  CHECK(newest_checkpoint(killed) == newest_checkpoint(whole));
   CHECK(lasting(metrics_of(killed)) == lasting(metrics_of(whole)));
 }
 
@@ -97,10 +93,10 @@ TEST_CASE("a complete run stays as it is when it is resumed, and goes on when it
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "run");
   run_training(options, never());
-  const std::string done = newest(options);
+  const std::string done = newest_checkpoint(options);
   options.resume = true;
   CHECK(run_training(options, never()).step == 24);
-  CHECK(newest(options) == done);
+  CHECK(newest_checkpoint(options) == done);
   options.overrides = {"schedule.steps=26"};
   CHECK(run_training(options, never()).step == 26);
 }
@@ -121,7 +117,7 @@ TEST_CASE("another model, optimiser or dtype is refused on resume, key by key") 
   TrainingRunOptions options = run_options(folder, "run");
   CHECK_THROWS_AS(run_training(options, after_steps(2)), Interrupted);
   options.resume = true;
-  const std::string before = newest(options);
+  const std::string before = newest_checkpoint(options);
   const auto message = [&](std::vector<std::string> overrides) {
     TrainingRunOptions other = options;
     other.overrides = std::move(overrides);
@@ -132,7 +128,7 @@ TEST_CASE("another model, optimiser or dtype is refused on resume, key by key") 
   CHECK_THAT(message({"optimizer.kind=sgd"}), Catch::Contains("optimizer.kind"));
   options.dtype = DType::f64;
   CHECK_THAT(message({}), Catch::Contains("f32") && Catch::Contains("f64"));
-  CHECK(newest(options) == before);
+  CHECK(newest_checkpoint(options) == before);
 }
 
 TEST_CASE("another batch or other data of the same vocabulary are allowed, with fresh readers") {

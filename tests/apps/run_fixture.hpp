@@ -8,6 +8,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/data/prepare.hpp"
 #include "apps/training/training_run.hpp"
+#include "nn/checkpoint.hpp"
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/reference/central_differences.hpp"
 
@@ -84,6 +85,11 @@ inline TrainingRunOptions run_options(const RunFolder& folder, const std::string
   options.out = folder / out;
   options.threads = 1;
   return options;
+}
+
+/// The bytes of a run's newest checkpoint: what must be equal of a run that was stopped and one that was not.
+inline std::string newest_checkpoint(const TrainingRunOptions& options) {
+  return get_file(checkpoint_path(options.out, CheckpointKind::newest));
 }
 
 inline std::function<bool()> never() {

@@ -2,11 +2,11 @@
 /// Numbers of a run's metrics.jsonl, for tests.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "apps/json.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness {

@@ -2,10 +2,10 @@
 /// hand.
 
 #include "apps/spans/span_cost.hpp"
+#include "apps/json.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "apps/cost/model_cost.hpp"
 #include "apps/spans/span_history.hpp"

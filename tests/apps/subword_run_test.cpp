@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "apps/data/utf8.hpp"
+#include "apps/json.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/score.hpp"
-#include "tests/apps/command_line_process.hpp"
+#include "tests/apps/command_results.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/subword_texts.hpp"
 #include "tests/harness/catch.hpp"
@@ -39,20 +39,6 @@ struct SubwordPlace {
 const SubwordPlace& place() {
   static const SubwordPlace made;
   return made;
-}
-
-nlohmann::json json_of(const Arguments& arguments) {
-  const ProcessResult result = run_engram(arguments);
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
-  return nlohmann::json::parse(result.out);
-}
-
-std::string error_of(const Arguments& arguments, int exit_code) {
-  const ProcessResult result = run_engram(arguments);
-  CHECK(result.exit_code == exit_code);
-  CHECK(result.out.empty());
-  return result.err;
 }
 
 }  // namespace

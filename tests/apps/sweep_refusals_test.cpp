@@ -1,7 +1,6 @@
 /// What a sweep says before it trains: refusals, warnings, and the list of --dry-run.
 
-#include <nlohmann/json.hpp>
-
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"

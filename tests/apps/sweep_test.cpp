@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/json.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"

@@ -2,11 +2,11 @@
 /// ends a training that has gone wrong.
 
 #include "apps/training/trainer.hpp"
+#include "apps/json.hpp"
 
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "apps/training/divergence.hpp"
 #include "nn/visitor.hpp"

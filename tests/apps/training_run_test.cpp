@@ -1,10 +1,10 @@
 /// A whole small run in its folder: what it leaves there, what it says, and what it does when something goes wrong.
 
 #include "apps/training/training_run.hpp"
+#include "apps/json.hpp"
 
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/config/config_review.hpp"

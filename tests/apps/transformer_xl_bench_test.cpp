@@ -1,11 +1,10 @@
 /// `engram bench` with a Transformer-XL. Nothing here compares times with expectations.
 
-#include <nlohmann/json.hpp>
-
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/inference_bench.hpp"
 #include "apps/bench/training_bench.hpp"
 #include "apps/config/model_options.hpp"
+#include "apps/json.hpp"
 #include "core/error.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/run_fixture.hpp"

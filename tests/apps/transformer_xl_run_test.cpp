@@ -3,11 +3,11 @@
 
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "apps/data/segment_evaluation.hpp"
 #include "apps/generation/token_stream.hpp"
+#include "apps/json.hpp"
 #include "apps/training/session.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/split_evaluation.hpp"
@@ -53,10 +53,6 @@ TrainingRunOptions xl_run(const RunFolder& folder, const std::string& out, std::
   options.config = put_file(folder / "xl.toml", xl_config());
   options.overrides = std::move(overrides);
   return options;
-}
-
-std::string newest(const TrainingRunOptions& options) {
-  return get_file(checkpoint_path(options.out, CheckpointKind::newest));
 }
 
 /// A trained model in f64 and the text that it is measured on.
@@ -111,7 +107,7 @@ TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to
       CHECK_THROWS_AS(run_training(parts, after_steps(steps)), Interrupted);
       parts.resume = true;
       run_training(parts, never());
-      CHECK(newest(parts) == newest(whole));
+      CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
       CHECK(get_file(checkpoint_path(parts.out, CheckpointKind::best)) ==
             get_file(checkpoint_path(whole.out, CheckpointKind::best)));
     }

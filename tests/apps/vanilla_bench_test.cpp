@@ -2,11 +2,11 @@
 /// compares times with expectations.
 
 #include "apps/bench/vanilla_bench.hpp"
+#include "apps/json.hpp"
 
 #include <array>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/vanilla_report.hpp"
 #include "apps/cost/sliding_window_cost.hpp"

@@ -1,0 +1,95 @@
+#include "apps/commands/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+namespace engram {
+
+Option* Option::required() {
+  option_->required();
+  return this;
+}
+Option* Option::capture_default_str() {
+  option_->capture_default_str();
+  return this;
+}
+Option* Option::positive() {
+  option_->check(CLI::PositiveNumber);
+  return this;
+}
+Option* Option::non_negative() {
+  option_->check(CLI::NonNegativeNumber);
+  return this;
+}
+Option* Option::within(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return this;
+}
+Option* Option::one_of(const std::vector<std::string>& values) {
+  option_->check(CLI::IsMember(values));
+  return this;
+}
+Option* Option::needs(const Option* other) {
+  option_->needs(other->option_);
+  return this;
+}
+Option* Option::excludes(const Option* other) {
+  option_->excludes(other->option_);
+  return this;
+}
+Option* Option::delimiter(char between) {
+  option_->delimiter(between);
+  return this;
+}
+Option* Option::allow_extra_args(bool all) {
+  option_->allow_extra_args(all);
+  return this;
+}
+Option* Option::expected(int least, int most) {
+  option_->expected(least, most);
+  return this;
+}
+
+Command::Command(CLI::App& parser) : parser_(&parser) {}
+Command::~Command() = default;
+
+Command* Command::add_subcommand(const std::string& name, const std::string& help) {
+  return subcommands_.emplace_back(std::make_unique<Command>(*parser_->add_subcommand(name, help))).get();
+}
+
+Option* Command::keep(CLI::Option* option) { return options_.emplace_back(std::make_unique<Option>(option)).get(); }
+
+template <class T>
+Option* Command::add(const std::string& names, T& value, const std::string& help) {
+  return keep(parser_->add_option(names, value, help));
+}
+Option* Command::add_option(const std::string& names, std::string& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_option(const std::string& names, double& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_option(const std::string& names, int& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_option(const std::string& names, std::int64_t& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_option(const std::string& names, std::uint64_t& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_option(const std::string& names, std::vector<std::string>& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_option(const std::string& names, std::vector<std::int64_t>& value, const std::string& help) {
+  return add(names, value, help);
+}
+Option* Command::add_flag(const std::string& names, bool& value, const std::string& help) {
+  return keep(parser_->add_flag(names, value, help));
+}
+Option* Command::get_option(const std::string& name) { return keep(parser_->get_option(name)); }
+std::size_t Command::count(const std::string& name) const { return parser_->count(name); }
+void Command::callback(std::function<void()> run) { parser_->callback(std::move(run)); }
+void Command::footer(const std::string& text) { parser_->footer(text); }
+
+}  // namespace engram

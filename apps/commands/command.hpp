@@ -1,0 +1,79 @@
+#pragma once
+/// Subcommands and their options, in front of CLI11: its header takes seconds to compile, here once instead of in every
+/// command. Names and meanings are CLI11's.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace engram {
+
+/// An option of a command, which owns it. All return the option itself.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+  Option* required();
+  /// Shows the variable's present value in the help.
+  Option* capture_default_str();
+  Option* positive();
+  Option* non_negative();
+  Option* within(double least, double most);
+  Option* one_of(const std::vector<std::string>& values);
+  Option* needs(const Option* other);
+  Option* excludes(const Option* other);
+  /// Values may be given as one, with this between them.
+  Option* delimiter(char between);
+  /// Whether a list takes all values that follow, or one for each time that the option is given.
+  Option* allow_extra_args(bool all);
+  Option* expected(int least, int most);
+
+ private:
+  CLI::Option* option_;
+};
+
+class Command {
+ public:
+  /// Of a parser that outlives this.
+  explicit Command(CLI::App& parser);
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  Command* add_subcommand(const std::string& name, const std::string& help);
+  /// The variable gets what is given; it must live as long as the parser. One with a name that does not begin with '-'
+  /// has no name on the command line.
+  Option* add_option(const std::string& names, std::string& value, const std::string& help);
+  Option* add_option(const std::string& names, double& value, const std::string& help);
+  Option* add_option(const std::string& names, int& value, const std::string& help);
+  Option* add_option(const std::string& names, std::int64_t& value, const std::string& help);
+  Option* add_option(const std::string& names, std::uint64_t& value, const std::string& help);
+  Option* add_option(const std::string& names, std::vector<std::string>& value, const std::string& help);
+  Option* add_option(const std::string& names, std::vector<std::int64_t>& value, const std::string& help);
+  Option* add_flag(const std::string& names, bool& value, const std::string& help);
+  /// One that was added.
+  Option* get_option(const std::string& name);
+  /// How often an option was given.
+  std::size_t count(const std::string& name) const;
+  /// What runs when the command was given with valid options.
+  void callback(std::function<void()> run);
+  /// The end of the help.
+  void footer(const std::string& text);
+
+ private:
+  template <class T>
+  Option* add(const std::string& names, T& value, const std::string& help);
+  Option* keep(CLI::Option* option);
+
+  CLI::App* parser_;
+  std::vector<std::unique_ptr<Option>> options_;
+  std::vector<std::unique_ptr<Command>> subcommands_;
+};
+
+}  // namespace engram
