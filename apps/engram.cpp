@@ -20,6 +20,7 @@
 #include "apps/commands/keys.hpp"
 #include "apps/commands/lengths.hpp"
 #include "apps/commands/memory.hpp"
+#include "apps/commands/orderings.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/recl.hpp"
 #include "apps/commands/spans.hpp"
@@ -44,6 +45,7 @@ void add_commands(CLI::App& program) {
   engram::add_keys_command(program);
   engram::add_train_command(program);
   engram::add_sweep_command(program);
+  engram::add_orderings_command(program);
   engram::add_evaluate_command(program);
   engram::add_generate_command(program);
   engram::add_count_command(program);
