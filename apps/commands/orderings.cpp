@@ -49,7 +49,7 @@ CLI::App* add_orderings_command(CLI::App& program) {
                    "'WHAT: COLUMN: a > b > c' (or <, <=, >=): variants by name, COLUMN of sweep.csv, WHAT in words; "
                    "'WHAT: COLUMN: a ~5% b ~5% c': the largest at most 5% above the smallest")
       ->required()
-      ->take_all();
+      ->allow_extra_args(false);  // the sweep may come after it
   command->add_flag("--strict", arguments->strict, "exit with 1 unless all claims hold");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer("Means over seeds are compared; where there are several seeds it says whether each of them agrees.");

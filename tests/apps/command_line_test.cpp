@@ -66,7 +66,7 @@ nlohmann::json json_of(const Arguments& arguments) {
 }
 
 const Arguments kCommands{"prepare", "train", "evaluate", "generate", "count",   "spans", "sweep",
-                          "bench",   "keys",  "import",   "export",   "lengths", "recl"};
+                          "bench",   "keys",  "import",   "export",   "lengths", "recl",  "orderings"};
 
 }  // namespace
 

@@ -160,6 +160,7 @@ TEST_CASE("orderings: as a user calls it, strict or not") {
   CHECK(nlohmann::json::parse(run({"--claim", right, "--json"}).out).at("hold") == 1);
   CHECK(run({"--claim", "w: test_ppl: small > larger"}).exit_code == 2);
   CHECK(run({}).exit_code == 2);
+  CHECK(run_engram({"orderings", "--claim", right, "--claim", wrong, folder.path().string()}).out == lenient.out);
   const ProcessResult missing = run_engram({"orderings", (folder / "no").string(), "--claim", right});
   CHECK(missing.exit_code == 1);
   CHECK_THAT(missing.err, Contains("sweep.csv"));
