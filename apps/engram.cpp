@@ -21,6 +21,7 @@
 #include "apps/commands/lengths.hpp"
 #include "apps/commands/map.hpp"
 #include "apps/commands/memory.hpp"
+#include "apps/commands/orderings.hpp"
 #include "apps/commands/prepare.hpp"
 #include "apps/commands/recl.hpp"
 #include "apps/commands/spans.hpp"
@@ -45,6 +46,7 @@ void add_commands(engram::Command& program) {
   engram::add_keys_command(program);
   engram::add_train_command(program);
   engram::add_sweep_command(program);
+  engram::add_orderings_command(program);
   engram::add_evaluate_command(program);
   engram::add_generate_command(program);
   engram::add_count_command(program);

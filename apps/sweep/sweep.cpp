@@ -3,6 +3,7 @@
 #include <new>
 #include <system_error>
 
+#include "apps/memory/model_memory_usage.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "apps/training/score.hpp"
@@ -42,7 +43,8 @@ class Worker {
   void measure();
   void measure_newest(Runtime& runtime);
   void measure_best(Runtime& runtime);
-  double score(TrainedModel& trained, std::string_view split, Runtime& runtime);
+  /// `usage`: to add what memories read, or nullptr.
+  double score(TrainedModel& trained, std::string_view split, Runtime& runtime, ModelMemoryUsage* usage = nullptr);
   void read_metrics();
   void check_stop() const;
 
@@ -101,24 +103,32 @@ void Worker::train() {
   run_training(options, stop_);
 }
 
-double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime) {
+double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime, ModelMemoryUsage* usage) {
   check_stop();
   const SplitEvaluationOptions options{.exact = options_.exact};
-  return score_of(data_.kind(), evaluate_split(trained, data_.split(split), options, runtime).result);
+  const MemoryReads reads = usage == nullptr ? MemoryReads() : usage->reads();
+  return score_of(data_.kind(), evaluate_split(trained, data_.split(split), options, runtime, {}, reads).result);
 }
 
 void Worker::measure_newest(Runtime& runtime) {
   TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::newest), CheckpointKind::newest, runtime);
   result_.step = std::max(result_.step, trained.step());
   // Of a run that failed, the weights of its last checkpoint are not those of its last step.
-  if (result_.outcome == RunOutcome::done) result_.valid = score(trained, "valid", runtime);
+  ModelMemoryUsage usage(run_.config.model);
+  if (result_.outcome == RunOutcome::done)
+    result_.valid = score(trained, "valid", runtime, options_.test ? nullptr : &usage);
   // After the validation, from which the means of dynamic spans are.
   if (const std::optional<SpanSummary> spans = summarize_spans(trained.model())) {
     result_.mean_span = spans->mean;
     result_.released_span = spans->layer_mean;
   }
   if (result_.outcome != RunOutcome::done) return;
-  if (options_.test) result_.test = score(trained, "test", runtime);
+  if (options_.test) result_.test = score(trained, "test", runtime, &usage);
+  for (const ModelMemoryUsage::Memory& memory : usage.memories()) {
+    const MemoryUsage::Metrics metrics = memory.usage.metrics();
+    result_.memories.push_back(
+        {.layer = memory.layer, .usage = metrics.usage, .top_usage = metrics.top_usage, .kl = metrics.kl});
+  }
 }
 
 void Worker::measure_best(Runtime& runtime) {

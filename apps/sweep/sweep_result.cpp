@@ -32,6 +32,25 @@ std::string state_of(const std::vector<Member>& members) {
   return state;
 }
 
+/// Runs of a variant differ in their seeds, so they have memories in the same layers.
+std::vector<MemorySpread> collect_memories(const std::vector<Member>& members) {
+  std::vector<MemorySpread> memories;
+  const auto most = std::ranges::max_element(members, {}, [](const Member& m) { return m.result->memories.size(); });
+  for (std::size_t place = 0; place < most->result->memories.size(); ++place) {
+    const auto spread = [&](double MemoryFigures::*figure) {
+      std::vector<std::optional<double>> numbers;
+      for (const Member& member : members)
+        if (place < member.result->memories.size()) numbers.push_back(member.result->memories[place].*figure);
+      return spread_of(numbers).value_or(Spread{});
+    };
+    memories.push_back({.layer = most->result->memories[place].layer,
+                        .usage = spread(&MemoryFigures::usage),
+                        .top_usage = spread(&MemoryFigures::top_usage),
+                        .kl = spread(&MemoryFigures::kl)});
+  }
+  return memories;
+}
+
 VariantResult collect(const SweepVariant& variant, const std::vector<Member>& members) {
   VariantResult collected;
   collected.kind = members.front().run->kind;
@@ -53,6 +72,7 @@ VariantResult collect(const SweepVariant& variant, const std::vector<Member>& me
   collected.tokens_per_second = spread(&RunResult::tokens_per_second);
   collected.mean_span = spread(&RunResult::mean_span);
   collected.released_span = spread(&RunResult::released_span);
+  collected.memories = collect_memories(members);
   collected.state = state_of(members);
   return collected;
 }

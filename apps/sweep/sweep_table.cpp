@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "apps/config/config_values.hpp"
 #include "apps/json.hpp"
+#include "apps/memory/model_memory_usage.hpp"
 #include "apps/tables/text_table.hpp"
 #include "apps/training/score.hpp"
+#include "core/error.hpp"
 
 namespace engram {
 namespace {
@@ -38,6 +43,70 @@ std::string joined(const std::vector<std::string>& parts) {
   return list;
 }
 
+/// One for each memory, in the order of layers: "0.98 0.91".
+template <class Memories, class Write>
+std::string of_memories(const Memories& memories, const Write& write, std::string_view between = " ") {
+  std::string list;
+  for (const auto& memory : memories) {
+    if (!list.empty()) list += between;
+    list += write(memory);
+  }
+  return list;
+}
+
+struct MemoryColumn {
+  const char *name, *heading;  ///< in files, in the table
+  double MemoryFigures::*figure;
+  Spread MemorySpread::*spread;
+  double scale;  ///< in the table
+  int digits;    ///< in the table
+};
+constexpr MemoryColumn kMemoryColumns[] = {
+    {"memory_usage", "usage %", &MemoryFigures::usage, &MemorySpread::usage, 100, 1},
+    {"memory_top_usage", "top-1 %", &MemoryFigures::top_usage, &MemorySpread::top_usage, 100, 1},
+    {"memory_kl", "KL", &MemoryFigures::kl, &MemorySpread::kl, 1, 3}};
+
+std::string csv_memories(const VariantResult& variant, bool several) {
+  std::string fields = "," + of_memories(variant.memories, [](const auto& memory) { return text(memory.layer); });
+  for (const MemoryColumn& column : kMemoryColumns) {
+    const auto field = [&](double Spread::*number) {
+      return "," + of_memories(variant.memories, [&](const MemorySpread& memory) {
+               return fmt::format("{:.6f}", (memory.*column.spread).*number);
+             });
+    };
+    fields += field(&Spread::mean);
+    if (several) fields += field(&Spread::least) + field(&Spread::most);
+  }
+  return fields;
+}
+
+std::string csv_memories(const RunResult& result) {
+  std::string fields = "," + of_memories(result.memories, [](const auto& memory) { return text(memory.layer); });
+  for (const MemoryColumn& column : kMemoryColumns)
+    fields += "," + of_memories(result.memories, [&](const MemoryFigures& memory) {
+                return fmt::format("{:.6f}", memory.*column.figure);
+              });
+  return fields;
+}
+
+json memories_json(const std::vector<MemoryFigures>& memories) {
+  json list = json::array();
+  for (const MemoryFigures& memory : memories)
+    list.push_back(
+        {{"layer", memory.layer}, {"usage", memory.usage}, {"top_usage", memory.top_usage}, {"kl", memory.kl}});
+  return list;
+}
+
+/// What moves the tables of values: "adam lazy 0.001"; empty without tables.
+std::string table_optimizer(const RunConfig& config) {
+  if (!memory_options(config.model).any()) return "";
+  const TableOptimizerOptions& table = config.optimizer.tables;
+  if (table.kind != TableKind::adam) return fmt::format("{} {:g}", name_of(table.kind), table.rate);
+  return fmt::format("{} {} {:g}", name_of(table.kind), name_of(table.mode), table.rate);
+}
+
+std::int64_t vocabulary_of(const SweepRun& run) { return run.config.model.vocabulary(); }
+
 json number_or_null(const std::optional<double>& number) { return number ? json(*number) : json(); }
 
 json as_json(const std::optional<Spread>& spread) {
@@ -60,7 +129,9 @@ json as_json(const SweepRun& run, const RunResult& result) {
           {"best_test_" + score, number_or_null(result.best_test)},
           {"tokens_per_second", number_or_null(result.tokens_per_second)},
           {"mean_span_positions", number_or_null(result.mean_span)},
-          {"released_mean_span_positions", number_or_null(result.released_span)}};
+          {"released_mean_span_positions", number_or_null(result.released_span)},
+          {"table_optimizer", table_optimizer(run.config)},
+          {"memories", memories_json(result.memories)}};
 }
 
 std::string described(const RunState& state) {
@@ -104,6 +175,26 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
   column("tokens/s", false, [](const VariantResult& variant) { return mean_of(variant.tokens_per_second, 0); });
   column("mean span", false, [](const VariantResult& variant) { return mean_of(variant.mean_span, 1); });
   column("released", false, [](const VariantResult& variant) { return mean_of(variant.released_span, 1); });
+  const bool memories = std::ranges::any_of(variants, [](const auto& variant) { return !variant.memories.empty(); });
+  for (const MemoryColumn& shown : kMemoryColumns) {
+    if (!memories) break;
+    const auto cell = [&](const VariantResult& variant, auto write) {
+      return variant.memories.empty() ? "-" : of_memories(variant.memories, write, " / ");
+    };
+    column(shown.heading, false, [&](const VariantResult& variant) {
+      return cell(variant, [&](const MemorySpread& memory) {
+        return fmt::format("{:.{}f}", (memory.*shown.spread).mean * shown.scale, shown.digits);
+      });
+    });
+    if (several)
+      column("range", false, [&](const VariantResult& variant) {
+        return cell(variant, [&](const MemorySpread& memory) {
+          const Spread& spread = memory.*shown.spread;
+          return fmt::format("{:.{}f} to {:.{}f}", spread.least * shown.scale, shown.digits, spread.most * shown.scale,
+                             shown.digits);
+        });
+      });
+  }
   column("state", true,
          [](const VariantResult& variant) { return variant.state + (variant.best ? ", the best" : ""); });
   std::string lines = aligned(columns);
@@ -112,6 +203,11 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
       "run. Spans in positions: mean over heads, and the released models' average.\n",
       name,
       options.exact ? "every token but the first" : "whole blocks of 8 streams (all_attention) or segments of 10");
+  if (memories)
+    lines += fmt::format(
+        "usage: slots that the memory read over the {} split; top-1: that were ever a head's best; KL of the weights "
+        "from even use, nats. Several memories: by layer.\n",
+        options.test ? "test" : "validation");
   if (several)
     lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens are those of one run.\n", name,
                          options.seeds.size());
@@ -125,16 +221,18 @@ std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResu
   for (const char* name : {"valid_", "best_valid_", "test_", "best_test_"})
     if (options.test || std::string_view(name).find("test") == std::string_view::npos)
       lines += "," + csv_heading(name + score, several);
-  lines += ",tokens_per_second,mean_span_positions,released_mean_span_positions,state,best\n";
+  lines += ",tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers";
+  for (const MemoryColumn& column : kMemoryColumns) lines += "," + csv_heading(column.name, several);
+  lines += ",state,best\n";
   for (const VariantResult& variant : variants) {
     lines += fmt::format("{},{},{},{},{},{},{}", csv_field(variant.name), csv_field(joined(variant.overrides)),
                          variant.parameters, variant.steps, variant.tokens, csv_spread(variant.valid, several),
                          csv_spread(variant.best_valid, several));
     if (options.test) lines += "," + csv_spread(variant.test, several) + "," + csv_spread(variant.best_test, several);
-    lines += fmt::format(",{},{},{},{},{}\n", variant.tokens_per_second ? mean_of(variant.tokens_per_second, 1) : "",
+    lines += fmt::format(",{},{},{}{},{},{}\n", variant.tokens_per_second ? mean_of(variant.tokens_per_second, 1) : "",
                          variant.mean_span ? mean_of(variant.mean_span, 4) : "",
-                         variant.released_span ? mean_of(variant.released_span, 4) : "", csv_field(variant.state),
-                         variant.best ? 1 : 0);
+                         variant.released_span ? mean_of(variant.released_span, 4) : "", csv_memories(variant, several),
+                         csv_field(variant.state), variant.best ? 1 : 0);
   }
   return lines;
 }
@@ -143,18 +241,21 @@ std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& r
                      const std::vector<RunResult>& results) {
   std::string lines = fmt::format(
       "variant,seed,folder,parameters,steps,tokens,valid_{0},best_step,best_valid_{0},test_{0},best_test_{0},"
-      "tokens_per_second,mean_span_positions,released_mean_span_positions,outcome\n",
+      "tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers",
       score_name(runs.front().kind));
+  for (const MemoryColumn& column : kMemoryColumns) lines += text(",", column.name);
+  lines += ",token_kind,vocabulary,table_optimizer,outcome\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const SweepRun& run = runs[i];
     const RunResult& result = results[i];
     lines += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(options.variants[run.variant].name),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}{},{},{},{},{}\n", csv_field(options.variants[run.variant].name),
         run.config.training.seed, csv_field(run.name), run.parameters, result.step,
         result.step * run.config.training.batch * run.config.training.block, csv_number(result.valid, 6),
         result.best_step ? fmt::format("{}", *result.best_step) : "", csv_number(result.best_valid, 6),
         csv_number(result.test, 6), csv_number(result.best_test, 6), csv_number(result.tokens_per_second, 1),
-        csv_number(result.mean_span, 4), csv_number(result.released_span, 4), name_of(result.outcome));
+        csv_number(result.mean_span, 4), csv_number(result.released_span, 4), csv_memories(result),
+        data::name_of(run.kind), vocabulary_of(run), csv_field(table_optimizer(run.config)), name_of(result.outcome));
   }
   return lines;
 }
@@ -167,6 +268,8 @@ json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, 
               {"seeds", options.seeds},
               {"score", score_name(runs.front().kind)},
               {"evaluation", options.exact ? "exact" : "paper"},
+              {"token_kind", data::name_of(runs.front().kind)},
+              {"vocabulary", vocabulary_of(runs.front())},
               {"warnings", warnings},
               {"variants", json::array()}};
   const std::string score(score_name(runs.front().kind));

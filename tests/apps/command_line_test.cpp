@@ -57,8 +57,9 @@ void check_error(const Arguments& arguments, int exit_code, const std::vector<st
   for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
 }
 
-const Arguments kCommands{"prepare", "train",  "evaluate", "generate", "count", "spans",  "sweep",     "bench",
-                          "keys",    "import", "export",   "lengths",  "recl",  "memory", "attention", "gradients"};
+const Arguments kCommands{"prepare", "train",  "evaluate",  "generate",  "count",     "spans",
+                          "sweep",   "bench",  "keys",      "import",    "export",    "lengths",
+                          "recl",    "memory", "attention", "gradients", "orderings", "map"};
 
 }  // namespace
 

@@ -1,0 +1,59 @@
+#include "apps/commands/orderings.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/commands/output.hpp"
+#include "apps/data/read_file.hpp"
+#include "apps/json.hpp"
+#include "apps/sweep/ordering.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string sweep;
+  std::vector<std::string> claims;
+  bool strict = false, json = false;
+};
+
+void run(const Arguments& arguments) {
+  std::vector<Claim> claims;
+  for (const std::string& written : arguments.claims) claims.push_back(parse_claim(written));
+  const std::filesystem::path table = std::filesystem::path(arguments.sweep) / "sweep.csv";
+  const CsvTable sweep = parse_csv(data::read_bytes(table), text("'", table.string(), "'"));
+  std::vector<JudgedClaim> judged;
+  for (const Claim& claim : claims) judged.push_back(judge(claim, sweep));
+  if (arguments.json)
+    print_json(orderings_json(judged));
+  else
+    print(orderings_text(judged));
+  const auto held = std::ranges::count(judged, Verdict::holds, &JudgedClaim::verdict);
+  if (arguments.strict && static_cast<std::size_t>(held) < judged.size())
+    throw Error(text("orderings: with --strict all ", judged.size(), " claims must hold, got ", held));
+}
+
+}  // namespace
+
+Command* add_orderings_command(Command& program) {
+  Command* command = program.add_subcommand("orderings", "say whether a sweep's variants are in the order expected");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("sweep", arguments->sweep, "folder of a sweep, with its sweep.csv")->required();
+  command
+      ->add_option("--claim", arguments->claims,
+                   "'WHAT: COLUMN: a > b > c' (or <, <=, >=): variants by name, COLUMN of sweep.csv, WHAT in words; "
+                   "'WHAT: COLUMN: a ~5% b ~5% c': the largest at most 5% above the smallest")
+      ->required()
+      ->allow_extra_args(false);  // the sweep may come after it
+  command->add_flag("--strict", arguments->strict, "exit with 1 unless all claims hold");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->footer("Means over seeds are compared; where there are several seeds it says whether each of them agrees.");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram
