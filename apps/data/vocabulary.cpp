@@ -10,9 +10,10 @@ Vocabulary Vocabulary::load(const std::filesystem::path& path) { return parse(re
 
 Vocabulary Vocabulary::parse(std::string_view json_bytes, const std::filesystem::path& path) {
   const nlohmann::json json = parse_object(json_bytes, path);
-  const auto format = json.find("format");
-  if (format != json.end() && *format == WordVocabulary::kFormat) return WordVocabulary::from_json(json, path);
-  if (format != json.end() && *format == SubwordVocabulary::kFormat) return SubwordVocabulary::from_json(json, path);
+  const auto found = json.find("format");
+  const auto* const format = found == json.end() ? nullptr : found->get_ptr<const std::string*>();
+  if (format != nullptr && *format == WordVocabulary::kFormat) return WordVocabulary::from_json(json, path);
+  if (format != nullptr && *format == SubwordVocabulary::kFormat) return SubwordVocabulary::from_json(json, path);
   return ByteVocabulary::from_json(json, path);
 }
 

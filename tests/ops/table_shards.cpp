@@ -131,9 +131,10 @@ TEST_CASE_METHOD(TableFixture, "spec 18: a table in parts of its columns or rows
   };
   const Array64 start = stored(random.array({kRows, width})), target = stored(random.array({kResults, width}));
   Shards whole(*this, start, dtype, Cut::columns, 1), shards(*this, start, dtype, cut, parts);
-  // A part that ends within a vector has its last columns computed one by one, which may round otherwise.
+  // On cards the columns beyond whole vectors of a row are computed one by one, which may round otherwise.
   const bool same_bits =
-      cut == Cut::columns && shards.columns() * static_cast<std::int64_t>(size_of(dtype)) % kVectorBytes == 0;
+      cut == Cut::columns && (backend.device().kind == DeviceKind::cpu ||
+                              shards.columns() * static_cast<std::int64_t>(size_of(dtype)) % kVectorBytes == 0);
   const auto compare = [&](const Array64& got, const Array64& wanted, double tolerance) {
     if (same_bits)
       CHECK((got.data == wanted.data));

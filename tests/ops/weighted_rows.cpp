@@ -164,9 +164,9 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: a captured step finds wrong ids to
   const Tensor weights = tensor({1, 2}, {1, 1}, DType::f32);
   const Tensor of_first = ids({1, 2}, {4, 3}), of_second = ids({1, 2}, {0, 2});
   const auto work = [&] {
-    Tape reads(captured, Tape::Mode::inference);
-    weighted_rows(reads.constant(first), of_first, reads.constant(weights));
-    weighted_rows(reads.constant(second), of_second, reads.constant(weights));
+    Tape looking(captured, Tape::Mode::inference);
+    weighted_rows(looking.constant(first), of_first, looking.constant(weights));
+    weighted_rows(looking.constant(second), of_second, looking.constant(weights));
   };
   work();
   const std::unique_ptr<Replay> replay = backend.capture(work);
