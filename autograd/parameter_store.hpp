@@ -41,8 +41,8 @@ class ParameterStore {
 
   /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
   /// outlive the store. `mapped_tables`: the folder in whose files (core/table_file.hpp) all tables are; they stay
-  /// there and can be read, but not changed. Throws FileError as MappedTable does, and DeviceError for another device
-  /// than the CPU then.
+  /// there and can be read, but not changed. After an exception neither the store nor its parameters can be used.
+  /// Throws FileError as MappedTable does, and DeviceError for another device than the CPU then.
   void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {});
   bool placed() const { return allocator_ != nullptr; }
 

@@ -81,7 +81,8 @@ void MappedTable::read_ahead(const Tensor& ids) const {
   std::vector<Pages> wanted;
   wanted.reserve(static_cast<std::size_t>(ids.count()));
   for (const std::int64_t id : std::span(ids.data<const std::int64_t>(), static_cast<std::size_t>(ids.count()))) {
-    if (id < 0 || id >= header_.rows) throw Error(text("read_ahead: ids must be in [0, ", header_.rows, "), got ", id));
+    if (id < 0 || id >= header_.rows)
+      throw Error(text("read_ahead: ids must be in [0, ", header_.rows, "), got ", id, " for ", path_.string()));
     const std::int64_t begin = static_cast<std::int64_t>(kTableHeaderBytes) + id * header_.stride;
     wanted.push_back({begin / page, (begin + header_.row_bytes() - 1) / page + 1});
   }

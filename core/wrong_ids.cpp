@@ -31,7 +31,8 @@ void WrongIds::check() {
   const Lookup& lookup = lookups_.at(static_cast<std::size_t>(found >> kPlaceBits));
   throw Error(text(lookup.op, ": ", lookup.what, " must be in [0, ", lookup.below, "), got another at place ",
                    found & ((std::int64_t{1} << kPlaceBits) - 1),
-                   "\n  the device found it, in this step or one since the last report, and took 0 in its place"));
+                   "\n  the device found it, in this step or one since the last report, and wrote 0 in its place, so "
+                   "that it is lost"));
 }
 
 }  // namespace engram

@@ -1,7 +1,9 @@
 #include "cpu/bf16_product.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "core/error.hpp"
 
@@ -32,6 +34,9 @@ namespace {
 constexpr std::int64_t kTile = kTileRows * kTileDepth;  // elements
 
 Bf16Instructions ask() {
+  // Who asks for kernels of older processors (instruction_level.hpp) gets their products too.
+  const char* const level = std::getenv("ENGRAM_CPU");
+  if (level != nullptr && std::string_view(level) != "avx512") return Bf16Instructions::none;
   constexpr unsigned kAvx512f = 1u << 16, kAvx512bw = 1u << 30, kAvx512vl = 1u << 31;  // leaf 7, ebx
   constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;                         // leaf 7, edx
   constexpr unsigned kAvx512Bf16 = 1u << 5;                                            // leaf 7.1, eax
@@ -123,7 +128,7 @@ ENGRAM_VECTORS void pack(const Source& s, std::int64_t tiles, std::int64_t begin
 }
 
 /// Eight tiles of 16 rows of 64 bytes.
-struct alignas(64) TileShapes {
+struct TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
@@ -260,8 +265,9 @@ ENGRAM_TILES void multiply(const Gemm<float>& g, const bf16* a, const bf16* b, c
 }
 
 ENGRAM_TILES void multiply_tiles(const Gemm<float>& g, const bf16* a, const bf16* b, const StripRange& range) {
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
+  // GCC believes that this reads 8 bytes, and might not write the others of a local variable.
+  alignas(64) static constexpr TileShapes kShapes;
+  _tile_loadconfig(&kShapes);
   multiply<Bf16Instructions::tiles>(g, a, b, range);
   _tile_release();
 }

@@ -23,7 +23,8 @@ enum class Bf16Instructions : std::uint8_t {
   vectors,  ///< AVX-512 BF16
   tiles     ///< AMX as well: products of whole tiles
 };
-/// The best that processor and system have. Asks the system for the registers of tiles at the first call.
+/// The best that processor and system have; none where ENGRAM_CPU in the environment asks for a level below avx512
+/// (instruction_level.hpp). Asks the system for the registers of tiles at the first call.
 Bf16Instructions bf16_instructions();
 inline bool multiplies_bf16() { return bf16_instructions() != Bf16Instructions::none; }
 
@@ -38,7 +39,7 @@ constexpr std::int64_t packed_size(std::int64_t rows, std::int64_t depth) {
 }
 
 /// Packs strips [begin, end) of a product's operand to their place in `packed`, which is aligned to 64 bytes. These and
-/// multiply_strips throw DeviceError where there are no such instructions.
+/// multiply_strips are only for processors that have the instructions (in builds for others they throw DeviceError).
 void pack_a(const Gemm<float>& product, std::int64_t begin, std::int64_t end, bf16* packed);
 void pack_b(const Gemm<float>& product, std::int64_t begin, std::int64_t end, bf16* packed);
 
@@ -47,7 +48,7 @@ struct StripRange {
   std::int64_t a_begin, a_end, b_begin, b_end;
 };
 /// The part of c that these strips make, on the calling thread, with k > 0. An element's sum has the same order in
-/// every range.
+/// all ranges that begin at even strips and end at even ones or at the last.
 void multiply_strips(const Gemm<float>& product, const bf16* a, const bf16* b, const StripRange& strips,
                      Bf16Instructions instructions = bf16_instructions());
 

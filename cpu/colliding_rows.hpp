@@ -13,8 +13,7 @@ namespace engram::cpu {
 
 /// Whether a matrix that a product reads along its columns should be copied. Measured with oneDNN 2.6 on a Zen 3: 42 to
 /// 66 GFLOP/s a core at distances of 512, 1024, 1536 and 2048 floats, 78 at 768, 83 to 91 at others. On a Xeon with
-/// AVX-512 the same distances cost at most a tenth (116 to 196 GFLOP/s beside 137 to 196), which copying would not
-/// save.
+/// AVX-512 the same distances cost a sixth at most (116 beside 137 at 1536 and 2064), mostly less than a twentieth.
 template <class T>
 bool rows_collide([[maybe_unused]] std::int64_t stride) {
 #if defined(__AVX512F__)

@@ -1,7 +1,7 @@
 #pragma once
 /// Products of f32 matrices whose operands are rounded to bf16 (ProductPrecision::bf16). Processors with bf16
-/// instructions round while they pack (bf16_product.hpp); others multiply the rounded numbers as f32: the same up to
-/// the order of the sums, but slower than products without rounding.
+/// instructions round while they pack (bf16_product.hpp); others multiply the rounded numbers as f32: the same but for
+/// the order of the sums and numbers below 2^-126, slower than products without rounding.
 
 #include <algorithm>
 #include <cstddef>
@@ -48,11 +48,13 @@ struct RoundedOperands {
 /// What the products of a kernel's threads round their operands in; none when the step multiplies in f32.
 class RoundingMemory {
  public:
-  /// For products with m, n and k up to these.
+  /// For products with m, n and k up to these, or up to these in another order in which no other is larger than k.
   RoundingMemory(Step& step, std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
     if (step.products() == ProductPrecision::f32) return;
     constexpr std::size_t kLine = 64;
-    const auto packed = static_cast<std::size_t>(packed_size(m, k) + packed_size(n, k)) * sizeof(bf16);
+    // Every side may be the inner one, which is packed in multiples of kTileDepth.
+    const auto whole = [](std::int64_t side) { return tiles_of_strip(side) * kTileDepth; };
+    const auto packed = static_cast<std::size_t>(packed_size(whole(m), k) + packed_size(whole(n), k)) * sizeof(bf16);
     const auto values = static_cast<std::size_t>((apart(m) + apart(n)) * apart(k)) * sizeof(float);
     size_ = ((multiplies_bf16() ? packed : values) + kLine - 1) / kLine * kLine;
     memory_.emplace(step.memory(), size_ * static_cast<std::size_t>(threads));

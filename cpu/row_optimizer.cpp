@@ -315,7 +315,8 @@ void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradi
         const T* const next = p + reader.rows()[std::min(u + 1, count - 1)] * width;
         for (std::int64_t begin = 0; begin < width; begin += kPiece) {
           const std::int64_t length = std::min(kPiece, width - begin);
-          for (std::int64_t c = 0; c < length; c += kPiece / 4) __builtin_prefetch(next + begin + c, 1);
+          for (std::int64_t c = 0; c < length; c += 64 / static_cast<std::int64_t>(sizeof(T)))
+            __builtin_prefetch(next + begin + c, 1);
           auto numbers = vec(values.numbers() + begin, length);
           numbers = numbers * keep - vec(g + begin, length) * eta;
         }

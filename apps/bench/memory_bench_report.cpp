@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
 

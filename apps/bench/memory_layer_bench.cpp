@@ -178,9 +178,13 @@ ProductKeyOptions MemoryBench::layer(std::int64_t of_slots, KeyKind keys) const 
 void MemoryBench::check() const {
   if (slots.empty()) throw UsageError("bench: --slots must name at least one size");
   if (width < 1) throw UsageError(text("bench: --width must be at least 1, got ", width));
+  constexpr std::int64_t kMostSlots = std::int64_t{1} << 33, kMostOfOther = std::int64_t{1} << 24;
+  for (const auto& [option, number] : {std::pair{"--tokens", tokens}, std::pair{"--layer-tokens", layer_tokens},
+                                       std::pair{"--flat-tokens", flat_tokens}, std::pair{"--width", width}})
+    if (number > kMostOfOther) throw UsageError(text("bench: ", option, " must be at most 2^24, got ", number));
   for (const std::int64_t size : slots) {
+    if (size > kMostSlots) throw UsageError(text("bench: --slots must be at most 2^33, got ", size));
     layer(size, KeyKind::product).check(width, 2);
-    if (size > std::int64_t{1} << 33) throw UsageError(text("bench: --slots must be at most 2^33, got ", size));
   }
 }
 

@@ -11,16 +11,20 @@ namespace {
 
 constexpr std::int64_t kLeastFlat = 65536, kSmallest = 16384, kMillion = 1048576, kLargest = 4194304;
 
-/// The least and the most over the sizes from `first` to `last`; count: how many were measured.
+/// The least and the most over the sizes from `first` to `last`.
 struct Spread {
+  std::int64_t first, last;
   double least = std::numeric_limits<double>::infinity(), most = 0;
-  int count = 0;
-  void add(double value) {
-    if (value <= 0) return;
+  bool has_first = false, has_last = false;
+  void add(std::int64_t slots, double value) {
+    if (value <= 0 || slots < first || slots > last) return;
     least = std::min(least, value);
     most = std::max(most, value);
-    ++count;
+    has_first = has_first || slots == first;
+    has_last = has_last || slots == last;
   }
+  /// Whether both ends were measured: without them it says nothing about the range.
+  bool whole() const { return has_first && has_last; }
   double ratio() const { return least / most; }
 };
 
@@ -50,10 +54,10 @@ class Verdicts {
   using Figure = std::function<double(const ReadRun&)>;
   void flat_reads(int threads, std::int64_t first, std::int64_t last, double aim, const char* how,
                   const Figure& figure) {
-    Spread spread;
+    Spread spread{first, last};
     for (const ReadRun& run : result_.reads)
-      if (run.threads == threads && run.slots >= first && run.slots <= last) spread.add(figure(run));
-    if (spread.count >= 2)
+      if (run.threads == threads) spread.add(run.slots, figure(run));
+    if (spread.whole())
       add(fmt::format("read from {} to {} slots, slowest over fastest, {} threads, {}", first, last, threads, how),
           spread.ratio(), aim, true);
   }
@@ -74,11 +78,10 @@ class Verdicts {
   }
   void flat_layers() {
     for (const auto& [first, aim] : {std::pair{kLeastFlat, 0.9}, std::pair{kSmallest, 0.8}}) {
-      Spread spread;
+      Spread spread{first, kLargest};
       for (const LayerRun& run : result_.layers)
-        if (run.keys == KeyKind::product && run.slots >= first && run.slots <= kLargest)
-          spread.add(run.without_scores());
-      if (spread.count >= 2)
+        if (run.keys == KeyKind::product) spread.add(run.slots, run.without_scores());
+      if (spread.whole())
         add(fmt::format("layer without sub-key products from {} to {} slots, fastest over slowest", first, kLargest),
             spread.ratio(), aim, true);
     }

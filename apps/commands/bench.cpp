@@ -117,11 +117,11 @@ void run_softmax(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
+  if (arguments.tokens != 0 && !arguments.softmax && !arguments.memory.wanted)
+    throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", arguments.tokens, " and neither"));
   if (arguments.vanilla.wanted)
     return bench_vanilla(arguments.vanilla, {arguments.configs, arguments.overrides, arguments.vocabulary,
                                              arguments.steps, arguments.device, arguments.threads, arguments.json});
-  if (arguments.tokens != 0 && !arguments.softmax && !arguments.memory.wanted)
-    throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", arguments.tokens, " and neither"));
   if (arguments.memory.wanted)
     return bench_memory(arguments.memory, {arguments.tokens, arguments.steps, arguments.device, arguments.threads,
                                            arguments.product_size, arguments.json});
@@ -180,7 +180,7 @@ Command* add_bench_command(Command& program) {
   command->add_option("--filter", arguments->filter, "only configs with this text in their names");
   command
       ->add_option("--steps", arguments->steps,
-                   "timed steps of each config; with --inference blocks, and 16 tokens for each")
+                   "timed steps of each config, with --memory passes; with --inference blocks, and 16 tokens for each")
       ->positive()
       ->capture_default_str();
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")

@@ -53,8 +53,8 @@ Option* add_bench_memory_options(Command& command, BenchMemoryArguments& argumen
   size("--heads", arguments.heads, "of the memory");
   size("--selected", arguments.selected, "slots that a head reads");
   size("--query-width", arguments.query_width, "numbers of a head's query");
-  size("--layer-tokens", arguments.layer_tokens, "of a forward pass of the layer");
-  size("--flat-tokens", arguments.flat_tokens, "of a forward pass with flat keys");
+  size("--layer-tokens", arguments.layer_tokens, "of a forward pass of the layer, parts layer and training");
+  size("--flat-tokens", arguments.flat_tokens, "of a forward pass of part flat");
   return flag;
 }
 

@@ -82,7 +82,10 @@ Command* add_map_command(Command& program) {
                       "instead of a run: a new model of this TOML file, as training would start it");
   command->add_option("--set", arguments->settings, "override a key of the config: section.key=value");
   command->add_option("--data", arguments->data, "with --config: data folder that engram prepare wrote");
-  command->add_option("--threads", arguments->threads, "threads that draw a new model's values [all]")->positive();
+  command
+      ->add_option("--threads", arguments->threads,
+                   "threads that draw a new model's values, without use for a run [all]")
+      ->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer("No table is in memory as a whole: docs/tables.md has the file format.");
   command->callback([arguments] { run(*arguments); });

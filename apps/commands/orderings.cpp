@@ -51,7 +51,10 @@ Command* add_orderings_command(Command& program) {
       ->allow_extra_args(false);  // the sweep may come after it
   command->add_flag("--strict", arguments->strict, "exit with 1 unless all claims hold");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->footer("Means over seeds are compared; where there are several seeds it says whether each of them agrees.");
+  command->footer(
+      "Means over seeds are compared; where there are several it says whether a claim holds whichever seeds are put "
+      "side by "
+      "side.");
   command->callback([arguments] { run(*arguments); });
   return command;
 }

@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view written, std::string_view what) {
   throw UsageError(text("orderings: a claim must be 'WHAT: COLUMN: variant > variant > ...' with <, <=, >, >= or ~5%, ",
-                        "got ", what, " in '", written, "'"));
+                        "blanks around every sign, got ", what, " in '", written, "'"));
 }
 
 std::optional<double> number_of(std::string_view written) {
@@ -208,8 +208,10 @@ std::string orderings_text(const std::vector<JudgedClaim>& claims) {
     lines += fmt::format("{:<14}  {}\n                {}: {}\n", name_of(judged.verdict), judged.claim.what,
                          judged.claim.column, figures_text(judged));
     if (judged.every_seed)
-      lines += fmt::format("                {}\n",
-                           *judged.every_seed ? "with every seed" : "in the mean; ranges of seeds overlap");
+      lines += fmt::format("                {}\n", *judged.every_seed ? "with every seed"
+                                                   : judged.claim.difference
+                                                       ? "in the mean; not whichever seeds are put side by side"
+                                                       : "in the mean; ranges of seeds overlap");
     if (!judged.reason.empty()) lines += fmt::format("                {}\n", judged.reason);
   }
   const auto held = std::ranges::count(claims, Verdict::holds, &JudgedClaim::verdict);

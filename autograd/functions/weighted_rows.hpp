@@ -8,8 +8,8 @@ namespace engram {
 /// y[r, :] = sum over j of weights[r, j] values[ids[r, j], :]: what a memory returns whose slots `ids` were selected.
 /// values: [N, width], f32, f64 or bf16, a table with gradients of rows or anything else; ids: [R, A] i64 in [0, N),
 /// several of a row may be equal; weights: [R, A], f64 beside f64 values, else f32. Result: [R, width], f64 or of the
-/// step's activations. Throws ShapeError, DTypeError or DeviceError; an id outside the table throws Error in debug
-/// builds and is undefined behaviour in release builds.
+/// step's activations. Throws ShapeError, DTypeError or DeviceError. An id outside the table throws Error; a device
+/// that works behind the host writes 0 in its place, into ids, and reports it (check_row_ids).
 ///
 /// The gradient of a table with gradients of rows is one more part of it; another one is summed into a tensor of the
 /// table's size, by the same kernel in the same order. Spec of product-key memory, sections 1.1 and 2.1 to 2.3.

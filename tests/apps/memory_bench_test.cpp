@@ -177,6 +177,11 @@ TEST_CASE("verdicts compare the sizes that they are about") {
   CHECK(verdict_of(verdicts, "from 65536 to 4194304").figure == Approx(20.0 / 30));
   CHECK_FALSE(verdict_of(verdicts, "from 65536 to 4194304").met());
   CHECK(verdict_of(verdicts, "from 16384 to 4194304").figure == Approx(20.0 / 50));
+  // Nothing is said of a range without both of its ends.
+  MemoryBenchResult shorter = result;
+  shorter.reads.pop_back();
+  for (const MemoryVerdict& verdict : memory_verdicts(bench, shorter))
+    CHECK(verdict.what.find("4194304") == std::string::npos);
   CHECK(result.row_rate(bench, 1) == Approx(20e3 * 128 * 4096));  // of the largest table
   CHECK(result.row_rate(bench, 7) == 1e9);
 
@@ -248,6 +253,7 @@ TEST_CASE("engram bench --memory prints one JSON object, and names what does not
   refused({"--memory", "--device", "simulated"}, "--device");
   refused({"--slots", "64"}, "--memory");
   refused({"--tokens", "64"}, "--softmax or --memory");
+  refused({"--against-vanilla", "--tokens", "64"}, "--softmax or --memory");
 }
 
 }  // namespace engram

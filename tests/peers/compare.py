@@ -119,21 +119,25 @@ def compare_memory(slots, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engram", default=ROOT / "build/release/apps/engram")
-    parser.add_argument("--cases", default=",".join(CASES), help="training steps")
+    parser.add_argument("--cases", default=None, help="training steps [all: " + ",".join(CASES) + "]")
     parser.add_argument("--evaluations", default="bench-xl", help="blocks with frozen weights")
-    parser.add_argument("--memories", default="65536,262144", help="slots of memory layers alone")
+    parser.add_argument("--memories", default=None, help="slots of memory layers alone [65536,262144; with --cases none]")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--compile", action="store_true", help="also torch.compile")
     parser.add_argument("--json", default="", help="write every figure to this file")
     arguments = parser.parse_args()
+    cases = ",".join(CASES) if arguments.cases is None else arguments.cases
+    memories = arguments.memories
+    if memories is None:
+        memories = "65536,262144" if arguments.cases is None else ""
     record = {}
-    for case in filter(None, arguments.cases.split(",")):
+    for case in filter(None, cases.split(",")):
         record[case] = compare_training(case, arguments)
     for case in filter(None, arguments.evaluations.split(",")):
         record[f"{case}, evaluation"] = compare_evaluation(case, arguments)
-    for slots in filter(None, arguments.memories.split(",")):
+    for slots in filter(None, memories.split(",")):
         record[f"memory of {slots} slots"] = compare_memory(slots, arguments)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(record, indent=1))
