@@ -136,8 +136,8 @@ std::string tape_graph(const Tape& tape) {
     const std::string name = fmt::format("op{}", index);
     const std::string kept = bytes_text(union_bytes(saved_tensors(tape, entry)));
     const std::string scope = entry.scope.empty() ? "" : text(entry.scope, "/");
-    nodes +=
-        fmt::format("  {} [shape=box, label={}];\n", name, in_quotes(text(scope, entry.node->name(), ", keeps ", kept)));
+    nodes += fmt::format("  {} [shape=box, label={}];\n", name,
+                         in_quotes(text(scope, entry.node->name(), ", keeps ", kept)));
     for (const int slot : entry.outputs) producer[slot] = name;
     for (const int slot : entry.inputs) {
       if (slot < 0) continue;

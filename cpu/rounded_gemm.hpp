@@ -59,6 +59,7 @@ class RoundingMemory {
     size_ = ((multiplies_bf16() ? packed : values) + kLine - 1) / kLine * kLine;
     memory_.emplace(step.memory(), size_ * static_cast<std::size_t>(threads));
   }
+  std::size_t bytes_of_thread() const { return size_; }
   /// nullptr: no rounding.
   void* of_thread(int thread) const {
     return memory_ ? memory_->data<std::byte>() + size_ * static_cast<std::size_t>(thread) : nullptr;

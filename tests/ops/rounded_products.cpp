@@ -1,6 +1,9 @@
 /// ProductPrecision::bf16: operands of f32 products are rounded to bf16, sums are not.
 
 #include "cpu/rounded_gemm.hpp"
+
+#include <array>
+
 #include "tests/harness/array_difference.hpp"
 #include "tests/ops/attention_kernels.hpp"
 #include "tests/ops/product_runs.hpp"
@@ -71,6 +74,23 @@ TEST_CASE("rows are rounded to the values of bf16 numbers", "[gemm]") {
   cpu::round_rows(from, 4, 2, 3, values, 3);
   const float wanted[] = {1, -3.140625f, 7, 65536, 0.10009765625f, -1.015625f};
   for (int i = 0; i < 6; ++i) CHECK(values[i] == wanted[i]);
+}
+
+TEST_CASE("memory for rounded operands serves a product whichever side is its inner one", "[gemm]") {
+  ProductRun<float> run(fine, ProductPrecision::bf16);
+  for (const std::int64_t m : {1, 16, 20, 33, 64})
+    for (const std::int64_t n : {1, 8, 16, 32, 41, 48, 64})
+      for (const std::int64_t k : {64, 79, 100, 127, 640}) {
+        const cpu::RoundingMemory memory(run.step, m, n, k, 2);
+        CAPTURE(m, n, k);
+        for (const auto& [a, b, inner] : {std::array{m, n, k}, std::array{m, k, n}, std::array{k, n, m}}) {
+          const auto packed = std::size_t(cpu::packed_size(a, inner) + cpu::packed_size(b, inner)) * sizeof(bf16);
+          const cpu::RoundedOperands values(cpu::Gemm<float>{.m = a, .n = b, .k = inner});
+          const auto plain = std::size_t(values.a_size() + values.b_size()) * sizeof(float);
+          CHECK((cpu::multiplies_bf16() ? packed : plain) <= memory.bytes_of_thread());
+        }
+        CHECK(memory.bytes_of_thread() % 64 == 0);
+      }
 }
 
 TEST_CASE("attention in bf16: every result is rounded, none by more than a few roundings", "[attention]") {
