@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
-# The ablations of Lample et al.: "Large Memory Layers with Product Keys" (2019), section 4, scaled down to two cores and the
-# King James Bible: how many slots, with and without batch norm of the queries; product keys against flat ones; the layer
+# The ablations of Lample et al.: "Large Memory Layers with Product Keys" (2019), section 4, scaled down to two cores and
+# the King James Bible: how many slots, with and without batch norm of the queries; product keys against flat ones; the layer
 # that has the memory; heads and reads of a head. Then the table, and which of the paper's orderings hold.
 #   bash apps/product-key.sh [SEEDS] [STEPS]         SEEDS: 1 unless given; STEPS: those of the config
-# 26 runs a seed, each about 85 seconds of processor time. Interrupted, it goes on where it stopped when it is given the same command
-# again. STRICT=1: it ends with an error unless all orderings hold.
+# 26 runs a seed, each about 85 seconds of processor time. Interrupted, it goes on where it stopped when it is given the
+# same command again. STRICT=1: it ends with an error unless all orderings hold.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 seeds=${1:-1}
+if (($# > 2)) || ! [[ $seeds =~ ^[0-9]+(,[0-9]+)*$ && ${2:-1} =~ ^[1-9][0-9]*$ ]]; then
+  echo "apps/product-key.sh: arguments must be [SEEDS] [STEPS], as 1,2 and 500, got: $*" >&2
+  exit 2
+fi
+if [[ ! -s runs/kjv.txt ]]; then
+  echo "apps/product-key.sh: 'runs/kjv.txt' must be there, got nothing" >&2
+  echo "  bash apps/quickstart.sh makes it" >&2
+  exit 1
+fi
+cmake --preset release --log-level=WARNING >/dev/null
+cmake --build build/release --target engram --parallel "$(nproc)"
 engram=build/release/apps/engram
-for needed in "$engram" runs/kjv.txt; do
-  if [[ ! -s $needed ]]; then
-    echo "apps/product-key.sh: '$needed' must be there, got nothing" >&2
-    echo "  bash apps/quickstart.sh makes it" >&2
-    exit 1
-  fi
-done
 
 # Chapters in random order, always the same one, so that the held-out text is of the same kind as the rest; subwords, of
 # which there are many to know something about.

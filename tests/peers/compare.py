@@ -104,7 +104,8 @@ def compare_memory(slots, arguments):
             if name == "engram":
                 result = next((one for one in result["memory"]["training"] if one["rule"] == "adam lazy"), None)
                 if result is None:
-                    sys.exit(f"compare: there must be memory for a table of {slots} slots with Adam's state")
+                    print(f"compare: there is no memory for a table of {slots} slots with Adam's state: left out")
+                    return None
                 result |= {"milliseconds": result["milliseconds"]["median"]}
             figures[name].append(result)
     milliseconds = {name: [one["milliseconds"] for one in runs] for name, runs in figures.items()}
