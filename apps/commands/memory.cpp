@@ -15,6 +15,7 @@
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/mapped_table.hpp"
 
 namespace engram {
 namespace {
@@ -31,6 +32,15 @@ void require_memories(const ModelOptions& model) {
   if (!memory_options(model).any())
     throw UsageError(text("memory: the model must have product-key memories, got one of family ", name_of(model.family),
                           " without\n  product_key.count or product_key.layers in a configuration gives it some"));
+}
+
+/// The values that a layer's memory reads.
+PaddedTable table_of(const ParameterStore& store, std::int64_t layer) {
+  const std::string name = text("layers.", layer - 1, ".memory.values.rows");
+  const auto shared = store.aliases().find(name);
+  const Parameter* const table = store.find(shared == store.aliases().end() ? name : shared->second);
+  if (table == nullptr) throw Error(text("memory: layer ", layer, " must have a table '", name, "', got none"));
+  return {table->mapped() != nullptr ? table->mapped()->padded_rows() : table->value(), table->shape()[1]};
 }
 
 void run(const Arguments& arguments) {
@@ -50,7 +60,7 @@ void run(const Arguments& arguments) {
                       .heads = memory_options(model).heads,
                       .selected = memory_options(model).selected,
                       .rows = {}};
-  report.add(usage);
+  report.add(usage, runtime.backend(), [&trained](std::int64_t layer) { return table_of(trained.store(), layer); });
   if (!arguments.csv.empty()) write_durably(arguments.csv, memory_csv(report));
   if (!arguments.svg.empty()) write_durably(arguments.svg, draw_memories(report));
   if (arguments.json) return print_json(memory_json(report));

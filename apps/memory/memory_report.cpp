@@ -15,6 +15,8 @@ using nlohmann::json;
 
 std::string percent(double share) { return fmt::format("{:.2f}%", 100 * share); }
 
+std::string length(std::optional<double> norm) { return norm ? fmt::format("{:.4f}", *norm) : "-"; }
+
 /// Which slots are used, and how evenly.
 std::string slot_lines(const MemoryReport& report) {
   std::vector<TableColumn> columns{{"memory", {}, true}, {"slots", {}}, {"usage", {}}, {"by weight", {}}, {"top-1", {}},
@@ -39,7 +41,8 @@ std::string slot_lines(const MemoryReport& report) {
 /// Where the weight is, and how heads share the slots.
 std::string weight_lines(const MemoryReport& report) {
   std::vector<TableColumn> columns{{"memory", {}, true}, {"50%", {}},      {"90%", {}},     {"99%", {}},
-                                   {"entropy", {}},      {"best one", {}}, {"overlap", {}}, {"repeated", {}}};
+                                   {"entropy", {}},      {"best one", {}}, {"overlap", {}}, {"repeated", {}},
+                                   {"norm", {}},         {"unread", {}}};
   for (const MemoryReport::Row& row : report.rows) {
     const MemoryUsage::Metrics& found = row.metrics;
     const std::string cells[] = {row.name(),
@@ -49,7 +52,9 @@ std::string weight_lines(const MemoryReport& report) {
                                  fmt::format("{:.4f}", found.score_entropy),
                                  percent(found.top_weight),
                                  percent(found.head_overlap),
-                                 percent(found.repeated_reads)};
+                                 percent(found.repeated_reads),
+                                 length(row.norms.read),
+                                 length(row.norms.unread)};
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
   return aligned(columns);
@@ -80,11 +85,14 @@ json as_json(const MemoryUsage::Metrics& found) {
 
 std::string MemoryReport::Row::name() const { return layer > 0 ? fmt::format("{}", layer) : "all"; }
 
-void MemoryReport::add(const ModelMemoryUsage& usage) {
-  for (const ModelMemoryUsage::Memory& memory : usage.memories())
-    rows.push_back({memory.layer, memory.usage.metrics(), memory.usage.falling_shares()});
+void MemoryReport::add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables) {
+  const auto norms = [&](std::int64_t layer, const MemoryUsage& found) {
+    return row_norms(tables(layer), backend, [&found](std::int64_t slot) { return found.was_read(slot); });
+  };
+  for (const auto& [layer, found] : usage.memories())
+    rows.push_back({layer, found.metrics(), found.falling_shares(), norms(layer, found)});
   if (const std::optional<MemoryUsage> table = usage.shared_table())
-    rows.push_back({0, table->metrics(), table->falling_shares()});
+    rows.push_back({0, table->metrics(), table->falling_shares(), norms(usage.memories().front().layer, *table)});
   for (const Row& row : rows)
     if (row.shares.empty())
       throw Error(text("memory: the weights of layer ", row.name(), " must be numbers, got none",
@@ -111,7 +119,8 @@ std::string memory_table(const MemoryReport& report) {
              "entropy    of the weights of a head at a position, mean, nats: at most {:.4f}, all {} slots alike\n"
              "best one   the largest of these weights, mean\n"
              "overlap    of the slots that were read, those that more than one head read\n"
-             "repeated   of the reads, those whose slot another head reads at the same position\n",
+             "repeated   of the reads, those whose slot another head reads at the same position\n"
+             "norm       length of the values of slots that were read, mean; unread: of the others\n",
              std::log(static_cast<double>(report.selected)), report.selected);
 }
 
@@ -119,8 +128,11 @@ json memory_json(const MemoryReport& report) {
   json object{{"checkpoint", report.checkpoint}, {"step", report.step},   {"data", report.data},
               {"split", report.split},           {"heads", report.heads}, {"selected", report.selected},
               {"memories", json::array()}};
+  const auto or_null = [](std::optional<double> norm) { return norm ? json(*norm) : json(); };
   for (const MemoryReport::Row& row : report.rows) {
     json figures = as_json(row.metrics);
+    figures["norm_read"] = or_null(row.norms.read);
+    figures["norm_unread"] = or_null(row.norms.unread);
     if (row.layer == 0) {
       object["shared_table"] = figures;
       continue;

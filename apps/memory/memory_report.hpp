@@ -2,12 +2,14 @@
 /// What `engram memory` says about the memories of a model: a table, one object, and CSV.
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/memory/memory_usage.hpp"
 #include "apps/memory/model_memory_usage.hpp"
+#include "apps/memory/row_norms.hpp"
 
 namespace engram {
 
@@ -16,6 +18,7 @@ struct MemoryReport {
     std::int64_t layer = 0;  ///< the first being 1; 0: the one table that all memories read
     MemoryUsage::Metrics metrics;
     std::vector<double> shares;  ///< MemoryUsage::falling_shares()
+    RowNorms norms;              ///< of the values
 
     /// "6", or "all" for the table that all memories read.
     std::string name() const;
@@ -26,8 +29,10 @@ struct MemoryReport {
   std::int64_t heads = 0, selected = 0;
   std::vector<Row> rows;  ///< of each memory, then of the table that they share
 
+  /// The values of a memory by its layer, the first being 1.
+  using Tables = std::function<PaddedTable(std::int64_t layer)>;
   /// Takes the figures of what was read. There must be reads; throws Error where their weights are no numbers.
-  void add(const ModelMemoryUsage& usage);
+  void add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables);
 };
 
 std::string memory_table(const MemoryReport& report);

@@ -39,6 +39,7 @@ class MemoryUsage {
   /// Throws Error before anything was added.
   Metrics metrics() const;
 
+  bool was_read(std::int64_t slot) const { return reads_[static_cast<std::size_t>(slot)] > 0; }
   /// Shares of the weights of the slots, largest first, none of 0.
   std::vector<double> falling_shares() const;
 

@@ -77,6 +77,23 @@ TEST_CASE("memory: training reports nothing of models without memories", "[produ
 
 }  // namespace
 
+TEST_CASE("memory: lengths of the rows that were read, and of the others", "[product-key]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::bf16);
+  Runtime runtime({}, 1);
+  HeapAllocator heap(runtime.backend());
+  Tensor table(Shape{4, 3}, dtype, runtime.backend().device(), heap);
+  dispatch_storage(dtype, "test", [&]<class T>() {
+    const float numbers[] = {3, 4, 9, 0, 0, 9, 6, -8, 9, 5, 12, 9};  // the nines are no part of the rows
+    for (std::size_t i = 0; i < 12; ++i) table.data<T>()[i] = static_cast<T>(numbers[i]);
+  });
+  const auto norms_of = [&](auto&& was_read) { return row_norms({table, 2}, runtime.backend(), was_read); };
+  const RowNorms even = norms_of([](std::int64_t row) { return row % 2 == 0; });
+  CHECK(even.read == 7.5);
+  CHECK(even.unread == 6.5);
+  CHECK_FALSE(norms_of([](std::int64_t) { return true; }).unread);
+  CHECK_FALSE(norms_of([](std::int64_t) { return false; }).read);
+}
+
 TEST_CASE("memory: one object has the figures of what evaluation reads", "[product-key]") {
   const json object = bench().object("own");
   CHECK(object.at("split") == "test");
@@ -114,6 +131,14 @@ TEST_CASE("memory: one object has the figures of what evaluation reads", "[produ
       CAPTURE(key);
       CHECK(row.at(key).get<double>() == Approx(value).epsilon(1e-9).margin(1e-12));
     }
+    const Parameter* const table =
+        trained.store().find(text("layers.", usage.memories()[i].layer - 1, ".memory.values.rows"));
+    REQUIRE(table != nullptr);
+    const RowNorms norms = row_norms({table->value(), table->shape()[1]}, runtime.backend(),
+                                     [&](std::int64_t slot) { return usage.memories()[i].usage.was_read(slot); });
+    REQUIRE((norms.read && norms.unread));
+    CHECK(row.at("norm_read").get<double>() == Approx(*norms.read));
+    CHECK(row.at("norm_unread").get<double>() == Approx(*norms.unread));
     CHECK(row.at("slots_of_50_percent") == want.half_mass);
     CHECK(row.at("slots_of_90_percent") == want.most_mass);
     CHECK(row.at("slots_of_99_percent") == want.nearly_all_mass);
