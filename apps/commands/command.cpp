@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace engram {
+namespace {
+
+/// CLI11's own checks of these names print the largest double in full.
+CLI::Validator number(const char* name, const char* rule, bool (*holds)(double)) {
+  const auto check = [rule, holds](const std::string& given) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(given, value) && holds(value)) return std::string();
+    return "must be a number " + std::string(rule) + ", got '" + given + "'";
+  };
+  return CLI::Validator(check, name);
+}
+
+}  // namespace
 
 Option* Option::required() {
   option_->required();
@@ -14,11 +27,11 @@ Option* Option::capture_default_str() {
   return this;
 }
 Option* Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(number("POSITIVE", "above 0", [](double value) { return value > 0; }));
   return this;
 }
 Option* Option::non_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(number("NONNEGATIVE", "of at least 0", [](double value) { return value >= 0; }));
   return this;
 }
 Option* Option::within(double least, double most) {
