@@ -54,7 +54,11 @@ class CpuBackend final : public Backend {
   void synchronize() override {}
   std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
   bool keeps_attention() const override { return true; }
-  bool multiplies_bf16() const override { return cpu::multiplies_bf16(); }
+  bool multiplies_bf16() const override {
+    // Of a portable build the module's kernels are at work, not the program's own.
+    return cpu::multiplies_bf16() ||
+           (use_best_instructions() == "avx512" && cpu::processor_bf16_instructions() != cpu::Bf16Instructions::none);
+  }
   int threads() const override { return omp_get_max_threads(); }
   void set_threads(int count) override { omp_set_num_threads(count); }
 };

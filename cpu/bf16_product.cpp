@@ -7,14 +7,18 @@
 
 #include "core/error.hpp"
 
-// Clang 12 and GCC 11 know these instructions. Functions that use them say so themselves and are called after a
-// question to the processor, so that this file is one for every machine.
+// Any x86-64 processor may be asked. The code for those that have the instructions is in kernels that are built for
+// AVX-512, native ones or a portable build's module: a portable program itself has none of it. No level of x86-64 has
+// bf16, so functions that use it say so themselves (Clang 12 and GCC 11 know these instructions).
 #if defined(__x86_64__) && defined(__linux__)
-#define ENGRAM_BF16_PRODUCTS 1
+#define ENGRAM_ASKS_PROCESSOR 1
 #include <cpuid.h>
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define ENGRAM_BF16_PRODUCTS 1
+#include <immintrin.h>
+#endif
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -25,14 +29,9 @@
 
 namespace engram::cpu {
 
-#if defined(ENGRAM_BF16_PRODUCTS)
 namespace {
 
-#define ENGRAM_VECTORS __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
-#define ENGRAM_TILES __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")))
-
-constexpr std::int64_t kTile = kTileRows * kTileDepth;  // elements
-
+#if defined(ENGRAM_ASKS_PROCESSOR)
 Bf16Instructions ask() {
   // Who asks for kernels of older processors (instruction_level.hpp) gets their products too.
   const char* const level = std::getenv("ENGRAM_CPU");
@@ -52,6 +51,24 @@ Bf16Instructions ask() {
   const bool granted = (d & tiles) == tiles && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   return granted ? Bf16Instructions::tiles : Bf16Instructions::vectors;
 }
+#else
+Bf16Instructions ask() { return Bf16Instructions::none; }
+#endif
+
+}  // namespace
+
+Bf16Instructions processor_bf16_instructions() {
+  static const Bf16Instructions found = ask();
+  return found;
+}
+
+#if defined(ENGRAM_BF16_PRODUCTS)
+namespace {
+
+#define ENGRAM_VECTORS __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+#define ENGRAM_TILES __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")))
+
+constexpr std::int64_t kTile = kTileRows * kTileDepth;  // elements
 
 /// An operand as it lies: element (line, place) at data[line * stride + place].
 struct Source {
@@ -274,10 +291,7 @@ ENGRAM_TILES void multiply_tiles(const Gemm<float>& g, const bf16* a, const bf16
 
 }  // namespace
 
-Bf16Instructions bf16_instructions() {
-  static const Bf16Instructions found = ask();
-  return found;
-}
+Bf16Instructions bf16_instructions() { return processor_bf16_instructions(); }
 
 void pack_a(const Gemm<float>& g, std::int64_t begin, std::int64_t end, bf16* packed) {
   const std::int64_t tiles = tiles_of_strip(g.k);
@@ -306,7 +320,7 @@ void multiply_strips(const Gemm<float>& g, const bf16* a, const bf16* b, const S
 #else
 
 namespace {
-[[noreturn]] void missing() { throw DeviceError("matmul: this processor has no instructions for bf16 products"); }
+[[noreturn]] void missing() { throw DeviceError("matmul: these kernels have no instructions for bf16 products"); }
 }  // namespace
 
 Bf16Instructions bf16_instructions() { return Bf16Instructions::none; }

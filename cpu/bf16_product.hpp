@@ -25,6 +25,8 @@ enum class Bf16Instructions : std::uint8_t {
 };
 /// The best that processor and system have; none where ENGRAM_CPU in the environment asks for a level below avx512
 /// (instruction_level.hpp). Asks the system for the registers of tiles at the first call.
+Bf16Instructions processor_bf16_instructions();
+/// What these kernels use: the same where they are built for AVX-512, else none.
 Bf16Instructions bf16_instructions();
 inline bool multiplies_bf16() { return bf16_instructions() != Bf16Instructions::none; }
 
