@@ -71,10 +71,9 @@ std::int64_t RelativeAttention::key_depth(const TransformerXlOptions& options) {
   return options.head_depth() + (widened ? 1 : 0);
 }
 
-Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPast& past,
+Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, SegmentPast& past,
                                     const RelativePositions& positions, AttentionTrace* trace) {
   Tape& tape = x.tape();
-  SegmentPast& memory = segment_past(past);
   const Variable input = norm == nullptr ? x : norm->forward(x);
   const Variable key_weight = tape.parameter(key_), value_weight = tape.parameter(value_);
   AttentionVariables in;
@@ -82,7 +81,7 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
   in.values = linear(input, value_weight);
   const Variable query = linear(input, tape.parameter(query_));
   in.content_query = query;
-  read_positions(tape, query, memory, positions, in);
+  read_positions(tape, query, past, positions, in);
   if (widened()) {
     in.keys = widen(in.keys, depth_, 0);
     in.values = widen(in.values, depth_, 0);
@@ -91,14 +90,14 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, LayerPas
   options.heads = static_cast<int>(heads_);
   options.score_scale = 1.0 / std::sqrt(static_cast<double>(depth_));
   options.min_distance = 0;
-  options.windows = memory.windows(x.shape()[1]);
+  options.windows = past.windows(x.shape()[1]);
   options.max_distance = std::max(1, options.windows.longest);  // 0 would be no context at all
   options.shared_distance = positions.shared;
   options.dropout = DropoutRule(dropout_);
   if (norm == nullptr)
     past.read(tape, key_weight, value_weight, in, options);
   else
-    memory.read_normalised(tape, *norm, key_weight, value_weight, in, options);
+    past.read_normalised(tape, *norm, key_weight, value_weight, in, options);
   // States of the past were projected to the depth of the weights.
   if (widened() && in.past_keys && in.past_keys.shape()[1] == depth_) {
     in.past_keys = widen(in.past_keys, depth_, 0);

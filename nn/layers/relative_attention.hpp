@@ -32,7 +32,7 @@ class RelativeAttention final : public Module {
   /// x: [B, M, width], the block; `norm`, if there is one, normalises it and the memory before they are projected
   /// (pre-norm). past: this layer's memory, updated with x, of SegmentPast too. Returns [B, M, width]. Fills `trace`,
   /// if one is given.
-  Variable forward(const Variable& x, LayerNorm* norm, LayerPast& past, const RelativePositions& positions,
+  Variable forward(const Variable& x, LayerNorm* norm, SegmentPast& past, const RelativePositions& positions,
                    AttentionTrace* trace = nullptr);
   void visit(Visitor& visit) override;
 

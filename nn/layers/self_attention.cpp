@@ -27,7 +27,7 @@ SelfAttention::SelfAttention(const SelfAttentionOptions& options)
   if (has_slots(options.mode)) persistent_.emplace(heads, options.slots, depth);
 }
 
-Variable SelfAttention::forward(const Variable& x, LayerPast& past, const PositionTables& positions,
+Variable SelfAttention::forward(const Variable& x, AttentionPast& past, const PositionTables& positions,
                                 AttentionTrace* trace) {
   Tape& tape = x.tape();
   const Variable query = linear(x, tape.parameter(query_));
@@ -44,7 +44,7 @@ Variable SelfAttention::forward(const Variable& x, LayerPast& past, const Positi
   return linear(mixed, tape.parameter(output_));
 }
 
-AttentionResult SelfAttention::attend_context(const Variable& x, const Variable& query, LayerPast& past,
+AttentionResult SelfAttention::attend_context(const Variable& x, const Variable& query, AttentionPast& past,
                                               const PositionTables& positions, AttentionTrace* trace) {
   Tape& tape = x.tape();
   const SpanOptions& span = span_.options();

@@ -55,7 +55,7 @@ class SelfAttention final : public Module {
 
   /// x: [B, M, width], the block; past: this layer's memory of what came before, updated with the block. Returns
   /// [B, M, width]. Fills `trace`, if one is given.
-  Variable forward(const Variable& x, LayerPast& past, const PositionTables& positions,
+  Variable forward(const Variable& x, AttentionPast& past, const PositionTables& positions,
                    AttentionTrace* trace = nullptr);
   AttentionSpan& span() { return span_; }
   const AttentionSpan& span() const { return span_; }
@@ -63,7 +63,7 @@ class SelfAttention final : public Module {
 
  private:
   /// The heads that look at the context; `query` is theirs: [B, M, H D].
-  AttentionResult attend_context(const Variable& x, const Variable& query, LayerPast& past,
+  AttentionResult attend_context(const Variable& x, const Variable& query, AttentionPast& past,
                                  const PositionTables& positions, AttentionTrace* trace);
   AttentionResult attend_slots(const Variable& query, AttentionTrace* trace);
   /// The rows of a projection that belong to heads with a context.

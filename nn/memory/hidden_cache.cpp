@@ -76,4 +76,10 @@ StatePast& state_past(LayerPast& past) {
   return *states;
 }
 
+AttentionPast& attention_past(LayerPast& past) {
+  auto* const found = dynamic_cast<AttentionPast*>(&past);
+  if (found == nullptr) throw Error("past: attention must have keys and values of the past, got another past");
+  return *found;
+}
+
 }  // namespace engram

@@ -10,7 +10,7 @@
 
 namespace engram {
 
-class HiddenCache final : public StatePast {
+class HiddenCache final : public StatePast, public AttentionPast {
  public:
   /// B streams of `width`, for a layer with this span, which says how many states to keep. Memory comes from
   /// `allocator`; both must outlive the cache.

@@ -6,7 +6,7 @@
 
 namespace engram {
 
-class KeyValueRing final : public LayerPast {
+class KeyValueRing final : public LayerPast, public AttentionPast {
  public:
   /// B streams; `windows` are those of the layer's span, which must not change while the ring is in use.
   KeyValueRing(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t depth, DType dtype, Pad pad,

@@ -1,6 +1,6 @@
 #pragma once
-/// What a layer remembers of the positions before the present block. The model is written once against this interface;
-/// training keeps hidden states, evaluation with frozen weights keeps keys and values.
+/// What a model remembers of the positions before the present block. A layer of attention is written once against
+/// AttentionPast; training keeps hidden states (StatePast), evaluation with frozen weights keeps keys and values.
 
 #include <cstdint>
 #include <memory>
@@ -17,20 +17,27 @@ enum class Pad : std::uint8_t {
   mask          ///< not there: weight 0
 };
 
+/// One thing that is remembered: of a layer, or of another part of a model.
 class LayerPast {
  public:
   virtual ~LayerPast() = default;
+  /// Forgets everything: the start of a stream.
+  virtual void reset() = 0;
+};
+
+/// What a layer of attention asks of its past.
+class AttentionPast {
+ public:
+  virtual ~AttentionPast() = default;
   /// Fills the past keys and values (and what goes with them) for one attention call. The weights are the layer's
   /// projections, [width, width].
   virtual void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
                     AttentionOptions& options) = 0;
   /// Takes the block in: hidden: [B, M, width]; keys, values: [B, M, heads depth]. No gradient flows through it.
   virtual void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values) = 0;
-  /// Forgets everything: the start of a stream.
-  virtual void reset() = 0;
 };
 
-/// The pasts of all layers for one set of streams. Training, validation and every piece of a split batch have their
+/// The pasts of all parts for one set of streams. Training, validation and every piece of a split batch have their
 /// own.
 using ModelPast = std::vector<std::unique_ptr<LayerPast>>;
 
@@ -57,5 +64,6 @@ class StatePast : public LayerPast {
 
 /// Throws Error when it is another kind of past.
 StatePast& state_past(LayerPast& past);
+AttentionPast& attention_past(LayerPast& past);
 
 }  // namespace engram

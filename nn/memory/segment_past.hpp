@@ -1,5 +1,5 @@
 #pragma once
-/// What the Transformer-XL family asks of its pasts beside LayerPast: how far they reach, and memory rows that are
+/// What the Transformer-XL family asks of its pasts beside AttentionPast: how far they reach, and memory rows that are
 /// normalised before they are projected.
 
 #include "nn/layers/layer_norm.hpp"
@@ -8,14 +8,13 @@
 
 namespace engram {
 
-class SegmentPast {
+class SegmentPast : public AttentionPast {
  public:
-  virtual ~SegmentPast() = default;
   virtual const SegmentContext& context() const = 0;
   virtual std::int64_t streams() const = 0;
   /// The windows of attention for a block of so many positions: options.windows of read().
   virtual const HeadWindows& windows(std::int64_t block) = 0;
-  /// LayerPast::read() of a layer that normalises its input, the past included, before it projects it. The norm's
+  /// AttentionPast::read() of a layer that normalises its input, the past included, before it projects it. The norm's
   /// parameters get gradients from the past as well.
   virtual void read_normalised(Tape& tape, LayerNorm& norm, const Variable& key_weight, const Variable& value_weight,
                                AttentionVariables& in, AttentionOptions& options) = 0;

@@ -58,7 +58,7 @@ AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options, std::un
   if (has_second_sublayer(options.memory_mode)) feed_forward_norm_.emplace(options.width);
 }
 
-Variable AllAttentionLayer::forward(const Variable& x, LayerPast& past, const PositionTables& positions,
+Variable AllAttentionLayer::forward(const Variable& x, AttentionPast& past, const PositionTables& positions,
                                     AttentionTrace* trace, MemoryTrace* memory_trace) {
   Variable hidden;
   {
@@ -138,7 +138,7 @@ Variable AllAttentionModel::hidden(Tape& tape, const TokenBatch& batch, ModelPas
     const std::string name = text("layers.", layer);
     const Scope scope(name);
     hidden =
-        layers_[layer]->forward(hidden, *past[layer], positions, trace == nullptr ? nullptr : &trace->layers[layer],
+        layers_[layer]->forward(hidden, attention_past(*past[layer]), positions, trace == nullptr ? nullptr : &trace->layers[layer],
                                 trace == nullptr ? nullptr : trace->memory(layer));
   }
   const Scope scope("output");

@@ -21,7 +21,7 @@ class AllAttentionLayer final : public Module {
   /// `memory`: the layer's product-key memory, or nullptr.
   explicit AllAttentionLayer(const AllAttentionOptions& options, std::unique_ptr<ProductKeyMemory> memory = nullptr);
   /// x: [B, M, width] -> [B, M, width].
-  Variable forward(const Variable& x, LayerPast& past, const PositionTables& positions, AttentionTrace* trace,
+  Variable forward(const Variable& x, AttentionPast& past, const PositionTables& positions, AttentionTrace* trace,
                    MemoryTrace* memory_trace = nullptr);
   SelfAttention& attention() { return attention_; }
   void visit(Visitor& visit) override;

@@ -65,7 +65,7 @@ TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std:
     positions_.emplace(Shape{options.position_rows, options.width}, options.weight_start());
 }
 
-Variable TransformerXlLayer::forward(const Variable& x, LayerPast& past, const RelativePositions& positions,
+Variable TransformerXlLayer::forward(const Variable& x, SegmentPast& past, const RelativePositions& positions,
                                      const Tensor& absolute_rows, AttentionTrace* trace, MemoryTrace* memory_trace) {
   const Variable input = positions_ ? add(x, embedding(x.tape().parameter(*positions_), absolute_rows)) : x;
   Variable hidden;
@@ -229,7 +229,7 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
-    hidden = layers_[layer]->forward(hidden, *past[layer], positions, rows,
+    hidden = layers_[layer]->forward(hidden, segment_past(*past[layer]), positions, rows,
                                      trace == nullptr ? nullptr : &trace->layers[layer],
                                      trace == nullptr ? nullptr : trace->memory(layer));
   }
