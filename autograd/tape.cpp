@@ -46,6 +46,13 @@ Variable Tape::leaf(Tensor value, DType gradient) {
   return Variable(std::move(value), this, slot);
 }
 
+GradTarget Tape::final_gradient(const Variable& input) const {
+  if (!input.requires_grad()) return {};
+  const Slot& slot = slots_[static_cast<std::size_t>(input.slot_)];
+  if (slot.parameter == nullptr) return {};
+  return {slot.parameter_gradient(), Write::add};
+}
+
 bool Tape::must_record(std::span<const Variable> inputs) const {
   for (const Variable& input : inputs)
     if (input && input.tape_ != this) throw Error("tape: all inputs of an operation must be on one tape");

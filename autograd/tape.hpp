@@ -48,6 +48,11 @@ class Tape {
   /// The same with a gradient of another dtype, as matrices of parameters have it: bf16, with a gradient in f32.
   Variable leaf(Tensor value, DType gradient);
 
+  /// For an operation that knows its gradients in the forward pass, because its loss can only be a root of backward:
+  /// a dense parameter's own gradient, to which they are added at once; none for what is no parameter, whose gradient
+  /// the node hands over in backward.
+  GradTarget final_gradient(const Variable& input) const;
+
   /// Appends an operation with one output. When no input needs a gradient, or in inference mode, nothing is recorded
   /// and the node is dropped.
   template <std::derived_from<Node> N>
