@@ -55,7 +55,7 @@ namespace detail {
 
 template <int kRows, class T>
 void multiply_rows(const T* a, std::int64_t a_stride, const T* packed, std::int64_t depth, T* c, std::int64_t c_stride,
-                   Write write) {
+                   Write write, const T* next) {
   using Vector = typename ProductLanes<T>::Vector;
   constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
   Vector sum[kRows][kSumVectors];
@@ -66,7 +66,9 @@ void multiply_rows(const T* a, std::int64_t a_stride, const T* packed, std::int6
       sum[row][v] = Vector{};
       if (write == Write::add) std::memcpy(&sum[row][v], c + row * c_stride + v * kLanes, sizeof(Vector));
     }
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   for (std::int64_t p = 0; p < depth; ++p) {
+    __builtin_prefetch(next + p * kLine, 0, 2);
     Vector b[kSumVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kSumVectors; ++v)
@@ -86,20 +88,20 @@ void multiply_rows(const T* a, std::int64_t a_stride, const T* packed, std::int6
 
 template <class T>
 void multiply_rows(std::int64_t rows, const T* a, std::int64_t a_stride, const T* packed, std::int64_t depth, T* c,
-                   std::int64_t c_stride, Write write) {
+                   std::int64_t c_stride, Write write, const T* next) {
   switch (rows) {
     case 1:
-      return multiply_rows<1>(a, a_stride, packed, depth, c, c_stride, write);
+      return multiply_rows<1>(a, a_stride, packed, depth, c, c_stride, write, next);
     case 2:
-      return multiply_rows<2>(a, a_stride, packed, depth, c, c_stride, write);
+      return multiply_rows<2>(a, a_stride, packed, depth, c, c_stride, write, next);
     case 3:
-      return multiply_rows<3>(a, a_stride, packed, depth, c, c_stride, write);
+      return multiply_rows<3>(a, a_stride, packed, depth, c, c_stride, write, next);
     case 4:
-      return multiply_rows<4>(a, a_stride, packed, depth, c, c_stride, write);
+      return multiply_rows<4>(a, a_stride, packed, depth, c, c_stride, write, next);
     case 5:
-      return multiply_rows<5>(a, a_stride, packed, depth, c, c_stride, write);
+      return multiply_rows<5>(a, a_stride, packed, depth, c, c_stride, write, next);
     default:
-      return multiply_rows<kSumRows>(a, a_stride, packed, depth, c, c_stride, write);
+      return multiply_rows<kSumRows>(a, a_stride, packed, depth, c, c_stride, write, next);
   }
 }
 
@@ -112,9 +114,15 @@ void multiply_columns(std::int64_t rows, const T* a, std::int64_t a_stride, cons
   static_assert(detail::kSumRows == 6);
   for (std::int64_t first = 0; first < depth; first += detail::kInnerPart) {
     const std::int64_t part = depth - first < detail::kInnerPart ? depth - first : detail::kInnerPart;
-    for (std::int64_t row = 0; row < rows; row += detail::kSumRows)
-      detail::multiply_rows(rows - row, a + row * a_stride + first, a_stride, packed + first * kBlockColumns<T>, part,
-                            c + row * c_stride, c_stride, first > 0 ? Write::add : Write::set);
+    const T* const from = packed + first * kBlockColumns<T>;
+    // What comes next in memory is fetched meanwhile, a line for every place that some rows go along.
+    const T* next = from + part * kBlockColumns<T>;
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t row = 0; row < rows; row += detail::kSumRows) {
+      detail::multiply_rows(rows - row, a + row * a_stride + first, a_stride, from, part, c + row * c_stride, c_stride,
+                            first > 0 ? Write::add : Write::set, next);
+      if (row / detail::kSumRows + 1 < kBlockColumns<T> / kLine) next += part * kLine;
+    }
   }
 }
 
