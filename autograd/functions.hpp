@@ -11,6 +11,7 @@
 #include "autograd/functions/joined_linear.hpp"
 #include "autograd/functions/layer_norm.hpp"
 #include "autograd/functions/linear.hpp"
+#include "autograd/functions/linear_cross_entropy.hpp"
 #include "autograd/functions/matmul.hpp"
 #include "autograd/functions/multiply.hpp"
 #include "autograd/functions/pointwise.hpp"

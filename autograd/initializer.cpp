@@ -26,11 +26,13 @@ void Initializer::fill(void* data, DType dtype, std::int64_t count, std::uint64_
   dispatch_storage(dtype, "initializer", [&]<class T>() {
     T* out = static_cast<T*>(data);
     for (std::int64_t i = 0; i < count; ++i) {
-      if (kind == Kind::constant) {
-        out[i] = T(static_cast<Compute<T>>(value));
+      const std::int64_t place = first_number + i;
+      const bool is_fixed = place >= fixed_begin && place < fixed_end;
+      if (kind == Kind::constant || is_fixed) {
+        out[i] = T(static_cast<Compute<T>>(is_fixed ? fixed : value));
         continue;
       }
-      const auto number = static_cast<std::uint64_t>(first_number + i);
+      const auto number = static_cast<std::uint64_t>(place);
       const PhiloxBlock block = philox({{static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
                                          static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(drawn >> 32)}},
                                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^ 0x1u);

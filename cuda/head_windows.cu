@@ -147,12 +147,16 @@ struct ShiftCache {
 };
 
 void shift_cache(Step& step, const Tensor& cache, const Tensor& block, Tensor& y) {
-  dispatch_storage(y.dtype(), "shift_cache", [&]<class T>() {
+  const auto shift = [&]<class T>() {
     const ShiftCache<T> body{cache.data<const T>(), block.data<const T>(), cache.shape()[1], block.shape()[1],
                              y.shape()[1],          block.shape()[2],      y.data<T>()};
     const bool in_packs = aligned_for_packs(body.cache, body.block, body.y) && body.width % kPackWidth<T> == 0;
     for_each_element<T>(step, y.count(), in_packs, body);
-  });
+  };
+  if (y.dtype() == DType::i32)  // words
+    shift.template operator()<std::int32_t>();
+  else
+    dispatch_storage(y.dtype(), "shift_cache", shift);
 }
 
 const bool bound = kernels::project_past_forward.bind(kThisDevice, &project_past_forward) &&

@@ -5,6 +5,7 @@
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/product_key_cost.hpp"
+#include "apps/cost/recurrent_cost.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
@@ -86,6 +87,7 @@ StepCost BenchModel::cost(std::int64_t block) const {
 
 std::int64_t BenchModel::longest_past() const {
   if (!config.model.remembers()) return 0;
+  if (config.model.family == ModelFamily::recurrent) return config.model.recurrent.readout_reach();
   return config.model.family == ModelFamily::transformer_xl ? config.model.transformer_xl.memory
                                                             : config.model.all_attention.max_span;
 }

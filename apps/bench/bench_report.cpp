@@ -53,6 +53,8 @@ std::string window_text(const BenchCase& bench, double window) {
     return fmt::format("memory {} (mean {:.1f} positions)", bench.config.model.transformer_xl.memory, window);
   if (bench.config.model.family == ModelFamily::product_key)
     return fmt::format("windows of a block (mean {:.1f} positions)", window);
+  if (bench.config.model.family == ModelFamily::recurrent)
+    return fmt::format("{} of {:.0f} earlier positions", name_of(bench.config.model.recurrent.readout), window);
   return fmt::format("spans {} (mean {:.1f} positions)", spans_text(bench), window);
 }
 nlohmann::json window_json(const BenchCase& bench, double window) {
@@ -62,6 +64,9 @@ nlohmann::json window_json(const BenchCase& bench, double window) {
     object["mean_visible_positions"] = window;
   } else if (bench.config.model.family == ModelFamily::product_key) {
     object["mean_visible_positions"] = window;
+  } else if (bench.config.model.family == ModelFamily::recurrent) {
+    object["readout"] = name_of(bench.config.model.recurrent.readout);
+    object["window_positions"] = window;
   } else {
     object["spans"] = bench.spans;
     object["mean_span_positions"] = window;
@@ -81,6 +86,11 @@ std::string sizes_text(const RunConfig& config) {
     const ProductKeyTransformerOptions& model = config.model.product_key;
     return fmt::format("L={} d={} H={} F={} M={} B={}", model.layers, model.width, model.heads,
                        model.feed_forward_width(), training.block, training.batch);
+  }
+  if (config.model.family == ModelFamily::recurrent) {
+    const RecurrentOptions& model = config.model.recurrent;
+    return fmt::format("V={} w={} k={} d={} T={} B={}", model.vocabulary, model.vector_width(), model.width,
+                       model.hidden_width(), training.block, training.batch);
   }
   const AllAttentionOptions& model = config.model.all_attention;
   return fmt::format("L={} d={} H={} N={} F={} S={} B={} M={}", model.layers, model.width, model.heads, model.slots,

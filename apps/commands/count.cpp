@@ -15,6 +15,7 @@
 #include "apps/cost/model_cost.hpp"
 #include "apps/cost/parameter_groups.hpp"
 #include "apps/cost/product_key_cost.hpp"
+#include "apps/cost/recurrent_cost.hpp"
 #include "apps/cost/table_cost.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
@@ -92,6 +93,13 @@ CostTable costs_of(const ProductKeyTransformerOptions& model, const TrainingOpti
   return table;
 }
 
+/// One row: a state costs the same wherever it is.
+CostTable costs_of(const RecurrentOptions& model, const TrainingOptions&, const std::vector<double>&) {
+  return {.positions = "window, positions",
+          .json_name = "window_positions",
+          .rows = {{model.readout_reach(), forward_flops(model).total(), training_flops(model).total()}}};
+}
+
 /// The tables of values of a model with product-key memories.
 struct Tables {
   TableSizes sizes;
@@ -105,17 +113,16 @@ struct Tables {
 
 /// Nothing where there are no memories.
 std::optional<Tables> tables_of(const RunConfig& config) {
-  const auto& training = config.training;
-  return with_own_options(config.model, [&](const auto& own) -> std::optional<Tables> {
-    if (!own.memories.any()) return std::nullopt;
-    const std::int64_t tokens = training.batch * (training.block + training.extension);
-    Tables tables{.sizes = table_sizes(own.memories, own.width, own.layers, config.optimizer.tables),
-                  .traffic = table_traffic(own.memories, own.width, own.layers, config.optimizer.tables, tokens),
-                  .optimizer = config.optimizer.tables,
-                  .dtype = own.memories.value_dtype};
-    tables.gathered_bytes = tables.traffic.gathered_bytes / static_cast<double>(tokens);
-    return tables;
-  });
+  const ProductKeyOptions& memories = config.model.memories();
+  if (!memories.any()) return std::nullopt;
+  const std::int64_t width = config.model.width(), layers = config.model.layers();
+  const std::int64_t tokens = config.training.batch * (config.training.block + config.training.extension);
+  Tables tables{.sizes = table_sizes(memories, width, layers, config.optimizer.tables),
+                .traffic = table_traffic(memories, width, layers, config.optimizer.tables, tokens),
+                .optimizer = config.optimizer.tables,
+                .dtype = memories.value_dtype};
+  tables.gathered_bytes = tables.traffic.gathered_bytes / static_cast<double>(tokens);
+  return tables;
 }
 
 nlohmann::json json_of(const Tables& tables) {

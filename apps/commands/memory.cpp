@@ -29,7 +29,7 @@ struct Arguments {
 };
 
 void require_memories(const ModelOptions& model) {
-  if (!memory_options(model).any())
+  if (!model.memories().any())
     throw UsageError(text("memory: the model must have product-key memories, got one of family ", name_of(model.family),
                           " without\n  product_key.count or product_key.layers in a configuration gives it some"));
 }
@@ -57,8 +57,8 @@ void run(const Arguments& arguments) {
                       .data = arguments.data,
                       .split = arguments.split,
                       .step = trained.step(),
-                      .heads = memory_options(model).heads,
-                      .selected = memory_options(model).selected,
+                      .heads = model.memories().heads,
+                      .selected = model.memories().selected,
                       .rows = {}};
   report.add(usage, runtime.backend(), [&trained](std::int64_t layer) { return table_of(trained.store(), layer); });
   if (!arguments.csv.empty()) write_durably(arguments.csv, memory_csv(report));

@@ -28,8 +28,11 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
     case ModelFamily::product_key:
       add_product_key_keys(keys);
       break;
+    case ModelFamily::recurrent:
+      add_recurrent_keys(keys);
+      break;
   }
-  add_product_key_memory_keys(keys);
+  if (family != ModelFamily::recurrent) add_product_key_memory_keys(keys);
 
   const auto optimizer = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
     keys.push_back(make_key(
@@ -117,8 +120,8 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
 }  // namespace
 
 std::span<const ConfigKey> config_keys(ModelFamily family) {
-  static const std::array keys{make_keys(kModelFamilies[0]), make_keys(kModelFamilies[1]),
-                               make_keys(kModelFamilies[2])};
+  static const std::array keys{make_keys(kModelFamilies[0]), make_keys(kModelFamilies[1]), make_keys(kModelFamilies[2]),
+                               make_keys(kModelFamilies[3])};
   return keys[static_cast<std::size_t>(family)];
 }
 

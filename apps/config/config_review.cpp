@@ -71,7 +71,7 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
   if (config.model.family == ModelFamily::all_attention)
     warn_of(config.model.all_attention, config.training.span_loss, warnings);
   if (config.model.family == ModelFamily::transformer_xl) warn_of(config.model.transformer_xl, warnings);
-  with_own_options(config.model, [&](const auto& own) { warn_of_memories(config, own.memories, warnings); });
+  warn_of_memories(config, config.model.memories(), warnings);
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));

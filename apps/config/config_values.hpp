@@ -133,6 +133,25 @@ struct Choices<QueryNorm> {
   static constexpr QueryNorm values[] = {QueryNorm::none, QueryNorm::batch, QueryNorm::layer, QueryNorm::rms,
                                          QueryNorm::l2};
 };
+template <>
+struct Choices<RecurrentCell> {
+  static constexpr RecurrentCell values[] = {RecurrentCell::lstm, RecurrentCell::rnn, RecurrentCell::hornn_fofe,
+                                             RecurrentCell::hornn_gated};
+};
+template <>
+struct Choices<ReadoutKind> {
+  static constexpr ReadoutKind values[] = {ReadoutKind::identity,  ReadoutKind::attention,
+                                           ReadoutKind::key_value, ReadoutKind::key_value_predict,
+                                           ReadoutKind::n_gram,    ReadoutKind::recurrent_memory};
+};
+template <>
+struct Choices<Carry> {
+  static constexpr Carry values[] = {Carry::detached, Carry::none};
+};
+template <>
+struct Choices<MissingPositions> {
+  static constexpr MissingPositions values[] = {MissingPositions::masked, MissingPositions::zero};
+};
 /// How a table's values are stored.
 template <>
 struct Choices<DType> {

@@ -6,11 +6,8 @@ void add_product_key_memory_keys(std::vector<ConfigKey>& keys) {
   constexpr auto kKeep = ConfigKey::OnResume::keep, kChange = ConfigKey::OnResume::change;
   const auto memory = [&keys](auto member, std::string_view name, auto on_resume, std::string_view meaning) {
     keys.push_back(make_key(
-        "product_key", [](auto& config) -> auto& {
-          return with_own_options(
-              config.model, [](auto& own) -> auto& { return own.memories; });
-        },
-        member, name, on_resume, meaning));
+        "product_key", [](auto& config) -> auto& { return config.model.memories(); }, member, name, on_resume,
+        meaning));
   };
   using Memory = ProductKeyOptions;
   memory(&Memory::count, "count", kKeep, "memories, at regular layers; 0: none but those of `layers`");

@@ -27,6 +27,7 @@ ConfigKey make_key(std::string_view section, Part part, T Options::*member, std:
 void add_all_attention_keys(std::vector<ConfigKey>& keys);
 void add_transformer_xl_keys(std::vector<ConfigKey>& keys);
 void add_product_key_keys(std::vector<ConfigKey>& keys);
+void add_recurrent_keys(std::vector<ConfigKey>& keys);
 /// Section [product_key], the same for all families.
 void add_product_key_memory_keys(std::vector<ConfigKey>& keys);
 

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 #include "nn/models/product_key_transformer.hpp"
+#include "nn/models/recurrent.hpp"
 #include "nn/models/transformer_xl.hpp"
 
 namespace engram {
@@ -15,10 +16,13 @@ namespace {
 
 /// Of a family whose vocabularies may be in clusters, and of one whose are not.
 const std::vector<std::int64_t>& cutoffs_of(const auto& options) { return options.cutoffs; }
-const std::vector<std::int64_t>& cutoffs_of(const ProductKeyTransformerOptions&) {
-  static const std::vector<std::int64_t> none;
-  return none;
-}
+const std::vector<std::int64_t> kNoCutoffs;
+const std::vector<std::int64_t>& cutoffs_of(const ProductKeyTransformerOptions&) { return kNoCutoffs; }
+const std::vector<std::int64_t>& cutoffs_of(const RecurrentOptions&) { return kNoCutoffs; }
+
+const ProductKeyOptions kNoMemories;
+const ProductKeyOptions& memories_of(const auto& options) { return options.memories; }
+const ProductKeyOptions& memories_of(const RecurrentOptions&) { return kNoMemories; }
 
 /// Of a vocabulary that is not known yet.
 void check_cutoffs(const AllAttentionOptions& options) { VocabularyClusters::check(options.cutoffs, 0, options.width); }
@@ -26,13 +30,13 @@ void check_cutoffs(const TransformerXlOptions& options) {
   VocabularyClusters::check(options.cutoffs, 0, options.token_width(), options.divisor);
 }
 void check_cutoffs(const ProductKeyTransformerOptions&) {}
+void check_cutoffs(const RecurrentOptions&) {}
 
 }  // namespace
 
 std::string_view name_of(ModelFamily family) {
-  return family == ModelFamily::product_key      ? "product_key"
-         : family == ModelFamily::transformer_xl ? "transformer_xl"
-                                                 : "all_attention";
+  constexpr std::string_view kNames[] = {"all_attention", "transformer_xl", "product_key", "recurrent"};
+  return kNames[static_cast<std::size_t>(family)];
 }
 
 std::int64_t ModelOptions::vocabulary() const {
@@ -44,6 +48,13 @@ void ModelOptions::set_vocabulary(std::int64_t symbols) {
 const std::vector<std::int64_t>& ModelOptions::cutoffs() const {
   return with_own_options(*this, [](const auto& own) -> const std::vector<std::int64_t>& { return cutoffs_of(own); });
 }
+const ProductKeyOptions& ModelOptions::memories() const {
+  return with_own_options(*this, [](const auto& own) -> const ProductKeyOptions& { return memories_of(own); });
+}
+ProductKeyOptions& ModelOptions::memories() {
+  if (family == ModelFamily::recurrent) throw Error("model: the family recurrent has no product-key memories");
+  return const_cast<ProductKeyOptions&>(std::as_const(*this).memories());
+}
 std::int64_t ModelOptions::layers() const {
   return with_own_options(*this, [](const auto& own) { return own.layers; });
 }
@@ -51,7 +62,8 @@ std::int64_t ModelOptions::width() const {
   return with_own_options(*this, [](const auto& own) { return own.width; });
 }
 bool ModelOptions::remembers() const {
-  return family == ModelFamily::all_attention || (family == ModelFamily::transformer_xl && transformer_xl.memory > 0);
+  if (family == ModelFamily::transformer_xl) return transformer_xl.memory > 0;
+  return family != ModelFamily::product_key;
 }
 
 void ModelOptions::check() const {
@@ -70,6 +82,8 @@ std::unique_ptr<LanguageModel> make_model(const ModelOptions& options) {
       return std::make_unique<TransformerXlModel>(options.transformer_xl);
     case ModelFamily::product_key:
       return std::make_unique<ProductKeyTransformer>(options.product_key);
+    case ModelFamily::recurrent:
+      return std::make_unique<RecurrentModel>(options.recurrent);
     default:
       return std::make_unique<AllAttentionModel>(options.all_attention);
   }

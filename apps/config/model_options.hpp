@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/layers/recurrent_options.hpp"
 #include "nn/models/all_attention.hpp"
 #include "nn/models/all_attention_options.hpp"
 #include "nn/models/language_model.hpp"
@@ -19,10 +20,11 @@ namespace engram {
 enum class ModelFamily : std::uint8_t {
   all_attention,   ///< docs/all-attention.md
   transformer_xl,  ///< docs/transformer-xl.md
-  product_key      ///< docs/product-key.md
+  product_key,     ///< docs/product-key.md
+  recurrent        ///< docs/key-value-predict.md
 };
 inline constexpr std::array kModelFamilies{ModelFamily::all_attention, ModelFamily::transformer_xl,
-                                           ModelFamily::product_key};
+                                           ModelFamily::product_key, ModelFamily::recurrent};
 /// As a configuration writes it.
 std::string_view name_of(ModelFamily family);
 
@@ -31,16 +33,24 @@ struct ModelOptions {
   AllAttentionOptions all_attention;         ///< the keys of [model] where the family is all_attention
   TransformerXlOptions transformer_xl;       ///< where it is transformer_xl
   ProductKeyTransformerOptions product_key;  ///< where it is product_key
+  RecurrentOptions recurrent;                ///< where it is recurrent
 
   std::int64_t vocabulary() const;  ///< symbols; 0: not known yet
   void set_vocabulary(std::int64_t symbols);
-  /// Of the vocabulary's clusters; empty: none, as of every model of the family product_key.
+  /// Of the vocabulary's clusters; empty: none, as of every model of the families product_key and recurrent.
   const std::vector<std::int64_t>& cutoffs() const;
   std::int64_t layers() const;
+  /// Of the product-key memories; those of the family recurrent, which has none, are never any.
+  const ProductKeyOptions& memories() const;
+  /// Throws Error for the family recurrent.
+  ProductKeyOptions& memories();
   /// Numbers in a hidden state.
   std::int64_t width() const;
   /// Whether anything is kept of earlier blocks. Where nothing is, every block is read from nothing.
   bool remembers() const;
+  /// Whether blocks are segments of streams, which a pass reads from the first token to the last; else they are the
+  /// blocks of the all-attention family.
+  bool reads_segments() const { return family != ModelFamily::all_attention; }
 
   /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
   void check() const;
@@ -54,6 +64,8 @@ decltype(auto) with_own_options(Options& model, Use&& use) {
       return std::forward<Use>(use)(model.transformer_xl);
     case ModelFamily::product_key:
       return std::forward<Use>(use)(model.product_key);
+    case ModelFamily::recurrent:
+      return std::forward<Use>(use)(model.recurrent);
     default:
       return std::forward<Use>(use)(model.all_attention);
   }

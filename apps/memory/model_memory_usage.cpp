@@ -6,12 +6,8 @@
 
 namespace engram {
 
-const ProductKeyOptions& memory_options(const ModelOptions& model) {
-  return with_own_options(model, [](const auto& own) -> const ProductKeyOptions& { return own.memories; });
-}
-
 ModelMemoryUsage::ModelMemoryUsage(const ModelOptions& model) {
-  const ProductKeyOptions& options = memory_options(model);
+  const ProductKeyOptions& options = model.memories();
   if (!options.any()) return;
   shared_ = options.shared_values;
   for (const std::int64_t layer : options.memory_layers(model.layers()))

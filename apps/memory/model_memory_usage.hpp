@@ -11,9 +11,6 @@
 
 namespace engram {
 
-/// The options of a model's product-key memories, whatever its family.
-const ProductKeyOptions& memory_options(const ModelOptions& model);
-
 class ModelMemoryUsage {
  public:
   struct Memory {

@@ -99,7 +99,7 @@ json memories_json(const std::vector<MemoryFigures>& memories) {
 
 /// What moves the tables of values: "adam lazy 0.001"; empty without tables.
 std::string table_optimizer(const RunConfig& config) {
-  if (!memory_options(config.model).any()) return "";
+  if (!config.model.memories().any()) return "";
   const TableOptimizerOptions& table = config.optimizer.tables;
   if (table.kind != TableKind::adam) return fmt::format("{} {:g}", name_of(table.kind), table.rate);
   return fmt::format("{} {} {:g}", name_of(table.kind), name_of(table.mode), table.rate);

@@ -5,25 +5,38 @@ namespace engram {
 BlockTokens tokens_of(const data::Block& block) {
   return {.inputs = block.inputs,
           .targets = block.targets,
+          .preceding = block.preceding,
+          .scored = block.scored_count == static_cast<std::int64_t>(block.scored.size())
+                        ? std::span<const std::uint8_t>()
+                        : block.scored,
           .length = block.length,
           .context = block.context,
           .fed_again = block.fed_again};
 }
 
 void BlockTensors::write(const BlockTokens& block, std::int64_t pieces, const VocabularyClusters* clusters,
-                         Backend& backend, Allocator& allocator) {
+                         Backend& backend, Allocator& allocator, DType losses) {
   length_ = block.length;
   context_ = block.context;
   fed_again_ = block.fed_again;
   const auto tokens = static_cast<std::int64_t>(block.inputs.size());
   rows_of_piece_ = tokens / length_ / pieces;
   has_targets_ = !block.targets.empty();
-  const auto put = [&](std::span<const std::int32_t> values, std::int64_t room, Tensor& tensor) {
-    if (!tensor || tensor.count() < room) tensor = Tensor({room}, DType::i32, backend.device(), allocator);
+  has_preceding_ = !block.preceding.empty();
+  all_count_ = block.scored.empty();
+  const auto put = [&](auto values, std::int64_t room, Tensor& tensor, DType dtype = DType::i32) {
+    if (!tensor || tensor.count() < room || tensor.dtype() != dtype)
+      tensor = Tensor({room}, dtype, backend.device(), allocator);
     backend.copy(tensor.raw(), values.data(), values.size_bytes(), CopyKind::host_to_device);
   };
   put(block.inputs, tokens, inputs_);
   if (has_targets_) put(block.targets, tokens, targets_);
+  if (has_preceding_) put(block.preceding, tokens, preceding_);
+  if (!all_count_)
+    dispatch_float(losses, "block", [&]<class T>() {
+      const std::vector<T> counts(block.scored.begin(), block.scored.end());
+      put(std::span<const T>(counts), tokens, scored_, losses);
+    });
   if (clusters == nullptr) {
     partitions_.clear();
     return;
@@ -51,7 +64,11 @@ TokenBatch BlockTensors::piece(std::int64_t index) const {
                    .partition = nullptr,
                    .lists = {},
                    .context = context_,
-                   .fed_again = fed_again_};
+                   .fed_again = fed_again_,
+                   .preceding = {},
+                   .scored = {}};
+  if (has_preceding_) batch.preceding = rows_of(preceding_, length_).view({rows_of_piece_, length_});
+  if (!all_count_) batch.scored = rows_of(scored_, scored());
   if (!partitions_.empty()) {
     batch.partition = &partitions_[static_cast<std::size_t>(index)];
     batch.lists = lists_[static_cast<std::size_t>(index)];
@@ -60,7 +77,7 @@ TokenBatch BlockTensors::piece(std::int64_t index) const {
 }
 
 void BlockTensors::append_state(std::vector<std::int64_t>& state) const {
-  state.insert(state.end(), {length_, context_, fed_again_});
+  state.insert(state.end(), {length_, context_, fed_again_, has_preceding_, all_count_});
   for (const TokenPartition& partition : partitions_) partition.append_counts(state);
 }
 

@@ -80,6 +80,8 @@ void Trainer::end_step() {
 void Trainer::begin(const data::Block& block) {
   if (block.rows != config_->training.batch)
     throw Error(text("trainer: a block must have the ", config_->training.batch, " rows of a batch, got ", block.rows));
+  if (block.scored_count < 1) throw Error("trainer: a block must have a target that counts, got none");
+  scored_ = block.scored_count;
   begun_ = false;
   valid_before_.clear();
   if (block.zero_caches)
@@ -96,7 +98,7 @@ void Trainer::begin(const data::Block& block) {
     scalars_[piece].piece = static_cast<std::uint32_t>(piece);
   runtime_->step().write_scalars(scalars_);
   tokens_.write(tokens_of(block), config_->training.split, model_->tokens().clusters(), runtime_->backend(),
-                runtime_->memory());
+                runtime_->memory(), store_->dtype());
 }
 
 void Trainer::accumulate_pieces() {
@@ -116,7 +118,7 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   Tape tape(step);
   tape.keep_scopes(keep_scopes_ || view_);
   // One mean over the whole batch, whatever pieces it is computed in.
-  const double row_weight = 1.0 / static_cast<double>(options.batch * tokens_.scored());
+  const double row_weight = 1.0 / static_cast<double>(scored_);
   ModelTrace trace(step.objects());
   const Variable hidden =
       LanguageModel::scored(model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace), batch);
@@ -166,7 +168,7 @@ void Trainer::check(const StepLosses& losses) const {
 }
 
 StepReplay::Key Trainer::replay_key() {
-  StepReplay::Key key{runtime_->arena().generation()};
+  StepReplay::Key key{runtime_->arena().generation(), scored_};
   tokens_.append_state(key);
   for_each_past([&key](const StatePast& past) { past.append_state(key); });
   return key;

@@ -38,9 +38,9 @@ class Trainer {
   /// batch, the caches. Throws UsageError when weights are to be averaged of a model with tables.
   Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime);
 
-  /// One update. The block has training.batch rows of any length. Throws Diverged when the loss is not finite: before
-  /// the update, on devices that work behind the host after it, because nothing waits for them inside a step. Throws
-  /// OutOfMemory, after which undo() is due.
+  /// One update. The block has training.batch rows of any length, and a target that counts. Throws Diverged when the
+  /// loss is not finite: before the update, on devices that work behind the host after it, because nothing waits for
+  /// them inside a step. Throws OutOfMemory, after which undo() is due.
   StepLosses step(const data::Block& block);
   /// The gradients of step() without the update; those of rows are gone when it returns.
   StepLosses accumulate(const data::Block& block);
@@ -100,7 +100,8 @@ class Trainer {
     Tensor now, before;
   };
   std::vector<KeptBuffer> buffers_;
-  bool begun_ = false;  // the present step: what it was before is known
+  std::int64_t scored_ = 0;  // targets of the block that count
+  bool begun_ = false;       // the present step: what it was before is known
   StepReplay replay_;
   std::int64_t steps_ = 0;
   std::int64_t finetune_after_ = config_->schedule.steps;

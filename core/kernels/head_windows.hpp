@@ -46,7 +46,7 @@ inline constinit Kernel<void(const Tensor& block, std::int64_t count, const Head
     append_past{"append_past"};
 
 /// The last C' positions of (cache, block) along time. cache: [B, C, n], C >= 0; block: [B, M, n]; y: [B, C', n] with
-/// C' <= C + M, in other memory. When C' > C + M the front of y is zero.
+/// C' <= C + M, in other memory. When C' > C + M the front of y is zero. f32, f64, bf16, or i32.
 inline constinit Kernel<void(const Tensor& cache, const Tensor& block, Tensor& y)> shift_cache{"shift_cache"};
 
 }  // namespace kernels

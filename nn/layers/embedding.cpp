@@ -2,11 +2,11 @@
 
 #include "autograd/functions/embedding.hpp"
 #include "autograd/tape.hpp"
-#include "nn/init.hpp"
 
 namespace engram {
 
-Embedding::Embedding(std::int64_t symbols, std::int64_t width) : weight_({symbols, width}, init::standard_normal()) {}
+Embedding::Embedding(std::int64_t symbols, std::int64_t width, const Initializer& start)
+    : weight_({symbols, width}, start) {}
 
 Variable Embedding::forward(Tape& tape, const Tensor& index) { return embedding(tape.parameter(weight_), index); }
 

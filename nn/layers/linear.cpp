@@ -15,7 +15,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, const LinearStart& start, bool
 
 Variable Linear::forward(const Variable& x, ProductResult result) {
   Tape& tape = x.tape();
-  return linear(x, tape.parameter(weight_), bias_ ? tape.parameter(*bias_) : Variable(), result);
+  return linear(x, weight(tape), bias(tape), result);
 }
 
 void Linear::visit(Visitor& visit) {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "autograd/functions/linear.hpp"
-#include "autograd/variable.hpp"
+#include "autograd/tape.hpp"
 #include "nn/module.hpp"
 #include "nn/visitor.hpp"
 
@@ -21,6 +21,9 @@ class Linear final : public Module {
   Linear(std::int64_t in, std::int64_t out, const LinearStart& start, bool with_bias = true);
   /// x: [..., in] -> [..., out].
   Variable forward(const Variable& x, ProductResult result = ProductResult::stored);
+  /// [out, in], and [out] or absent: for operations that take a whole linear map.
+  Variable weight(Tape& tape) { return tape.parameter(weight_); }
+  Variable bias(Tape& tape) { return bias_ ? tape.parameter(*bias_) : Variable(); }
   void visit(Visitor& visit) override;
 
  private:

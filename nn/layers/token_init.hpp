@@ -16,11 +16,12 @@ enum class TableInit : std::uint8_t {
   scaled  ///< N(0, 1 / E_i): first losses near ln V
 };
 
-/// What both ends start from, with biases of 0: the Transformer-XL family's way.
+/// What both ends start from: the Transformer-XL family's way.
 struct TokenStart {
   Initializer table = init::normal(0.02);       ///< vectors of the input, and of the output where it shares them
   Initializer weight = init::normal(0.02);      ///< weights of the output and of the clusters' slots
   Initializer projection = init::normal(0.01);  ///< of the clusters, or of a table that is not as wide as the model
+  Initializer bias = init::zeros();             ///< of the output
 };
 
 struct TokenInit {
@@ -36,7 +37,7 @@ struct TokenInit {
   Initializer projection(std::int64_t inputs) const { return start ? start->projection : init::uniform_fan_in(inputs); }
   /// The output's weights, and its biases.
   Initializer weight(std::int64_t inputs) const { return start ? start->weight : init::uniform_fan_in(inputs); }
-  Initializer bias(std::int64_t inputs) const { return start ? init::zeros() : init::uniform_fan_in(inputs); }
+  Initializer bias(std::int64_t inputs) const { return start ? start->bias : init::uniform_fan_in(inputs); }
 };
 
 }  // namespace engram

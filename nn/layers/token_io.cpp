@@ -5,10 +5,12 @@
 
 #include "autograd/functions/cross_entropy.hpp"
 #include "autograd/functions/linear.hpp"
+#include "autograd/functions/linear_cross_entropy.hpp"
 #include "autograd/functions/matmul.hpp"
 #include "autograd/functions/reshape.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/scope.hpp"
 #include "nn/layers/embedding.hpp"
@@ -50,18 +52,49 @@ TokenInit token_init(const TokenIoOptions& options) {
   return {.table_init = options.table_init, .start = options.start};
 }
 
+/// Weights of the rows of a block.
+Tensor row_weights(Step& step, const Variable& hidden, const TokenBatch& batch, double row_weight) {
+  Tensor weights = step.empty({hidden.shape().rows()}, compute_dtype(hidden.dtype()));
+  if (batch.scored)
+    kernels::accumulate(step, batch.scored, row_weight, weights, Write::set);
+  else
+    kernels::fill(step, weights, row_weight);
+  return weights;
+}
+
+/// The last linear map: logits are weight vectors + bias.
+struct OutputMap {
+  Variable vectors, weight, bias;
+};
+
 /// One softmax over the whole vocabulary.
 class WholeVocabulary : public TokenIo {
  public:
+  explicit WholeVocabulary(const TokenIoOptions& options)
+      : vocabulary_(options.vocabulary), logits_bytes_(options.logits_bytes) {}
+
   const VocabularyClusters* clusters() const override { return nullptr; }
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) override {
     Step& step = hidden.tape().step();
-    Tensor weight = step.empty({hidden.shape().rows()}, compute_dtype(hidden.dtype()));
-    kernels::fill(step, weight, row_weight);
-    CrossEntropy loss = cross_entropy(logits(hidden), batch.targets, weight);
+    const Tensor weights = row_weights(step, hidden, batch, row_weight);
     std::pmr::vector<LossPart> parts(step.objects());
+    const std::int64_t row_bytes = vocabulary_ * static_cast<std::int64_t>(size_of(compute_dtype(hidden.dtype())));
+    if (hidden.shape().rows() * row_bytes <= logits_bytes_) {
+      CrossEntropy loss = cross_entropy(logits(hidden), batch.targets, weights);
+      parts.push_back({std::move(loss.loss), std::move(loss.row_loss), std::nullopt});
+      return parts;
+    }
+    const Scope scope("output");
+    const OutputMap map = output_map(hidden);
+    LinearCrossEntropy loss = linear_cross_entropy(map.vectors, map.weight, map.bias, batch.targets, weights,
+                                                   std::max<std::int64_t>(1, logits_bytes_ / row_bytes));
     parts.push_back({std::move(loss.loss), std::move(loss.row_loss), std::nullopt});
     return parts;
+  }
+  Variable logits(const Variable& hidden) override {
+    const Scope scope("output");
+    const OutputMap map = output_map(hidden);
+    return linear(map.vectors, map.weight, map.bias, ProductResult::summed);
   }
   std::vector<double> log_probabilities(const Variable& hidden) override {
     const Variable values = logits(hidden);
@@ -69,22 +102,31 @@ class WholeVocabulary : public TokenIo {
     log_softmax(result, static_cast<std::size_t>(values.shape()[-1]));
     return result;
   }
+
+ private:
+  virtual OutputMap output_map(const Variable& hidden) = 0;
+  std::int64_t vocabulary_, logits_bytes_;
 };
 
 class PlainTokens final : public WholeVocabulary {
  public:
   explicit PlainTokens(const TokenIoOptions& options)
-      : embedding_(options.vocabulary, options.width), output_(options.width, options.vocabulary) {}
+      : WholeVocabulary(options),
+        embedding_(options.vocabulary, vector_size(options),
+                   options.start ? options.start->table : init::standard_normal()),
+        output_(options.width, options.vocabulary,
+                {token_init(options).weight(options.width), token_init(options).bias(options.width)}) {}
 
   Module& input() override { return embedding_; }
   Module& output() override { return output_; }
   Variable embed(Tape& tape, const TokenBatch& batch) override { return embedding_.forward(tape, batch.inputs); }
-  Variable logits(const Variable& hidden) override {
-    const Scope scope("output");
-    return output_.forward(hidden, ProductResult::summed);
-  }
 
  private:
+  OutputMap output_map(const Variable& hidden) override {
+    Tape& tape = hidden.tape();
+    return {hidden, output_.weight(tape), output_.bias(tape)};
+  }
+
   Embedding embedding_;
   Linear output_;
 };
@@ -101,7 +143,7 @@ struct TiedOutput final : Module {
     table = own_table ? &*own_table : &input.table;
     projection = own_projection ? &*own_projection : input.projection ? &*input.projection : nullptr;
   }
-  Variable forward(const Variable& hidden) {
+  OutputMap map(const Variable& hidden) {
     Tape& tape = hidden.tape();
     Variable vectors = hidden;
     if (projection != nullptr) {
@@ -109,7 +151,7 @@ struct TiedOutput final : Module {
       const Variable rows = reshape(hidden, {shape.rows(), shape[-1]});
       vectors = reshape(matmul(rows, tape.parameter(*projection)), shape.with(-1, projection->shape()[1]));
     }
-    return linear(vectors, tape.parameter(*table), tape.parameter(bias), ProductResult::summed);
+    return {std::move(vectors), tape.parameter(*table), tape.parameter(bias)};
   }
   void visit(Visitor& visit) override {
     if (own_table) visit("table", *own_table);
@@ -125,7 +167,8 @@ struct TiedOutput final : Module {
 class TiedTokens final : public WholeVocabulary {
  public:
   explicit TiedTokens(const TokenIoOptions& options)
-      : input_(options.vocabulary, vector_size(options), options.width, vector_size(options) != options.width,
+      : WholeVocabulary(options),
+        input_(options.vocabulary, vector_size(options), options.width, vector_size(options) != options.width,
                token_init(options)),
         output_(options, input_) {
     if (!options.scale_input) input_.factor = 1;
@@ -134,12 +177,10 @@ class TiedTokens final : public WholeVocabulary {
   Module& input() override { return input_; }
   Module& output() override { return output_; }
   Variable embed(Tape& tape, const TokenBatch& batch) override { return input_.forward(tape, batch.inputs); }
-  Variable logits(const Variable& hidden) override {
-    const Scope scope("output");
-    return output_.forward(hidden);
-  }
 
  private:
+  OutputMap output_map(const Variable& hidden) override { return output_.map(hidden); }
+
   WordTables input_;
   TiedOutput output_;  // refers to input_
 };
@@ -158,6 +199,8 @@ class AdaptiveTokens final : public TokenIo {
   }
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) override {
     const Scope scope("output");
+    if (batch.scored)
+      throw Error("model: in a vocabulary in clusters all targets of a block count, got some that do not");
     return softmax_.losses(hidden, sorted(batch), batch.lists, row_weight);
   }
   Variable logits(const Variable&) override {
@@ -228,7 +271,7 @@ std::unique_ptr<TokenIo> make_token_io(const TokenIoOptions& options) {
     if (untied != 0)
       throw UsageError(text("model: untied_projections must name 0 alone without cutoffs, got ", untied));
   if (options.tie_plain) return std::make_unique<TiedTokens>(options);
-  if (vector_size(options) != options.width)
+  if (!options.own_input_width && vector_size(options) != options.width)
     throw UsageError(text("model: without cutoffs and tied tables the embedding must be as wide as the model, ",
                           options.width, ", got ", options.embedding_width));
   return std::make_unique<PlainTokens>(options);

@@ -26,6 +26,11 @@ struct TokenBatch {
   /// Trailing columns that the next block is fed again, as its context: memories do not take them in, so that no
   /// position is seen twice. In a stream without end it equals `context`, but the first block has no context yet.
   std::int64_t fed_again = 0;
+  /// Of models that know where their texts begin: [B, M] i32, how many positions of its own text are before each, over
+  /// all blocks; 0 at the start of a text. Absent: every stream is one text, which began where its past is empty.
+  Tensor preceding;
+  /// [B M'] of the losses' dtype: 1 where the target counts, 0 where it does not; absent: all count.
+  Tensor scored;
 };
 
 struct TokenIoOptions {
@@ -43,9 +48,14 @@ struct TokenIoOptions {
   /// Without clusters: the vectors times sqrt(d) are the input, through a projection where E is not d, and what can be
   /// tied is. Without it both ends have weights of their own, and vectors are d long.
   bool tie_plain = false;
+  /// Without clusters and tie_plain: the inputs' vectors are E long, whatever d is.
+  bool own_input_width = false;
   bool scale_input = true;  ///< tie_plain: without it the vectors are the input as they are, not times sqrt(d)
   TableInit table_init = TableInit::unit;
   std::optional<TokenStart> start;  ///< instead of table_init and uniform weights
+  /// Without clusters: bytes of logits above which losses are computed in blocks of rows, whose logits take no more
+  /// (at least one row).
+  std::int64_t logits_bytes = std::int64_t{256} << 20;
 };
 
 class TokenIo {
@@ -57,10 +67,11 @@ class TokenIo {
   virtual Module& input() = 0;
   virtual Module& output() = 0;
 
-  /// The inputs' vectors [B, M, d].
+  /// The inputs' vectors [B, M, d], or [B, M, E] with own_input_width.
   virtual Variable embed(Tape& tape, const TokenBatch& batch) = 0;
-  /// The losses of all targets, each row with this weight, as one part or several; at most most_losses(). hidden:
-  /// [B, M', d], of the positions that have targets. `batch.partition` must stay as long as the result.
+  /// The losses of all targets, each row with this weight (those that do not count with 0), as one part or several; at
+  /// most most_losses(). hidden: [B, M', d], of the positions that have targets. `batch.partition` must stay as long as
+  /// the result.
   virtual std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) = 0;
   std::int64_t most_losses() const { return clusters() ? static_cast<std::int64_t>(clusters()->count()) : 1; }
   /// Logits [..., V] of hidden [..., d]. Throws Error where the vocabulary is in clusters: use log_probabilities().

@@ -137,9 +137,9 @@ Variable AllAttentionModel::hidden(Tape& tape, const TokenBatch& batch, ModelPas
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const std::string name = text("layers.", layer);
     const Scope scope(name);
-    hidden =
-        layers_[layer]->forward(hidden, attention_past(*past[layer]), positions, trace == nullptr ? nullptr : &trace->layers[layer],
-                                trace == nullptr ? nullptr : trace->memory(layer));
+    hidden = layers_[layer]->forward(hidden, attention_past(*past[layer]), positions,
+                                     trace == nullptr ? nullptr : &trace->layers[layer],
+                                     trace == nullptr ? nullptr : trace->memory(layer));
   }
   const Scope scope("output");
   return dropout(hidden, options_.embedding_dropout);

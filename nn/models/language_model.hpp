@@ -23,6 +23,8 @@ struct ModelTrace {
   std::optional<ScoreTerm> term;           ///< see AttentionTrace; only the Transformer-XL family has terms
   bool keep_memories = false;              ///< asks for `memories`
   std::pmr::vector<MemoryTrace> memories;  ///< one for each layer; without tensors where it has no product-key memory
+  bool keep_window_weights = false;        ///< asks for `window_weights`
+  Tensor window_weights;  ///< of recurrent models with attention: [B, M, L], the newest position last; absent without
 
   /// `memory`: of the step, see Step::objects().
   explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory), memories(memory) {}
@@ -61,8 +63,10 @@ class LanguageModel : public Module {
   /// After loading, and after every update: brings up to date what the host knows of parameters.
   virtual void refresh(Backend& backend) { static_cast<void>(backend); }
   /// How many tokens back a result may depend on: what a stream must read before the tokens that it scores for them to
-  /// be as in one long run. Bounded by the options, and by what refresh() and evaluation found.
+  /// be as in one long run. Bounded by the options, and by what refresh() and evaluation found; kWholeText where all
+  /// that came before has an influence.
   virtual std::int64_t reach() const = 0;
+  static constexpr std::int64_t kWholeText = std::int64_t{1} << 40;
   /// Whether results depend on how a text is cut into blocks.
   virtual bool depends_on_blocks() const { return false; }
 };

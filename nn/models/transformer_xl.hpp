@@ -25,8 +25,8 @@ class TransformerXlLayer final : public Module {
   TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory);
   /// x: [B, M, width] -> [B, M, width]. absolute_rows: i32 [B, M], rows of the layer's own table of positions; empty
   /// for kinds of positions that have none.
-  Variable forward(const Variable& x, SegmentPast& past, const RelativePositions& positions, const Tensor& absolute_rows,
-                   AttentionTrace* trace, MemoryTrace* memory_trace);
+  Variable forward(const Variable& x, SegmentPast& past, const RelativePositions& positions,
+                   const Tensor& absolute_rows, AttentionTrace* trace, MemoryTrace* memory_trace);
   void visit(Visitor& visit) override;
 
  private:

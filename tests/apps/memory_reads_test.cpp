@@ -190,7 +190,7 @@ extension = 4
       CAPTURE(options.out.string(), way.exact, way.window, way.apart);
       const Read read(trained, set.split("test"), way, runtime);
       const MemoryUsage::Metrics found = read.usage.memories().back().usage.metrics();
-      const std::int64_t heads = memory_options(trained.config().model).heads;
+      const std::int64_t heads = trained.config().model.memories().heads;
       CHECK(found.positions == read.scored);
       CHECK(found.total_weight == Approx(static_cast<double>(read.scored * heads)).epsilon(1e-6));
       CHECK_FALSE(read.usage.shared_table());

@@ -173,7 +173,7 @@ TEST_CASE("keys that do not go with the other values read back too") {
     const RunConfig again = parse_run_config(to_toml(config), "again");
     CHECK(config_differences(config, again).empty());
     RunConfig others = again;
-    with_own_options(others.model, [](auto& own) { own.memories.count = 1; });
+    others.model.memories().count = 1;
     others.optimizer.tables.kind = TableKind::adam;
     const std::vector<ConfigDifference> differences = config_differences(config, others);
     REQUIRE(differences.size() == 2);
