@@ -16,6 +16,7 @@
 #include "apps/cost/parameter_groups.hpp"
 #include "apps/cost/product_key_cost.hpp"
 #include "apps/cost/recurrent_cost.hpp"
+#include "apps/cost/solved_width.hpp"
 #include "apps/cost/table_cost.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
@@ -28,8 +29,8 @@ namespace {
 struct Arguments {
   std::string config, data;
   std::vector<std::string> overrides;
-  std::int64_t vocabulary = 0;
-  bool json = false;
+  std::int64_t vocabulary = 0, target = 0;
+  bool json = false, solve = false;
 };
 
 /// Later roles are shown where a model has them.
@@ -125,6 +126,14 @@ std::optional<Tables> tables_of(const RunConfig& config) {
   return tables;
 }
 
+/// Of --solve; nothing where it was not asked for.
+std::optional<SolvedWidth> solved_of(const Arguments& arguments, const ModelOptions& model) {
+  if (!arguments.solve) return std::nullopt;
+  if (model.family != ModelFamily::recurrent)
+    throw UsageError(text("count: --solve must be for a model of family recurrent, got ", name_of(model.family)));
+  return solve_width(model.recurrent, arguments.target);
+}
+
 nlohmann::json json_of(const Tables& tables) {
   nlohmann::json object{{"memories", tables.sizes.memories},
                         {"tables", tables.sizes.tables},
@@ -182,6 +191,8 @@ void run(const Arguments& arguments) {
   const std::int64_t bytes = (count.total - sizes.parameters()) * values * 4 + sizes.value_bytes + sizes.state_bytes;
   const std::int64_t tokens_per_step = config.training.batch * config.training.block;
 
+  const std::optional<SolvedWidth> solved = solved_of(arguments, config.model);
+
   if (arguments.json) {
     nlohmann::json object{{"config", arguments.config},
                           {"vocabulary", config.model.vocabulary()},
@@ -200,6 +211,9 @@ void run(const Arguments& arguments) {
       object["flops_per_token"].push_back(
           {{costs.json_name, cost.positions}, {"evaluation", cost.evaluation}, {"training", cost.training}});
     object["tokens_per_step"] = tokens_per_step;
+    if (solved)
+      object["solved"] = {
+          {"width", solved->width}, {"parameters_without_embedding", solved->parameters}, {"target", solved->target}};
     print_json(object);
     return;
   }
@@ -213,6 +227,10 @@ void run(const Arguments& arguments) {
       fmt::format("training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter{}\n\n",
                   bytes, 4 * values, tables ? "; tables as below, without gradients" : "");
   if (tables) lines += lines_of(*tables);
+  if (solved)
+    lines +=
+        fmt::format("{:<14} {:>14}  numbers in a state: {} parameters without the input's vectors, of {} wanted\n\n",
+                    "solved width", solved->width, solved->parameters, solved->target);
   if (!shares.empty()) {
     lines += "words of the clusters";
     for (const double share : shares) lines += fmt::format(" {:.2f}%", 100 * share);
@@ -244,6 +262,12 @@ Command* add_count_command(Command& program) {
       ->positive();
   command->add_option("--data", arguments->data,
                       "data folder: its vocabulary, and how many of its words are in each cluster (model.cutoffs)");
+  Option* solve = command->add_flag("--solve", arguments->solve,
+                                    "recurrent models: the width that has the number of parameters of an LSTM as wide "
+                                    "as the input's vectors, which do not count");
+  command->add_option("--target", arguments->target, "with --solve: this number of parameters instead")
+      ->positive()
+      ->needs(solve);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run(*arguments); });
   return command;
