@@ -74,12 +74,13 @@ void doubled_exponentials_of_sum(const T* a, const T* b, std::int64_t width, T* 
 inline Lanes<float> falling_half(const Lanes<float>& a, const Lanes<float>& b) {
   const Lanes<float> sum = a * b + 1.0f;
 #if defined(__AVX512F__)
-  // A division takes as long as ten other operations. An estimate of 14 bits and one step of Newton's method give 23;
+  // A division takes as long as ten other operations. An estimate of 14 bits and one step of Newton's method give all;
   // the step needs a finite number, and 1e-30 is as good as the 0 of an infinite one.
   const Lanes<float> most = Lanes<float>{} + 1e30f;
-  const Lanes<float> finite = sum > most ? most : sum;
-  const auto estimate = reinterpret_cast<Lanes<float>>(_mm512_rcp14_ps(reinterpret_cast<__m512>(finite)));
-  return estimate + estimate * (1.0f - finite * estimate);
+  const __m512 finite = reinterpret_cast<__m512>(sum > most ? most : sum);
+  const __m512 estimate = _mm512_rcp14_ps(finite);
+  const __m512 missing = _mm512_fnmadd_ps(finite, estimate, _mm512_set1_ps(1.0f));
+  return reinterpret_cast<Lanes<float>>(_mm512_fmadd_ps(estimate, missing, estimate));
 #else
   return 1.0f / sum;
 #endif
