@@ -6,6 +6,7 @@
 #include "autograd/functions/batch_norm.hpp"
 #include "autograd/functions/concat.hpp"
 #include "autograd/functions/cross_entropy.hpp"
+#include "autograd/functions/delayed_slices.hpp"
 #include "autograd/functions/dropout.hpp"
 #include "autograd/functions/embedding.hpp"
 #include "autograd/functions/joined_linear.hpp"
@@ -25,3 +26,4 @@
 #include "autograd/functions/softmax.hpp"
 #include "autograd/functions/sum.hpp"
 #include "autograd/functions/weighted_rows.hpp"
+#include "autograd/functions/window_attention_additive.hpp"

@@ -1,0 +1,88 @@
+#include "autograd/functions/window_attention_additive.hpp"
+
+#include "autograd/functions/window_inputs.hpp"
+#include "autograd/tape.hpp"
+#include "core/check.hpp"
+#include "core/error.hpp"
+#include "core/kernels/window_attention_additive.hpp"
+#include "core/kernels/window_rows.hpp"
+
+namespace engram {
+namespace {
+
+constexpr const char* kName = "window_attention_additive";
+
+struct WindowAttentionAdditive final : Node {
+  Tensor keys, queries, score_vector, values, preceding;
+  Tensor weights;  // [B, M, L]
+  WindowRule rule;
+
+  std::string_view name() const override { return kName; }
+  std::vector<Saved> saved() const override {
+    return {{"keys", keys},     {"queries", queries},     {"score_vector", score_vector},
+            {"values", values}, {"preceding", preceding}, {"weights", weights}};
+  }
+  void backward(Step& step, Backward& pass) override {
+    const Tensor& dy = pass.output_grad();
+    if (GradTarget dvalues = pass.input_grad(3))
+      kernels::window_row_gradients(step, weights, dy, preceding, rule, dvalues.tensor, dvalues.write);
+    if (!pass.wants_grad(0) && !pass.wants_grad(1) && !pass.wants_grad(2)) return;
+    Tensor dscores = step.empty(weights.shape(), weights.dtype());
+    kernels::window_score_gradients(step, weights, values, {}, dy, preceding, rule, dscores);
+    // The kernel makes all gradients at the same time: queries that are the keys' variable get memory of their own.
+    Tensor repeated;
+    if (pass.wants_grad(0) && pass.wants_grad(1) && keys.raw() == queries.raw())
+      repeated = step.empty(queries.shape(), pass.grad_dtype(1));
+    {
+      AdditiveScoreGradients gradients{.keys = target(pass, 0), .score_vector = target(pass, 2)};
+      gradients.queries = repeated ? AdditiveScoreGradients::Target{repeated, Write::set} : target(pass, 1);
+      kernels::window_additive_gradients(step, keys, queries, score_vector, dscores, preceding, rule, gradients);
+    }
+    if (repeated) pass.give(1, std::move(repeated));
+  }
+  static AdditiveScoreGradients::Target target(Backward& pass, int input) {
+    const GradTarget target = pass.input_grad(input);
+    return {target.tensor, target.write};
+  }
+};
+
+}  // namespace
+
+WindowedResult window_attention_additive(const Variable& keys, const Variable& queries, const Variable& score_vector,
+                                         const Variable& values, const Tensor& preceding,
+                                         const AdditiveWindow& options) {
+  const Shape& block = queries.shape();
+  if (block.rank() != 3) throw ShapeError(text(kName, ": the queries must be [B, M, d], got ", block));
+  const std::int64_t streams = block[0], positions = block[1], width = block[2];
+  WindowRule rule = window_rule(kName, "the keys", keys, {streams, positions}, preceding, options.window);
+  rule.count_missing = options.count_missing;
+  check_shape(kName, "the keys", keys.value(), {streams, rule.rows(), width});
+  check_shape(kName, "the score vector", score_vector.value(), {width});
+  if (values.shape().rank() != 3 || values.shape()[0] != streams || values.shape()[1] != rule.rows())
+    throw ShapeError(text(kName, ": the values must be [B, C + M, n], a row beside every one of the keys, got ",
+                          values.shape(), " beside ", keys.shape()));
+  const DType dtype = queries.dtype();
+  check_dtype(kName, "the keys", keys.value(), dtype);
+  check_dtype(kName, "the values", values.value(), dtype);
+  check_dtype(kName, "the score vector", score_vector.value(), compute_dtype(dtype));
+  for (const Variable* other : {&keys, &score_vector, &values})
+    check_same_device(kName, queries.value(), other->value());
+
+  Step& step = queries.tape().step();
+  WindowAttentionAdditive node;
+  node.keys = keys.value();
+  node.queries = queries.value();
+  node.score_vector = score_vector.value();
+  node.values = values.value();
+  node.preceding = preceding;
+  node.rule = rule;
+  node.weights = step.empty({streams, positions, rule.window}, compute_dtype(dtype));
+  kernels::window_additive_weights(step, node.keys, node.queries, node.score_vector, preceding, rule, node.weights);
+  Tensor context = step.empty({streams, positions, values.shape()[2]}, dtype);
+  kernels::window_sums(step, node.weights, node.values, {}, preceding, rule, context, Write::set);
+  Tensor weights = node.weights;
+  return {queries.tape().record(std::move(node), {keys, queries, score_vector, values}, std::move(context)),
+          std::move(weights)};
+}
+
+}  // namespace engram

@@ -1,0 +1,43 @@
+#pragma once
+/// A warp's work on the scores of one position over its window: what all attentions over short windows share.
+
+#include "core/window_rule.hpp"
+#include "cuda/warp.cuh"
+
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
+
+/// How many columns of a position that sees `seen` rows take part: the last ones.
+__device__ __forceinline__ std::int64_t counted_columns(const WindowRule& rule, std::int64_t seen) {
+  return rule.count_missing ? rule.window : seen;
+}
+
+/// The scores in the last `counted` columns become weights; the others 0. All lanes call, after a barrier.
+template <class C>
+__device__ __forceinline__ void window_softmax(C* row, std::int64_t window, std::int64_t counted) {
+  const std::int64_t first = window - counted;
+  const int lane = static_cast<int>(threadIdx.x);
+  C largest = -static_cast<C>(INFINITY);
+  for (std::int64_t c = first + lane; c < window; c += kWarpLanes) largest = Maximum{}(largest, row[c]);
+  largest = warp_maximum(largest);
+  C sum = 0;
+  for (std::int64_t c = first + lane; c < window; c += kWarpLanes) sum += std::exp(row[c] - largest);
+  sum = warp_sum(sum);
+  for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : std::exp(row[c] - largest) / sum;
+}
+
+/// In the last `counted` columns of a row, gradients of weights become those of scores; the others are set to 0. All
+/// lanes call, after a barrier.
+template <class C>
+__device__ __forceinline__ void window_softmax_gradient(const C* weights, C* row, std::int64_t window,
+                                                        std::int64_t counted) {
+  const std::int64_t first = window - counted;
+  const int lane = static_cast<int>(threadIdx.x);
+  C mean = 0;
+  for (std::int64_t c = first + lane; c < window; c += kWarpLanes) mean += weights[c] * row[c];
+  mean = warp_sum(mean);
+  for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : weights[c] * (row[c] - mean);
+}
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda
