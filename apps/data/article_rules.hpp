@@ -19,7 +19,8 @@ inline constexpr std::string_view kSentenceEnd = "</s>", kNumber = "N", kUnknown
 ///   automatic  as the first line that is not blank says: "<doc", " = Title = ", "_BOOK_TITLE_", or else file
 ///   file       every file is one article
 ///   doc        lines "<doc ...>" and "</doc>" are around each
-///   wikitext   a line " = Title = ", one "=" on each side, begins one and is its first sentence
+///   wikitext   a line " = Title = ", one "=" on each side, after a blank line or none, begins one and is its first
+///              sentence
 ///   cbt        the raw books of the Children's Book Test: a line that begins with "_BOOK_TITLE_" begins one and is
 ///   left
 ///              out; every other line is a sentence of words

@@ -58,12 +58,13 @@ class ArticleText {
   ArticleFileFacts read() {
     for (std::string line; lines_.next(line);) {
       const std::string_view content = trimmed(line);
+      const bool after_blank = std::exchange(after_blank_, content.empty());
       if (content.empty()) {
         end_paragraph();
         continue;
       }
       decide_format(content);
-      if (begins_or_ends_article(content)) continue;
+      if (begins_or_ends_article(content, after_blank)) continue;
       if (!in_article_) refuse_text();
       sink_.add_text(std::ssize(line) + 1, count_words(content));
       add_line(content);
@@ -91,12 +92,13 @@ class ArticleText {
   }
 
   /// Whether the line is no text, or whether it is one that begins an article and has been read.
-  bool begins_or_ends_article(std::string_view line) {
+  bool begins_or_ends_article(std::string_view line, bool after_blank) {
     switch (format_) {
       case ArticleFormat::doc:
         return is_doc_line(line);
       case ArticleFormat::wikitext:
-        if (const auto title = wikitext_title(line)) begin_article(*title);
+        // In a paragraph it is part of a formula.
+        if (const auto title = wikitext_title(line); title && after_blank) begin_article(*title);
         return false;
       case ArticleFormat::cbt:
         if (line.starts_with(kBook)) {
@@ -184,7 +186,8 @@ class ArticleText {
   std::string name_;
   const ArticleRules& rules_;
   ArticleFormat format_;
-  bool lower_, decided_ = false, in_article_ = false, pretokenized_ = false, sentence_lines_ = false;
+  bool lower_, decided_ = false, after_blank_ = true, in_article_ = false, pretokenized_ = false,
+               sentence_lines_ = false;
   ArticleSink& sink_;
   std::int64_t articles_ = 0, paragraph_line_ = 0;
   std::string book_, paragraph_;

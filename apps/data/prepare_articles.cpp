@@ -164,9 +164,9 @@ std::vector<std::string> notes_of(const PrepareSummary& summary, const Read& rea
     notes.push_back(text(vocabulary.left_out, " different words of train are not in the vocabulary"));
   if (empty > 0) notes.push_back(text(empty, empty == 1 ? " empty article was" : " empty articles were", " left out"));
   if (read.replaced > 0)
-    notes.push_back(text("warning: ", read.replaced, read.replaced == 1 ? " byte" : " bytes",
-                         " that are no UTF-8 became U+FFFD; if they are many, convert the files first, for example ",
-                         "with iconv -t UTF-8"));
+    notes.push_back(text("warning: ", read.replaced, read.replaced == 1 ? " byte that is" : " bytes that are",
+                         " no UTF-8 became U+FFFD; if there are many, convert the files first, for example with iconv ",
+                         "-t UTF-8"));
   return notes;
 }
 
