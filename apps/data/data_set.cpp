@@ -104,7 +104,12 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
 }
 
 void DataSet::read_articles(const nlohmann::json& json) {
-  article_rules_ = article_rules_of(json.at("articles"));
+  try {
+    article_rules_ = article_rules_of(json.at("articles"));
+  } catch (const UsageError& error) {
+    throw FileError(text("data: '", (folder_ / kDataFile).string(),
+                         "' must state how articles were read, got this: ", error.what(), kAgain));
+  }
   if (article_start_token() < 0)
     throw FileError(text("data: the vocabulary of articles must have ", kSentenceEnd, ", got '", folder_.string(),
                          "' without", kAgain));

@@ -136,7 +136,7 @@ TEST_CASE("punctuation is split off as in the Penn Treebank", "[data][articles]"
   CHECK(penn("Wait... what?! AT&T--and a&b; x@y @me #1") ==
         "Wait | ... | what | ? | ! | AT&T | -- | and | a&b | ; | x@y | @ | me | # | 1");
   CHECK(penn("well-known and/or 3-4 [x]{y}<z>") == "well-known | and/or | 3-4 | [ | x | ] | { | y | } | < | z | >");
-  CHECK(penn("<unk>, a <unk>. 10 @-@ year 1 @,@ 000") == "<unk> | , | a | <unk>. | 10 | @-@ | year | 1 | @,@ | 000");
+  CHECK(penn("<unk>, a <unk>. 10 @-@ year 1 @,@ 000") == "<unk> | , | a | <unk> | . | 10 | @-@ | year | 1 | @,@ | 000");
   CHECK(penn("\u201cOui\u201d \u2014 dit-il\u2026") == "\u201c | Oui | \u201d | \u2014 | dit-il | \u2026");
   CHECK(penn("(He ran.)") == "( | He | ran | . | )");
   CHECK(penn("s 's ' .") == "s | 's | ' | .");
