@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/data/hash.hpp"
@@ -32,6 +34,11 @@ struct Arguments {
   std::string bpe_model;
   bool exact_bytes = false;
   bool lower = false;
+  std::vector<std::string> articles;
+  std::string format = "auto";
+  std::int64_t words = 0;
+  std::uint64_t seed = data::ArticleRules{}.seed;
+  bool pretokenized = false, sentence_lines = false, no_eos = false, keep_numbers = false, chapters = false;
   bool json = false;
 };
 
@@ -62,6 +69,10 @@ nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& o
       one["unknown"] = split.unknown;
       one["certain_marks"] = split.certain_marks;
     }
+    if (split.articles > 0) {
+      one["articles"] = split.articles;
+      one["coverage"] = split.coverage();
+    }
     if (summary.kind == data::TokenKind::subword) one.update({{"unknown", split.unknown}, {"altered", split.altered}});
     splits[std::string(split.name)] = std::move(one);
   }
@@ -73,17 +84,24 @@ nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& o
           {"notes", summary.notes}};
 }
 
-/// A table of the splits; for words with a column of line ends, for subwords with one of words.
+/// A table of the splits; for words with a column of line ends or articles, for subwords with one of words.
 std::string table_of(const data::PrepareSummary& summary) {
   const bool words = summary.kind == data::TokenKind::word, subwords = summary.kind == data::TokenKind::subword;
   const auto more = [&](std::string_view cell) {
     return words ? fmt::format(" {:>10}", cell) : subwords ? fmt::format(" {:>12}", cell) : std::string();
   };
+  const bool articles = summary.splits[0].articles > 0;
   std::string lines = fmt::format("{:<6} {:>12} {:>12}{}  {}\n", "split", "bytes", "tokens",
-                                  more(words ? "line ends" : "words"), "source");
+                                  more(articles ? "articles"
+                                       : words  ? "line ends"
+                                                : "words"),
+                                  "source");
   for (const data::SplitSummary& split : summary.splits)
     lines += fmt::format("{:<6} {:>12} {:>12}{}  {}\n", split.name, split.bytes, split.tokens,
-                         more(std::to_string(words ? split.end_tokens : split.words)), split.source);
+                         more(std::to_string(articles ? split.articles
+                                             : words  ? split.end_tokens
+                                                      : split.words)),
+                         split.source);
   return lines;
 }
 
@@ -114,9 +132,37 @@ void set_rules(const Arguments& arguments, const Command& command, data::Prepare
   if (given("--sentences")) options.words.sentences = data::parse_sentence_marks(arguments.sentences);
 }
 
+/// The rules of articles, if they are wanted.
+void set_article_rules(const Arguments& arguments, const Command& command, data::PrepareOptions& options) {
+  const auto given = [&command](const char* name) { return command.count(name) > 0; };
+  if (!given("--articles")) {
+    for (const char* name : {"--format", "--pretokenized", "--sentence-lines", "--no-eos", "--keep-numbers",
+                             "--chapters", "--words", "--seed"})
+      if (given(name)) throw UsageError(text("prepare: ", name, " works with --articles, got it without"));
+    return;
+  }
+  for (const char* name : {"--eol", "--ties", "--oov", "--eos-id", "--count-from", "--sentences", "--rules"})
+    if (given(name))
+      throw UsageError(text("prepare: ", name, " is not for articles, got it with --articles",
+                            "\n  articles have --no-eos, --words and --min-count; words that they lack become ",
+                            data::kUnknownWord));
+  data::ArticleRules& rules = options.articles.emplace();
+  for (const std::string& path : arguments.articles)
+    if (!path.empty()) rules.paths.emplace_back(path);
+  rules.format = data::parse_article_format(arguments.format);
+  rules.pretokenized = arguments.pretokenized;
+  rules.sentence_lines = arguments.sentence_lines;
+  rules.sentence_end = !arguments.no_eos;
+  rules.keep_numbers = arguments.keep_numbers;
+  rules.chapters = arguments.chapters;
+  if (given("--words")) rules.words = arguments.words;
+  rules.seed = arguments.seed;
+}
+
 void run(const Arguments& arguments, const Command& command) {
   data::PrepareOptions options;
   set_rules(arguments, command, options);
+  set_article_rules(arguments, command, options);
   options.text = arguments.text;
   if (!arguments.split.empty()) options.split = data::parse_percentages(arguments.split);
   options.train = arguments.train;
@@ -134,6 +180,33 @@ void run(const Arguments& arguments, const Command& command) {
   if (arguments.json) print_json(as_json(summary, arguments.out));
 }
 
+void add_article_options(Command& command, Arguments& arguments) {
+  command
+      .add_option("--articles", arguments.articles,
+                  "word: files and folders of articles, to be split; without one --train, --valid and --test name them")
+      ->expected(0, std::numeric_limits<int>::max() / 2);
+  command
+      .add_option(
+          "--format", arguments.format,
+          "articles: file (one each), doc (<doc ...> .. </doc>), wikitext (' = Title = '), cbt (raw books of the "
+          "Children's Book Test), or auto: as each file's first line says")
+      ->capture_default_str();
+  command.add_flag("--pretokenized", arguments.pretokenized,
+                   "articles: words are what is between white space; else punctuation is split off");
+  command.add_flag("--sentence-lines", arguments.sentence_lines,
+                   "articles: every line is a sentence; else sentences end at . ! ? by rule");
+  command.add_flag("--no-eos", arguments.no_eos, "articles: no token </s> after every sentence");
+  command.add_flag("--keep-numbers", arguments.keep_numbers, "articles: numbers stay; else they all become N");
+  command.add_flag("--chapters", arguments.chapters,
+                   "articles, cbt: a line that begins with CHAPTER begins an article");
+  command
+      .add_option("--words", arguments.words,
+                  "articles: size of the vocabulary, UNK, N and </s> included: the most frequent words of train [all]")
+      ->positive();
+  command.add_option("--seed", arguments.seed, "articles: chooses which of them are valid and test")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 Command* add_prepare_command(Command& program) {
@@ -145,7 +218,8 @@ Command* add_prepare_command(Command& program) {
       ->capture_default_str();
   command->add_option("--text", arguments->text, "one text file, to be split");
   command->add_option("--split", arguments->split,
-                      "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends");
+                      "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends; of "
+                      "the tokens of --articles [90.4,4.8,4.8]");
   command->add_option("--train", arguments->train, "file of the training text, instead of --text");
   command->add_option("--valid", arguments->valid, "file of the validation text");
   command->add_option("--test", arguments->test, "file of the test text");
@@ -175,7 +249,9 @@ Command* add_prepare_command(Command& program) {
       ->capture_default_str();
   command->add_option("--oov", arguments->oov, "word: what becomes of words that train lacks, error or unk (<unk>)")
       ->capture_default_str();
-  command->add_option("--min-count", arguments->min_count, "word: words that train has fewer times become <unk>")
+  command
+      ->add_option("--min-count", arguments->min_count,
+                   "word: words that train has fewer times become <unk>, of articles UNK")
       ->positive()
       ->capture_default_str();
   command->add_option("--eos-id", arguments->eos_id, "word: the id of <eos>: by its count, or first (0)")
@@ -183,12 +259,15 @@ Command* add_prepare_command(Command& program) {
   command->add_option("--count-from", arguments->count_from, "word: splits whose words get ids: train or all")
       ->capture_default_str();
   command->add_flag("--lower", arguments->lower, "word: A to Z become a to z");
-  command->add_option("--word-list", arguments->word_list,
-                      "word: file of the vocabulary, a word a line; --train, --valid and --test may then be folders");
+  command->add_option(
+      "--word-list", arguments->word_list,
+      "word: file of the vocabulary, a word a line; --train, --valid and --test may then be folders, as "
+      "with --articles");
   command
       ->add_option("--sentences", arguments->sentences,
                    "word, with --word-list: <S> around every line, or one between two; none: line ends as --eol says")
       ->capture_default_str();
+  add_article_options(*command, *arguments);
   command
       ->add_option("--vocabulary", arguments->vocabulary,
                    "bpe: how many subwords to learn from train, its letters and 256 bytes among them")

@@ -47,6 +47,7 @@ void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int r
   block.rows = rows;
   block.length = length;
   block.context = block.fed_again = 0;
+  block.clear_articles();
   block.inputs.resize(count);
   block.targets.resize(count);
   block.scored.assign(count, 1);

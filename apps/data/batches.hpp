@@ -36,8 +36,27 @@ struct Block {
   std::vector<std::int32_t> preceding;
   bool zero_caches = false;  ///< a pass starts: caches must be zero vectors, or empty, before this block
   /// Where it is in the split: input m of row b is token first + b * stride + m, and the target for it, if it has one,
-  /// the next one.
+  /// the next one. Blocks of articles (article_reader.hpp) have `places` instead, and 0 here.
   std::int64_t first = 0, stride = 0;
+  /// Of blocks of articles, [rows, length]: how many positions of its article are before this one, whatever block they
+  /// were in. 0 says that the article begins here: nothing before it may be remembered. Where a stream has nothing left
+  /// inputs, targets and this are 0, and the target is not scored. Empty: the data know no articles.
+  std::vector<std::int32_t> preceding;
+  /// Of blocks of articles, [rows, length - context]: where in the split the target is, as its row is no contiguous run
+  /// of tokens; -1 for none. Empty: `first` and `stride` say it.
+  std::vector<std::int64_t> places;
+
+  /// Where in the split target `i` of `targets` is.
+  std::int64_t place_of(std::int64_t i) const {
+    if (!places.empty()) return places[static_cast<std::size_t>(i)];
+    const std::int64_t columns = length - context;
+    return first + i / columns * stride + context + i % columns + 1;
+  }
+  /// Makes it a block of no articles.
+  void clear_articles() {
+    preceding.clear();
+    places.clear();
+  }
 };
 
 /// The largest B for which every row holds a block and one more token: floor(total / (M + 1)), 0 if none does.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/data/article_starts.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/json.hpp"
@@ -42,14 +43,16 @@ std::size_t index_of_split(std::string_view name) {
 std::optional<TextAmount> amount_of(const nlohmann::json& all, const nlohmann::json& split) {
   if (!split.contains("words")) return std::nullopt;
   const auto number = [&split](const char* name) { return split.value(name, std::int64_t{0}); };
-  const bool whole =
-      number("unknown") == 0 && number("newlines_dropped") == 0 && number("altered") == 0 && !all.value("lower", false);
+  const bool whole = number("unknown") == 0 && number("newlines_dropped") == 0 && number("altered") == 0 &&
+                     !all.value("lower", false) && !all.contains("articles");
   return TextAmount{.words = number("words"), .bytes = whole ? number("bytes") : 0};
 }
 
 }  // namespace
 
 std::string token_file_name(std::string_view split) { return text(split, ".tokens"); }
+
+std::string article_file_name(std::string_view split) { return text(split, ".articles"); }
 
 DataSet::DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
                  std::int32_t doubled_mark, TextAmounts amounts)
@@ -90,11 +93,42 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
       amounts[i] = amount_of(json, json.at("splits").at(std::string(kSplitNames[i])));
     const bool marks_doubled = json.value("sentences", std::string()) == name_of(SentenceMarks::around);
     const std::int32_t mark = marks_doubled ? vocabulary.end_token() : -1;
-    return DataSet(folder, std::move(vocabulary), std::move(files), json.at("rule"), mark, amounts);
+    DataSet data(folder, std::move(vocabulary), std::move(files), json.at("rule"), mark, amounts);
+    data.lower_ = json.value("lower", false);
+    if (json.contains("articles")) data.read_articles(json);
+    return data;
   } catch (const nlohmann::json::exception& error) {
     throw FileError(text("data: '", data_path.string(),
                          "' must state the rule and the hash of each split, got this: ", error.what(), kAgain));
   }
+}
+
+void DataSet::read_articles(const nlohmann::json& json) {
+  try {
+    article_rules_ = article_rules_of(json.at("articles"));
+  } catch (const UsageError& error) {
+    throw FileError(text("data: '", (folder_ / kDataFile).string(),
+                         "' must state how articles were read, got this: ", error.what(), kAgain));
+  }
+  if (article_start_token() < 0)
+    throw FileError(text("data: the vocabulary of articles must have ", kSentenceEnd, ", got '", folder_.string(),
+                         "' without", kAgain));
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::filesystem::path path = folder_ / article_file_name(kSplitNames[i]);
+    articles_[i] = read_article_starts(path, files_[i].tokens().size(), files_[i].content_hash());
+    const nlohmann::json& stated = json.at("splits").at(std::string(kSplitNames[i])).at("articles_hash");
+    if (stated != hash_text(hash_of_starts(articles_[i])))
+      throw FileError(text("data: '", path.string(), "' must hold the articles that data.json states, ", stated.dump(),
+                           ", got ", hash_text(hash_of_starts(articles_[i])), kAgain));
+  }
+}
+
+std::span<const std::int64_t> DataSet::articles(std::string_view split) const {
+  return articles_[index_of_split(split)];
+}
+
+std::int32_t DataSet::article_start_token() const {
+  return article_rules_ && vocabulary_.words() != nullptr ? vocabulary_.words()->id_of(kSentenceEnd) : -1;
 }
 
 TokenView DataSet::split(std::string_view name) const { return files_[index_of_split(name)].tokens(); }
@@ -109,6 +143,8 @@ std::uint64_t DataSet::hash() const {
   Fnv1a64 all;
   all.add_number(vocabulary_.hash());
   for (const TokenFile& file : files_) all.add_number(file.content_hash());
+  if (article_rules_)
+    for (const auto& starts : articles_) all.add_number(hash_of_starts(starts));
   return all.value();
 }
 

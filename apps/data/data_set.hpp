@@ -1,15 +1,20 @@
 #pragma once
 /// A folder that `engram prepare` wrote: vocabulary.json (of subwords with vocabulary.model), train.tokens,
 /// valid.tokens, test.tokens and data.json, which says what the data was made of and repeats the hashes of the other
-/// files, so that a mix of two preparations shows.
+/// files, so that a mix of two preparations shows. Data of articles (prepare --articles) have train.articles,
+/// valid.articles and test.articles as well (article_starts.hpp).
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "apps/data/article_rules.hpp"
 #include "apps/data/token_file.hpp"
 #include "apps/data/vocabulary.hpp"
 
@@ -21,6 +26,8 @@ inline constexpr std::string_view kDataFile = "data.json";
 inline constexpr std::string_view kVocabularyFile = "vocabulary.json";
 /// "train.tokens" for "train".
 std::string token_file_name(std::string_view split);
+/// "train.articles" for "train".
+std::string article_file_name(std::string_view split);
 
 /// How much text a split is, for losses that do not depend on what a token is.
 struct TextAmount {
@@ -38,12 +45,21 @@ class DataSet {
   TokenKind kind() const { return vocabulary_.kind(); }
   /// The tokens of "train", "valid" or "test"; throws UsageError for another name.
   TokenView split(std::string_view name) const;
+  /// Where the articles of a split start, in ascending order, the first at 0; each ends where the next starts, or with
+  /// the split. Empty: the data know no articles.
+  std::span<const std::int64_t> articles(std::string_view split) const;
+  /// How articles became tokens; none: the data know no articles. Without the files and folders that they are from.
+  const std::optional<ArticleRules>& article_rules() const { return article_rules_; }
+  /// The token that a model is fed before the first one of an article, kSentenceEnd; -1: the data know no articles.
+  std::int32_t article_start_token() const;
+  /// Whether words were lower-cased: A to Z as a to z.
+  bool lower() const { return lower_; }
   /// None for data prepared by a version that did not count words.
   std::optional<TextAmount> text_amount(std::string_view split) const;
   /// Hash of the tokens of a split.
   std::uint64_t content_hash(std::string_view split) const;
-  /// Identifies vocabulary and all splits together; a checkpoint keeps it to tell whether it goes on with the same
-  /// data.
+  /// Identifies vocabulary, all splits and where their articles start; a checkpoint keeps it to tell whether it goes on
+  /// with the same data.
   std::uint64_t hash() const;
   /// The rule that it was prepared by: enwik8, text8 or any; any for words.
   const std::string& rule() const { return rule_; }
@@ -64,6 +80,8 @@ class DataSet {
   using TextAmounts = std::array<std::optional<TextAmount>, 3>;
   DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
           std::int32_t doubled_mark, TextAmounts amounts);
+  /// What data.json, `json`, says about articles, and their files.
+  void read_articles(const nlohmann::json& json);
 
   std::filesystem::path folder_;
   Vocabulary vocabulary_;
@@ -71,6 +89,9 @@ class DataSet {
   std::string rule_;
   std::int32_t doubled_mark_ = -1;
   TextAmounts amounts_;
+  std::optional<ArticleRules> article_rules_;
+  std::array<std::vector<std::int64_t>, 3> articles_;
+  bool lower_ = false;
 };
 
 }  // namespace engram::data

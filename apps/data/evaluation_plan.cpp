@@ -41,6 +41,7 @@ bool ExactEvaluation::next(Block& block) {
   block.rows = rows_;
   block.length = static_cast<int>(length);
   block.context = block.fed_again = 0;
+  block.clear_articles();
   block.inputs.assign(count, 0);
   block.targets.assign(count, 0);
   block.scored.assign(count, 0);

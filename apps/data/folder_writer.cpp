@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/data/article_starts.hpp"
 #include "apps/data/corpus.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/read_file.hpp"
@@ -19,8 +20,9 @@ namespace fs = std::filesystem;
 bool is_ours(const std::string& name) {
   const auto matches = [&name](std::string_view own) { return name == own || name == text(own, ".partial"); };
   return matches(kDataFile) || matches(kVocabularyFile) || matches(kModelFile) ||
-         std::any_of(kSplitNames.begin(), kSplitNames.end(),
-                     [&](std::string_view split) { return matches(token_file_name(split)); });
+         std::any_of(kSplitNames.begin(), kSplitNames.end(), [&](std::string_view split) {
+           return matches(token_file_name(split)) || matches(article_file_name(split));
+         });
 }
 
 /// Makes the folder, or makes sure that nothing but an older data set is in it. A folder of a preparation that was
@@ -70,8 +72,15 @@ TokenFileWriter& FolderWriter::begin_split() {
   return splits_.emplace_back(path, vocabulary_size_, vocabulary_hash_);
 }
 
+void FolderWriter::put_articles(std::span<const std::int64_t> starts) {
+  TokenFileWriter& split = splits_.back();
+  const std::string bytes = article_starts_bytes(starts, split.count(), split.content_hash());
+  article_files_.emplace_back(folder_ / article_file_name(kSplitNames.at(splits_.size() - 1))).append(bytes);
+}
+
 void FolderWriter::commit(std::string_view data_json) {
   for (TokenFileWriter& split : splits_) split.flush();
+  for (DurableFile& articles : article_files_) articles.flush();
   DurableFile data_file(folder_ / kDataFile);
   data_file.append(data_json);
   data_file.flush();
@@ -83,6 +92,9 @@ void FolderWriter::commit(std::string_view data_json) {
   else
     fs::remove(folder_ / kModelFile, ignored);  // of an older data set
   for (TokenFileWriter& split : splits_) split.commit();
+  for (DurableFile& articles : article_files_) articles.commit();
+  if (article_files_.empty())
+    for (const std::string_view split : kSplitNames) fs::remove(folder_ / article_file_name(split), ignored);
   data_file.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ class FolderWriter {
 
   /// Begins the token file of the next split, in the order of kSplitNames. Valid until the next call.
   TokenFileWriter& begin_split();
+  /// Says where the articles of the split that was begun last start. All of its tokens must have been written. Throws
+  /// as article_starts_bytes.
+  void put_articles(std::span<const std::int64_t> starts);
   /// The files of the splits that were begun.
   const std::vector<TokenFileWriter>& splits() const { return splits_; }
   /// Writes data.json and names all files. Nothing may follow.
@@ -34,6 +38,7 @@ class FolderWriter {
   DurableFile vocabulary_file_;
   std::optional<DurableFile> model_file_;  // of subwords
   std::vector<TokenFileWriter> splits_;
+  std::vector<DurableFile> article_files_;
 };
 
 }  // namespace engram::data

@@ -27,6 +27,10 @@ nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks 
     if (summary.kind == TokenKind::word) {
       one["end_tokens"] = split.end_tokens;
       one["unknown"] = split.unknown;
+      if (split.articles > 0) {
+        one["articles"] = split.articles;
+        one["articles_hash"] = hash_text(split.articles_hash);
+      }
       if (sentences == SentenceMarks::around) one["certain_marks"] = split.certain_marks;
     }
     if (summary.kind == TokenKind::subword) {
@@ -49,7 +53,12 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
                               {"kind", name_of(options.kind)},
                               {"rule", name_of(options.rule)},
                               {"rules", named_rules(options)}};
-  if (options.kind == TokenKind::word) {
+  if (options.articles) {
+    json["min_count"] = options.words.min_count;
+    json["lower"] = options.words.lower;
+    json["articles"] = json_of(*options.articles);
+    if (!options.articles->paths.empty()) json["split"] = options.split.value_or(kUsualArticlePercentages);
+  } else if (options.kind == TokenKind::word) {
     const WordRules& rules = options.words;
     json["eol"] = name_of_end_of_line(rules.end_of_line);
     json["ties"] = name_of(rules.ties);
@@ -133,6 +142,7 @@ void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sourc
 }
 
 PrepareSummary prepare(const PrepareOptions& options) {
+  if (options.articles) return prepare_articles(options);
   if (options.kind == TokenKind::subword) return prepare_subwords(options);
   if (options.kind == TokenKind::character) return prepare_characters(options);
   return options.word_list.empty() ? prepare_words(options) : prepare_listed_words(options);

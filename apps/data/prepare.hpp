@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/data/article_rules.hpp"
 #include "apps/data/byte_vocabulary.hpp"
 #include "apps/data/corpus.hpp"
 #include "apps/data/token_kind.hpp"
@@ -48,8 +49,15 @@ struct PrepareOptions {
   /// File of the vocabulary, one word a line, ids in the order of lines. `train`, `valid` and `test` may then be
   /// folders, whose files are read in the order of their names, and without `test` it is `valid`.
   std::filesystem::path word_list;
+  /// Of words that are in articles: `train`, `valid` and `test` may then be folders, and without them the articles of
+  /// ArticleRules::paths are split, by `split` or else kUsualArticlePercentages. Of `words` only min_count and lower
+  /// are theirs: words that the vocabulary lacks always become kUnknownWord.
+  std::optional<ArticleRules> articles;
   SubwordRules subwords;  ///< of subwords only
 };
+
+/// Shares of train, valid and test of articles (spec key-value-predict 5.2).
+inline constexpr Percentages kUsualArticlePercentages{90.4, 4.8, 4.8};
 
 struct SplitSummary {
   std::string_view name;
@@ -66,8 +74,13 @@ struct SplitSummary {
   std::int64_t end_tokens = 0;     ///< of them, line ends or sentence marks; counted for words only
   std::int64_t certain_marks = 0;  ///< of them, marks of SentenceMarks::around straight after another one: sure to come
   std::int64_t unknown = 0;        ///< of them, words for which "<unk>" was put, or unknown subwords
-  std::int64_t altered = 0;        ///< words or lines that subwords do not keep as they are, each counted once
+  std::int64_t articles = 0;       ///< counted for data of articles only
+  std::uint64_t articles_hash = 0;  ///< of their starts
+  std::int64_t altered = 0;         ///< words or lines that subwords do not keep as they are, each counted once
   std::uint64_t content_hash = 0;
+
+  /// The share of tokens that are words of the vocabulary.
+  double coverage() const { return 1 - static_cast<double>(unknown) / static_cast<double>(tokens); }
 };
 
 struct PrepareSummary {

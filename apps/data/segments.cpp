@@ -64,6 +64,7 @@ void fill_segment(TokenView tokens, const SegmentRule& rule, std::int64_t positi
   block.length = columns;
   block.context = context;
   block.fed_again = extension_at(rule, position + length);
+  block.clear_articles();
   block.inputs.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
   block.targets.resize(targets);
   block.scored.assign(targets, 1);

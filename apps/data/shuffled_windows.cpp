@@ -56,6 +56,7 @@ void ShuffledWindows::next(Block& block) {
   block.rows = rows;
   block.length = length;
   block.context = block.fed_again = 0;
+  block.clear_articles();
   block.inputs.resize(count);
   block.targets.resize(count);
   block.scored.assign(count, 1);

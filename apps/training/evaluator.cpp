@@ -68,11 +68,7 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const Past
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (block.scored[i] == 0) continue;
       result.nll_sum += losses[i];
-      if (!found) continue;
-      const std::int64_t columns = block.length - block.context;
-      const auto row = static_cast<std::int64_t>(i) / columns,
-                 column = block.context + static_cast<std::int64_t>(i) % columns;
-      found(block.first + row * block.stride + column + 1, losses[i]);
+      if (found) found(block.place_of(static_cast<std::int64_t>(i)), losses[i]);
     }
     result.scored += block.scored_count;
     result.inputs += static_cast<std::int64_t>(block.inputs.size());

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <span>
 
 #include "apps/commands/evaluate.hpp"
+#include "apps/data/article_reader.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run_fixture.hpp"
@@ -89,6 +91,35 @@ TEST_CASE("the papers' evaluation scores whole blocks of each row, and blocks do
   bench.run(other, bench.hidden(4), [&](std::int64_t token, double nll) {
     if (losses.count(token) == 1) CHECK(nll == Approx(losses[token]).epsilon(1e-10));
   });
+}
+
+TEST_CASE("losses of articles are told with the places of their targets") {
+  EvaluationBench bench;
+  const data::TokenView test = bench.test();
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(test.size()));
+  test.copy(0, test.size(), ids.data());
+  std::map<std::int64_t, double> expected, found;
+  data::ExactEvaluation exact(test, 40);
+  bench.run(exact, bench.ring(1), [&](std::int64_t token, double nll) { expected[token] = nll; });
+
+  // One article, which the split's first token is before: the same inputs and targets, one place earlier.
+  const auto tokens = std::span<const std::int32_t>(ids).subspan(1);
+  const std::vector<std::int64_t> one{0}, several{0, 30, 31, 100, 240};
+  data::ArticleEvaluation whole({data::TokenView(tokens), one, ids[0]}, 40);
+  const Evaluation result =
+      bench.run(whole, bench.ring(1), [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); });
+  CHECK(result.scored == std::ssize(tokens));
+  REQUIRE(found.size() == expected.size());
+  for (const auto& [token, nll] : found) CHECK(nll == Approx(expected.at(token + 1)).epsilon(1e-10));
+
+  found.clear();
+  data::ArticleEvaluation streams({data::TokenView(tokens), several, ids[0]}, 7, 3);
+  const Evaluation in_streams = bench.run(
+      streams, bench.ring(3), [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); });
+  CHECK(in_streams.scored == std::ssize(tokens));
+  CHECK(std::ssize(found) == std::ssize(tokens));
+  CHECK(found.begin()->first == 0);
+  CHECK(found.rbegin()->first == std::ssize(tokens) - 1);
 }
 
 TEST_CASE("evaluating twice gives the same, and f32 nearly the same as f64") {

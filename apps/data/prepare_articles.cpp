@@ -1,0 +1,204 @@
+/// Preparing words in articles: one pass over files of any number (spec key-value-predict 5.2).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/data/article_starts.hpp"
+#include "apps/data/article_text.hpp"
+#include "apps/data/collected_articles.hpp"
+#include "apps/data/folder_writer.hpp"
+#include "apps/data/hash.hpp"
+#include "apps/data/prepare_parts.hpp"
+#include "core/error.hpp"
+
+namespace engram::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_article_options(const PrepareOptions& options) {
+  if (options.kind != TokenKind::word)
+    throw UsageError(text("prepare: --articles works with --kind word, got ", name_of(options.kind)));
+  require_word_options(options);
+  WordRules ours;
+  ours.min_count = options.words.min_count;
+  ours.lower = options.words.lower;
+  ours.unseen = options.words.unseen;
+  if (options.words != ours || !options.word_list.empty())
+    throw UsageError(
+        "prepare: --eol, --ties, --eos-id, --count-from, --sentences, --rules and --word-list are not for articles, "
+        "got "
+        "one of them with --articles\n  articles have --no-eos, --words and --min-count");
+  const ArticleRules& rules = *options.articles;
+  if (rules.chapters && rules.format != ArticleFormat::cbt && rules.format != ArticleFormat::automatic)
+    throw UsageError(text("prepare: --chapters works with --format cbt, got ", name_of(rules.format)));
+  constexpr std::int64_t kFewest = 4;
+  if (rules.words && *rules.words < kFewest)
+    throw UsageError(text("prepare: --words must be at least ", kFewest, ", ", kSentenceEnd, ", ", kNumber, ", ",
+                          kUnknownWord, " and a word, got ", *rules.words));
+  if (options.words.min_count < 1)
+    throw UsageError(text("prepare: --min-count must be at least 1, got ", options.words.min_count));
+  if (!options.text.empty()) throw UsageError("prepare: --articles takes files and folders itself, got --text with it");
+}
+
+/// Files and folders, and which split each of them is; without the latter their articles are split.
+struct Given {
+  std::vector<fs::path> paths;
+  bool are_splits = false;
+};
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+Given given_paths(const PrepareOptions& options) {
+  const ArticleRules& rules = *options.articles;
+  const bool has_files = !options.train.empty() || !options.valid.empty() || !options.test.empty();
+  if (rules.paths.empty() == !has_files)
+    throw UsageError(text("prepare: articles must be given as paths behind --articles, or as --train, --valid and ",
+                          "--test, got ", has_files ? "both" : "neither"));
+  Given given{rules.paths, has_files};
+  if (has_files) given.paths = source_paths(options);
+  if (given.paths.size() != 1 || has_files) return given;
+  // A folder of the three splits.
+  const fs::path folder = given.paths[0];
+  std::vector<fs::path> splits;
+  std::string foreign;
+  for (const std::string_view split : kSplitNames)
+    if (is_folder(folder / split)) splits.push_back(folder / split);
+  if (splits.size() < kSplitNames.size()) return given;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with('.') && std::ranges::find(kSplitNames, name) == kSplitNames.end()) foreign = name;
+  }
+  if (!foreign.empty())
+    throw FileError(text("prepare: a folder with train, valid and test in it must have nothing else, got '", foreign,
+                         "' in '", folder.string(), "'\n  --train, --valid and --test name the splits one by one"));
+  if (options.split)
+    throw UsageError(text("prepare: --split works with articles that have no splits, got '", folder.string(),
+                          "' with train, valid and test"));
+  return {std::move(splits), true};
+}
+
+struct Read {
+  std::vector<SourceFacts> sources;  // of the given paths
+  std::int64_t replaced = 0;
+};
+
+Read read_all(const Given& given, const PrepareOptions& options, CollectedArticles& articles) {
+  Read read;
+  for (std::size_t i = 0; i < given.paths.size(); ++i) {
+    const fs::path& path = given.paths[i];
+    const std::size_t before = articles.articles().size();
+    const std::vector<NamedFile> files = article_files(path);
+    SourceFacts facts{path.string(), 0, 0};
+    Fnv1a64 all;
+    for (const NamedFile& file : files) {
+      const ArticleFileFacts one =
+          read_articles(file.path, file.name, *options.articles, options.words.lower, articles);
+      facts.bytes += one.bytes;
+      facts.hash = one.hash;
+      all.add(file.name);
+      all.add_number(one.hash);
+      read.replaced += one.replaced;
+    }
+    articles.finish();
+    if (is_folder(path)) facts.hash = all.value();
+    read.sources.push_back(std::move(facts));
+    if (!given.are_splits) continue;
+    if (articles.articles().size() == before)
+      throw FileError(text("prepare: every split needs an article, got none for ", kSplitNames.at(i), " from '",
+                           path.string(), "'"));
+    for (std::size_t a = before; a < articles.articles().size(); ++a) articles.articles()[a].split = i;
+  }
+  return read;
+}
+
+/// Writes the tokens of a split and where its articles start.
+void write_split(const CollectedArticles& articles, const ArticleVocabulary& vocabulary, FolderWriter& writer,
+                 std::size_t split, SplitSummary& summary) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  TokenFileWriter& tokens = writer.begin_split();
+  const std::int32_t unknown = vocabulary.vocabulary.unknown_token();
+  std::vector<std::int64_t> starts;
+  std::vector<std::int32_t> ids;
+  for (const CollectedArticle& article : articles.articles()) {
+    if (article.split != split) continue;
+    starts.push_back(tokens.count() + std::ssize(ids));
+    for (const std::int32_t word :
+         std::span(articles.ids())
+             .subspan(static_cast<std::size_t>(article.first), static_cast<std::size_t>(article.tokens))) {
+      ids.push_back(vocabulary.ids[static_cast<std::size_t>(word)]);
+      summary.unknown += ids.back() == unknown ? 1 : 0;
+    }
+    summary.bytes += article.bytes;
+    summary.words += article.words;
+    if (vocabulary.vocabulary.end_token() >= 0) summary.end_tokens += article.sentences;
+    if (ids.size() < kPiece) continue;
+    tokens.append(ids);
+    ids.clear();
+  }
+  tokens.append(ids);
+  writer.put_articles(starts);
+  summary.articles = std::ssize(starts);
+  summary.articles_hash = hash_of_starts(starts);
+}
+
+std::vector<std::string> notes_of(const PrepareSummary& summary, const Read& read, std::int64_t empty,
+                                  const ArticleVocabulary& vocabulary) {
+  const auto& splits = summary.splits;
+  std::vector<std::string> notes;
+  notes.push_back(text(splits[0].articles, " articles in train, ", splits[1].articles, " in valid and ",
+                       splits[2].articles, " in test"));
+  notes.push_back(fmt::format(
+      "the vocabulary covers {:.2f}% of the tokens of train, {:.2f}% of valid and {:.2f}% of test; the others are {}",
+      100 * splits[0].coverage(), 100 * splits[1].coverage(), 100 * splits[2].coverage(), kUnknownWord));
+  if (vocabulary.left_out > 0)
+    notes.push_back(text(vocabulary.left_out, " different words of train are not in the vocabulary"));
+  if (empty > 0) notes.push_back(text(empty, empty == 1 ? " empty article was" : " empty articles were", " left out"));
+  if (read.replaced > 0)
+    notes.push_back(text("warning: ", read.replaced, read.replaced == 1 ? " byte that is" : " bytes that are",
+                         " no UTF-8 became U+FFFD; if there are many, convert the files first, for example with iconv ",
+                         "-t UTF-8"));
+  return notes;
+}
+
+}  // namespace
+
+PrepareSummary prepare_articles(const PrepareOptions& options) {
+  require_article_options(options);
+  const ArticleRules& rules = *options.articles;
+  const Given given = given_paths(options);
+  CollectedArticles articles(rules.sentence_end);
+  const Read read = read_all(given, options, articles);
+  if (!given.are_splits)
+    split_articles(articles.articles(), rules.seed, options.split.value_or(kUsualArticlePercentages));
+  const ArticleVocabulary collected =
+      collect_vocabulary(articles, rules.words.value_or(0), options.words.min_count, rules.sentence_end);
+
+  const Vocabulary vocabulary(collected.vocabulary);
+  FolderWriter writer(options.out, vocabulary);
+  PrepareSummary summary;
+  for (std::size_t i = 0; i < summary.splits.size(); ++i) {
+    SplitSummary& split = summary.splits[i];
+    const std::size_t source = given.are_splits ? i : 0;
+    split.name = kSplitNames[i];
+    split.source_index = source;
+    split.source_count = given.are_splits ? 1 : std::ssize(given.paths);
+    split.source = split.source_count == 1 ? given.paths[source].string() : text(split.source_count, " paths");
+    write_split(articles, collected, writer, i, split);
+    split.tokens = writer.splits()[i].count();
+  }
+  summary.notes = notes_of(summary, read, articles.empty(), collected);
+  finish(options, read.sources, vocabulary, writer, summary);
+  return summary;
+}
+
+}  // namespace engram::data
