@@ -30,7 +30,7 @@ struct Arguments {
   std::string source, data, per_token;
   std::string split = "valid";
   std::string device = "cpu", dtype = "f32";
-  std::string same_length;
+  std::string same_length, carry;
   std::int64_t memory = 0, clamp = 0;
   int batch = 0, block = 0, window = 0, stride = 1, threads = 0;
   bool exact = false, best = false, apart = false, json = false;
@@ -69,6 +69,12 @@ ContextOptions context_of(const Command& command, const Arguments& arguments) {
       throw UsageError(text("evaluate: --same-length must be last_memory, last_memory_plus_1 or all, got '",
                             arguments.same_length, "'"));
   }
+  if (command.count("--carry") > 0) {
+    for (const Carry carry : {Carry::detached, Carry::none})
+      if (arguments.carry == name_of(carry)) context.carry = carry;
+    if (!context.carry)
+      throw UsageError(text("evaluate: --carry must be detached or none, got '", arguments.carry, "'"));
+  }
   return context;
 }
 
@@ -96,7 +102,7 @@ void run(const Command& command, const Arguments& arguments) {
   }
   PartialLoss without_ends = PartialLoss::without_ends(tokens, trained.vocabulary());
   PartialLoss without_marks = PartialLoss::without_certain_marks(tokens, data.doubled_mark());
-  const auto [result, rows] = evaluate_split(trained, tokens,
+  const auto [result, rows] = evaluate_split(trained, {data, arguments.split},
                                              {.exact = arguments.exact,
                                               .batch = arguments.batch,
                                               .block = arguments.block,
@@ -113,8 +119,10 @@ void run(const Command& command, const Arguments& arguments) {
 
   const data::TokenKind kind = trained.vocabulary().kind();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
+  const bool in_articles = trained.config().model.reads_articles(std::ssize(data.articles(arguments.split)));
   const char* way = arguments.apart        ? "windows"
                     : arguments.window > 0 ? "sliding"
+                    : in_articles          ? "articles"
                     : arguments.exact      ? "exact"
                                            : "paper";
   // Of other windows it is another figure.
@@ -180,6 +188,9 @@ Command* add_evaluate_command(Command& program) {
                     "with --window: windows side by side, all but the first token of each scored (ppl_window)");
   command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]");
   command->add_option("--clamp-len", arguments->clamp, "transformer_xl: distances above it count as it [the run's]");
+  command->add_option("--carry", arguments->carry,
+                      "recurrent models: what readouts see of earlier blocks of an article, detached (all that their "
+                      "window reaches) or none, as the paper trained [detached]");
   command
       ->add_option(
           "--same-length", arguments->same_length,

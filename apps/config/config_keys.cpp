@@ -98,6 +98,9 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   if (family == ModelFamily::product_key)
     training(&TrainingOptions::shuffled_windows, "shuffled_windows",
              "blocks are drawn from all of the text in a random order, not read along streams");
+  if (family == ModelFamily::recurrent)
+    training(&TrainingOptions::loss_scale, "loss_scale",
+             "gradients are of the mean over a block, or of its sum over time");
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
   training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",

@@ -52,6 +52,7 @@ std::string_view name_of(Schedule::Decay decay) {
   }
   return "plateau";
 }
+std::string_view name_of(LossScale scale) { return scale == LossScale::mean ? "mean" : "time_sum"; }
 std::string_view name_of(Schedule::Clock clock) {
   return clock == Schedule::Clock::update ? "update" : clock == Schedule::Clock::completed ? "completed" : "full_first";
 }

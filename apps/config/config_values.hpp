@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "apps/config/model_options.hpp"
+#include "apps/config/run_config.hpp"
 #include "core/activation_precision.hpp"
 #include "core/error.hpp"
 #include "core/product_precision.hpp"
@@ -32,6 +32,8 @@ std::string_view name_of(TableMode mode);
 std::string_view name_of(Schedule::Decay decay);
 /// "update", "completed" or "full_first".
 std::string_view name_of(Schedule::Clock clock);
+/// "mean" or "time_sum".
+std::string_view name_of(LossScale scale);
 /// "fixed" or "plateau".
 std::string_view name_of(Schedule::Finetune finetune);
 /// The inverses; they throw UsageError listing the valid names.
@@ -151,6 +153,10 @@ struct Choices<Carry> {
 template <>
 struct Choices<MissingPositions> {
   static constexpr MissingPositions values[] = {MissingPositions::masked, MissingPositions::zero};
+};
+template <>
+struct Choices<LossScale> {
+  static constexpr LossScale values[] = {LossScale::mean, LossScale::time_sum};
 };
 /// How a table's values are stored.
 template <>

@@ -48,9 +48,8 @@ struct ModelOptions {
   std::int64_t width() const;
   /// Whether anything is kept of earlier blocks. Where nothing is, every block is read from nothing.
   bool remembers() const;
-  /// Whether blocks are segments of streams, which a pass reads from the first token to the last; else they are the
-  /// blocks of the all-attention family.
-  bool reads_segments() const { return family != ModelFamily::all_attention; }
+  /// Whether data of so many articles are read article by article, each from nothing; else as one text.
+  bool reads_articles(std::int64_t articles) const { return family == ModelFamily::recurrent && articles > 0; }
 
   /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
   void check() const;

@@ -15,6 +15,12 @@
 
 namespace engram {
 
+/// What training follows the gradient of; reported losses are means in any case. Adam's steps differ by clipping alone.
+enum class LossScale : std::uint8_t {
+  mean,     ///< the mean loss of a token
+  time_sum  ///< the sum over a block of the mean over streams, as programs of the paper's time had it
+};
+
 /// Section [training].
 struct TrainingOptions {
   std::int64_t batch = 64;        ///< B, streams read side by side
@@ -23,7 +29,8 @@ struct TrainingOptions {
   bool drawn_lengths = false;     ///< Transformer-XL: blocks vary around `block`
   bool latest_half = false;       ///< Transformer-XL: only the latest half of a block has a loss
   bool shuffled_windows = false;  ///< product_key: blocks are drawn in a random order
-  std::int64_t split = 1;         ///< pieces that a batch is computed in, one after the other
+  LossScale loss_scale = LossScale::mean;             ///< recurrent: what gradients are of
+  std::int64_t split = 1;                             ///< pieces that a batch is computed in, one after the other
   ProductPrecision products = ProductPrecision::f32;  ///< how f32 products read their operands
   ActivationPrecision activations =
       ActivationPrecision::f32;          ///< bf16: mixed precision, on devices with kernels for it

@@ -113,13 +113,14 @@ void ArticleStreams::fill(int length, Block& block) {
     }
 }
 
-ArticleReader::ArticleReader(const ArticleSplit& split, int rows, int block, std::uint64_t seed)
-    : streams_("article reader", split, rows, block) {
+ArticleReader::ArticleReader(const ArticleSplit& split, int rows, int block, std::uint64_t seed, bool shuffled)
+    : streams_("article reader", split, rows, block), shuffled_(shuffled) {
   state_ = {.total = split.tokens.size(),
             .rows = rows,
             .block = block,
             .seed = seed,
-            .rule = text("articles, ", split.articles(), " of ", hash_text(hash_of_starts(split.starts)))};
+            .rule = text(shuffled ? "articles, " : "articles in order, ", split.articles(), " of ",
+                         hash_text(hash_of_starts(split.starts)))};
   streams_.begin(order_of(state_));
   epoch_blocks_ = blocks_in(state_);
 }

@@ -10,16 +10,24 @@
 #include <vector>
 
 #include "apps/data/batches.hpp"
+#include "apps/data/data_set.hpp"
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/data/token_view.hpp"
 
 namespace engram::data {
 
-/// A split in articles. What it points to must outlive it.
+/// A split, in articles where the data know them. What it points to must outlive it.
 struct ArticleSplit {
   TokenView tokens;
-  std::span<const std::int64_t> starts;  ///< of articles, as DataSet::articles gives them
-  std::int32_t start = 0;                ///< the input before an article's first token: DataSet::article_start_token()
+  std::span<const std::int64_t> starts = {};  ///< of articles, as DataSet::articles gives them; empty: none are known
+  std::int32_t start = 0;  ///< the input before an article's first token: DataSet::article_start_token()
+
+  ArticleSplit(TokenView all) : tokens(all) {}  // NOLINT: tokens are a split without articles
+  ArticleSplit(TokenView all, std::span<const std::int64_t> begins, std::int32_t first)
+      : tokens(all), starts(begins), start(first) {}
+  /// Of "train", "valid" or "test"; throws UsageError for another name.
+  ArticleSplit(const DataSet& data, std::string_view split)
+      : ArticleSplit(data.split(split), data.articles(split), data.article_start_token()) {}
 
   std::int64_t articles() const { return std::ssize(starts); }
   /// Tokens of an article.
@@ -67,12 +75,12 @@ class ArticleStreams {
   std::int64_t taken_ = 0;  // articles
 };
 
-/// Training: endless epochs, each over all articles once in an order of its own. A block has M columns always; at the
-/// end of an epoch, where streams have nothing left, not all of it is scored.
+/// Training: endless epochs, each over all articles once, shuffled anew or, for validation, as they are in the split. A
+/// block has M columns always; at the end of an epoch, where streams have nothing left, not all of it is scored.
 class ArticleReader final : public BlockReader {
  public:
   /// B rows and blocks of M positions. Throws as ArticleStreams.
-  ArticleReader(const ArticleSplit& split, int rows, int block, std::uint64_t seed);
+  ArticleReader(const ArticleSplit& split, int rows, int block, std::uint64_t seed, bool shuffled = true);
 
   /// Its zero_caches is set on the first block of every epoch.
   void next(Block& block) override;
@@ -88,10 +96,11 @@ class ArticleReader final : public BlockReader {
   std::int64_t epoch_blocks() const { return epoch_blocks_; }
 
  private:
-  ArticleOrder order_of(const ReaderState& state) const { return {true, state.seed, state.wraps}; }
+  ArticleOrder order_of(const ReaderState& state) const { return {shuffled_, state.seed, state.wraps}; }
   std::int64_t blocks_in(const ReaderState& state) const;
 
   ArticleStreams streams_;
+  bool shuffled_;
   ReaderState state_;  // position: blocks of the epoch that were handed out; wraps: epochs that are over
   std::int64_t epoch_blocks_ = 0;
 };

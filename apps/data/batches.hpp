@@ -31,9 +31,6 @@ struct Block {
   std::vector<std::int32_t> targets;
   std::vector<std::uint8_t> scored;  ///< 1 where the target counts in the loss, 0 where it is context or padding
   std::int64_t scored_count = 0;
-  /// [rows, length]: how many positions of its own text are before each, over all blocks; 0 at the start of a text.
-  /// Empty: the data know of no texts inside a stream.
-  std::vector<std::int32_t> preceding;
   bool zero_caches = false;  ///< a pass starts: caches must be zero vectors, or empty, before this block
   /// Where it is in the split: input m of row b is token first + b * stride + m, and the target for it, if it has one,
   /// the next one. Blocks of articles (article_reader.hpp) have `places` instead, and 0 here.

@@ -107,7 +107,7 @@ double Worker::score(TrainedModel& trained, std::string_view split, Runtime& run
   check_stop();
   const SplitEvaluationOptions options{.exact = options_.exact};
   const MemoryReads reads = usage == nullptr ? MemoryReads() : usage->reads();
-  return score_of(data_.kind(), evaluate_split(trained, data_.split(split), options, runtime, {}, reads).result);
+  return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, runtime, {}, reads).result);
 }
 
 void Worker::measure_newest(Runtime& runtime) {

@@ -19,11 +19,11 @@ std::string written(const std::vector<std::string>& overrides) {
 
 /// What training and evaluating would refuse.
 void check_data(const SweepOptions& options, const RunConfig& config, const data::DataSet& data) {
-  make_reader(config, data.split("train"));
+  make_reader(config, {data, "train"});
   if (options.exact) return;
   try {
-    check_usual_evaluation(config, data.split("valid"));
-    if (options.test) check_usual_evaluation(config, data.split("test"));
+    check_usual_evaluation(config, {data, "valid"});
+    if (options.test) check_usual_evaluation(config, {data, "test"});
   } catch (const UsageError& error) {
     throw UsageError(text(error.what(), "\n  --exact evaluates short splits too"));
   }

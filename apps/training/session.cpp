@@ -18,9 +18,12 @@ ParameterStore& placed(ParameterStore& store, LanguageModel& model, Backend& bac
 
 }  // namespace
 
-std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::TokenView tokens) {
+std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, const data::ArticleSplit& split) {
   const TrainingOptions& training = config.training;
   const auto rows = static_cast<int>(training.batch), block = static_cast<int>(training.block);
+  const data::TokenView tokens = split.tokens;
+  if (config.model.reads_articles(split.articles()))
+    return std::make_unique<data::ArticleReader>(split, rows, block, training.seed);
   if (config.model.family == ModelFamily::all_attention)
     return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
   if (training.shuffled_windows) return std::make_unique<data::ShuffledWindows>(tokens, rows, block, training.seed);
@@ -53,11 +56,15 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       owned_model_(make_model(config.model)),
       model(*owned_model_),
       trainer(config, model, placed(store, model, with.backend(), dtype, config.training.seed), with),
-      owned_reader_(make_reader(config, data.split("train"))),
+      owned_reader_(make_reader(config, {data, "train"})),
       reader(*owned_reader_),
       validation(make_validation()),
       validation_past(model.training_past(with.backend(), with.memory(), validation.state().rows, dtype)),
       plateau(config.schedule.plateau_validations, config.schedule.plateau_margin) {
+  if (const auto* const articles = dynamic_cast<const data::ArticleReader*>(owned_reader_.get());
+      articles != nullptr && articles->idle_streams() > 0)
+    notes_.push_back(text(articles->idle_streams(), " of the ", config.training.batch,
+                          " streams stay empty: the training split has fewer articles"));
   if (reader.dropped() > 0)
     notes_.push_back(text("the last ", reader.dropped(), " tokens of the training split are left out, because ",
                           config.training.shuffled_windows ? text("windows of ", config.training.block)
@@ -66,6 +73,14 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
 }
 
 data::ShortValidation TrainingSession::make_validation() {
+  if (const data::ArticleSplit articles(data, "valid"); config.model.reads_articles(articles.articles())) {
+    // As they are in the split: passes of all blocks are then of the same tokens.
+    const std::int64_t rows = std::min(config.training.batch, articles.articles());
+    auto in_order = std::make_unique<data::ArticleReader>(articles, static_cast<int>(rows),
+                                                          static_cast<int>(config.training.block), 0, false);
+    const std::int64_t blocks = std::min(config.training.validate_blocks, in_order->epoch_blocks());
+    return data::ShortValidation(std::move(in_order), blocks);
+  }
   // A short text is validated with fewer streams, or a shorter block, rather than not at all.
   const data::TokenView tokens = data.split("valid");
   std::int64_t rows = config.training.batch, block = config.training.block;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/config/run_config.hpp"
+#include "apps/data/article_reader.hpp"
 #include "apps/data/batches.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/evaluation_plan.hpp"
@@ -26,8 +27,9 @@ namespace engram {
 /// The configuration for this data: a vocabulary of 0 becomes the data's. Throws UsageError when it is another number.
 RunConfig resolved_config(RunConfig config, const data::DataSet& data);
 
-/// What a run takes its blocks from. Throws UsageError when the tokens are too few for a batch.
-std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, data::TokenView tokens);
+/// What a run takes its blocks from; articles, where the data know them, for models that know where texts begin.
+/// Throws UsageError when the tokens are too few for a batch.
+std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, const data::ArticleSplit& split);
 
 class TrainingSession {
   std::vector<std::string> notes_;  // first: making the other members adds to them

@@ -13,6 +13,8 @@ namespace engram {
 namespace {
 
 constexpr int kExactBlock = 256;
+/// Articles that are read side by side unless told otherwise.
+constexpr int kArticleStreams = 64;
 
 /// The papers' ways.
 std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& options, const RunConfig& config,
@@ -52,8 +54,21 @@ std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& o
   return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
 }
 
+/// Articles do not depend on each other: only the number of streams and the length of blocks is open, and neither
+/// changes the result, unless blocks are read without those before.
+std::unique_ptr<data::EvaluationPlan> article_plan(const SplitEvaluationOptions& options, const RunConfig& config,
+                                                   const data::ArticleSplit& split, int& rows) {
+  rows =
+      options.batch > 0 ? options.batch : static_cast<int>(std::min<std::int64_t>(kArticleStreams, split.articles()));
+  const int block = options.block > 0 ? options.block : static_cast<int>(config.training.block);
+  return std::make_unique<data::ArticleEvaluation>(split, block, rows);
+}
+
 std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
-                                                data::TokenView tokens, int& rows) {
+                                                const data::ArticleSplit& split, int& rows) {
+  const data::TokenView tokens = split.tokens;
+  if (options.window == 0 && trained.config().model.reads_articles(split.articles()))
+    return article_plan(options, trained.config(), split, rows);
   if (options.window == 0)
     return options.exact ? exact_plan(options, trained, tokens, rows)
                          : usual_plan(options, trained.config(), tokens, rows);
@@ -66,7 +81,13 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& op
 }  // namespace
 
 void ContextOptions::apply(ModelOptions& model, std::string_view command) const {
-  if (!any()) return;
+  if (carry) {
+    if (model.family != ModelFamily::recurrent)
+      throw UsageError(
+          text(command, ": --carry is for models of family recurrent, got one of family ", name_of(model.family)));
+    model.recurrent.carry_evaluation = *carry == Carry::detached;
+  }
+  if (!of_segments()) return;
   if (model.family != ModelFamily::transformer_xl)
     throw UsageError(text(command, ": --mem-len, --clamp-len and --same-length are for models of family ",
                           "transformer_xl, got one of family ", name_of(model.family)));
@@ -76,15 +97,19 @@ void ContextOptions::apply(ModelOptions& model, std::string_view command) const 
   if (visibility) options.visibility = *visibility;
 }
 
-void check_usual_evaluation(const RunConfig& config, data::TokenView tokens) {
+void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& split) {
   int rows = 0;
-  usual_plan({}, config, tokens, rows);
+  if (config.model.reads_articles(split.articles()))
+    article_plan({}, config, split, rows);
+  else
+    usual_plan({}, config, split.tokens, rows);
 }
 
-SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,
-                               Runtime& runtime, const TokenLoss& found, const MemoryReads& reads) {
+SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
+                               const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found,
+                               const MemoryReads& reads) {
   int rows = 0;
-  const auto plan = make_plan(options, trained, tokens, rows);
+  const auto plan = make_plan(options, trained, split, rows);
   // Windows at the start and at the end come one by one.
   std::map<std::int64_t, ModelPast> pasts;
   const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "apps/config/model_options.hpp"
-#include "apps/data/token_view.hpp"
+#include "apps/data/article_reader.hpp"
 #include "apps/training/evaluator.hpp"
 #include "apps/training/trained_model.hpp"
 
@@ -28,19 +28,23 @@ struct SplitEvaluationOptions {
   bool apart = false;
 };
 
-/// What evaluation may set otherwise than training did, of models of segments.
+/// What evaluation may set otherwise than training did, of models of segments and of recurrent ones.
 struct ContextOptions {
   std::optional<std::int64_t> memory;  ///< positions
   std::optional<std::int64_t> clamp;   ///< distances above it count as it; 0: no clamp
   std::optional<Visibility> visibility;
+  std::optional<Carry> carry;  ///< what readouts see of earlier blocks
 
-  bool any() const { return memory || clamp || visibility; }
+  bool any() const { return of_segments() || carry; }
   /// Throws UsageError for a model of another family, naming the `command`.
   void apply(ModelOptions& model, std::string_view command) const;
+
+ private:
+  bool of_segments() const { return memory || clamp || visibility; }
 };
 
-/// Throws the UsageError of evaluating a split of these tokens without options, where it is too short.
-void check_usual_evaluation(const RunConfig& config, data::TokenView tokens);
+/// Throws the UsageError of evaluating a split without options, where it is too short.
+void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& split);
 
 struct SplitEvaluation {
   Evaluation result;
@@ -48,8 +52,10 @@ struct SplitEvaluation {
 };
 /// Models of segments: streams of segments, 10 of them, as the paper does, and one with `exact` where results depend on
 /// how the text is cut. Through key and value rings, in the precision of the model's parameters. Throws UsageError when
-/// the split is too short for the streams and blocks. `reads`: as evaluate() takes it.
-SplitEvaluation evaluate_split(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& options,
-                               Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {});
+/// the split is too short for the streams and blocks. `reads`: as evaluate() takes it. Models that know where texts
+/// begin read articles from nothing, each token of which is a target once, whatever `exact` says.
+SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
+                               const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found = {},
+                               const MemoryReads& reads = {});
 
 }  // namespace engram

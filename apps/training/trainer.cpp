@@ -118,7 +118,7 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   Tape tape(step);
   tape.keep_scopes(keep_scopes_ || view_);
   // One mean over the whole batch, whatever pieces it is computed in.
-  const double row_weight = 1.0 / static_cast<double>(scored_);
+  const double row_weight = loss_factor() / static_cast<double>(scored_);
   ModelTrace trace(step.objects());
   const Variable hidden =
       LanguageModel::scored(model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace), batch);
@@ -155,6 +155,7 @@ StepLosses Trainer::read_losses() {
     const auto columns = static_cast<std::size_t>(losses_.shape()[1]);
     for (std::size_t i = 0; i < host.size(); ++i)
       (i % columns == 0 ? total.span_loss : total.nll) += static_cast<double>(host[i]);
+    total.nll /= loss_factor();
     return total;
   });
 }

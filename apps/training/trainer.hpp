@@ -101,7 +101,11 @@ class Trainer {
   };
   std::vector<KeptBuffer> buffers_;
   std::int64_t scored_ = 0;  // targets of the block that count
-  bool begun_ = false;       // the present step: what it was before is known
+  /// Gradients are those of the mean loss of a token times this.
+  double loss_factor() const {
+    return config_->training.loss_scale == LossScale::mean ? 1.0 : static_cast<double>(tokens_.scored());
+  }
+  bool begun_ = false;  // the present step: what it was before is known
   StepReplay replay_;
   std::int64_t steps_ = 0;
   std::int64_t finetune_after_ = config_->schedule.steps;
