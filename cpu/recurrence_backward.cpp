@@ -13,11 +13,6 @@ class BackwardPass {
         earlier_(in, size_),
         items_(StepItems::of<T>(size_.streams, size_.units, 1)),
         rounded_(step.products() == ProductPrecision::bf16),
-        weight_(step, items_, size_.matrices * size_.units,
-                [this, from = in.weight.data<const T>()](std::int64_t across, std::int64_t p, std::int64_t c) {
-                  const std::int64_t unit = across * items_.width + c;
-                  return unit < size_.units ? as_operand(from[p * size_.units + unit], rounded_) : T(0);
-                }),
         operands_(step, size_.streams, size_.matrices * size_.units),
         scratch_(step.workspace(static_cast<std::size_t>(max_threads() * items_.scratch()) * sizeof(T))),
         carried_(step.workspace(static_cast<std::size_t>(size_.streams * size_.units) * sizeof(T))),
@@ -26,7 +21,14 @@ class BackwardPass {
         cells_(cells ? cells.data<const T>() : nullptr),
         doutputs_(doutputs.data<const T>()),
         gates_(gates.data<T>()),
-        products_(products ? products.data<T>() : nullptr) {}
+        products_(products ? products.data<T>() : nullptr) {
+    if (size_.steps > 1)  // nothing flows back before the first
+      weight_.emplace(step, items_, size_.matrices * size_.units,
+                      [this, from = in.weight.data<const T>()](std::int64_t across, std::int64_t p, std::int64_t c) {
+                        const std::int64_t unit = across * items_.width + c;
+                        return unit < size_.units ? as_operand(from[p * size_.units + unit], rounded_) : T(0);
+                      });
+  }
 
   void run() {
     std::fill_n(carried_.template data<T>(), size_.streams * size_.units, T(0));
@@ -38,8 +40,8 @@ class BackwardPass {
         T* const results = scratch_.template data<T>() + thread * items_.scratch();
         const std::int64_t row = items_.first_row(item), rows = std::min(items_.rows, size_.streams - row);
         if (multiplied && rows > 0)
-          weight_.multiply(item / items_.down, rows, operands_.of_step(t) + row * operands_.stride(),
-                           operands_.stride(), results);
+          weight_->multiply(item / items_.down, rows, operands_.of_step(t) + row * operands_.stride(),
+                            operands_.stride(), results);
         const std::int64_t first = items_.first_unit(item), end = std::min(size_.units, first + items_.width);
         for (std::int64_t i = 0; i < rows; ++i)
           for_lanes<T>(first, end, [&](std::int64_t unit, std::int64_t count) {
@@ -147,7 +149,7 @@ class BackwardPass {
   EarlierStates earlier_;
   StepItems items_;
   bool rounded_;
-  PackedWeight<T> weight_;
+  std::optional<PackedWeight<T>> weight_;
   OperandRows<T> operands_;
   Workspace scratch_, carried_;
   const T* start_cells_;

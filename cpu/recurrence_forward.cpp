@@ -10,14 +10,12 @@ class ForwardPass {
       : options_(in.options),
         size_(in, outputs),
         earlier_(in, size_),
-        items_(StepItems::of<T>(size_.streams, size_.units, size_.matrices)),
         rounded_(step.products() == ProductPrecision::bf16),
-        weight_(step, items_, size_.units,
-                [this, from = in.weight.data<const T>()](std::int64_t across, std::int64_t p, std::int64_t c) {
-                  const std::int64_t unit = across * items_.width + c % items_.width;
-                  const std::int64_t row = c / items_.width * size_.units + unit;
-                  return unit < size_.units ? as_operand(from[row * size_.units + p], rounded_) : T(0);
-                }),
+        // One step does not pay for packing.
+        packs_(size_.steps > 1 || rounded_),
+        items_(packs_ ? StepItems::of<T>(size_.streams, size_.units, size_.matrices)
+                      : StepItems::wide(size_.streams, size_.units, size_.matrices)),
+        weight_(in.weight.data<const T>()),
         operands_(step, size_.streams, size_.units),
         scratch_(step.workspace(static_cast<std::size_t>(max_threads() * items_.scratch()) * sizeof(T))),
         start_hidden_(in.hidden.data<const T>()),
@@ -25,7 +23,14 @@ class ForwardPass {
         gates_(gates.data<T>()),
         products_(products ? products.data<T>() : nullptr),
         outputs_(outputs.data<T>()),
-        cells_(cells ? cells.data<T>() : nullptr) {}
+        cells_(cells ? cells.data<T>() : nullptr) {
+    if (packs_)
+      packed_.emplace(step, items_, size_.units, [this](std::int64_t across, std::int64_t p, std::int64_t c) {
+        const std::int64_t unit = across * items_.width + c % items_.width;
+        const std::int64_t row = c / items_.width * size_.units + unit;
+        return unit < size_.units ? as_operand(weight_[row * size_.units + p], rounded_) : T(0);
+      });
+  }
 
   void run() {
     if (options_.higher_order())
@@ -78,9 +83,21 @@ class ForwardPass {
     for (std::int64_t stream = first; stream < end; ++stream) body(stream, stream - first);
   }
   void multiply(std::int64_t item, std::int64_t t, T* results) const {
-    const std::int64_t first = items_.first_row(item);
-    weight_.multiply(item / items_.down, std::min(items_.rows, size_.streams - first),
-                     operands_.of_step(t) + first * operands_.stride(), operands_.stride(), results);
+    const std::int64_t row = items_.first_row(item), rows = std::min(items_.rows, size_.streams - row);
+    const T* const states = operands_.of_step(t) + row * operands_.stride();
+    if (packs_) return packed_->multiply(item / items_.down, rows, states, operands_.stride(), results);
+    const std::int64_t unit = items_.first_unit(item);
+    for (std::int64_t g = 0; g < size_.matrices; ++g)
+      gemm(Gemm<T>{.transpose_b = Transpose::yes,
+                   .m = rows,
+                   .n = std::min(items_.width, size_.units - unit),
+                   .k = size_.units,
+                   .a = states,
+                   .a_stride = operands_.stride(),
+                   .b = weight_ + (g * size_.units + unit) * size_.units,
+                   .b_stride = size_.units,
+                   .c = results + g * items_.width,
+                   .c_stride = items_.columns});
   }
   void keep_products(std::int64_t item, std::int64_t s, const T* results) {
     const std::int64_t first = items_.first_unit(item), width = std::min(items_.width, size_.units - first);
@@ -172,9 +189,10 @@ class ForwardPass {
   const RecurrenceOptions& options_;
   RecurrenceSizes size_;
   EarlierStates earlier_;
+  bool rounded_, packs_;
   StepItems items_;
-  bool rounded_;
-  PackedWeight<T> weight_;
+  const T* weight_;
+  std::optional<PackedWeight<T>> packed_;
   OperandRows<T> operands_;
   Workspace scratch_;
   const T* start_hidden_;

@@ -70,6 +70,11 @@ struct StepItems {
     const std::int64_t rows = ((streams + down - 1) / down + 5) / 6 * 6;
     return {width, width * matrices, (units + width - 1) / width, rows, down};
   }
+  /// Items of `width` units without packing.
+  static StepItems wide(std::int64_t streams, std::int64_t units, std::int64_t matrices) {
+    constexpr std::int64_t kWidth = 64;
+    return {kWidth, kWidth * matrices, (units + kWidth - 1) / kWidth, streams, 1};
+  }
   std::int64_t count() const { return across * down; }
   /// Elements of an item's results.
   std::int64_t scratch() const { return rows * columns; }
