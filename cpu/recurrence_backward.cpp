@@ -13,12 +13,12 @@ class BackwardPass {
         earlier_(in, size_),
         kind_(product_kind<T>(step, size_.steps)),
         items_(StepItems::of<T>(kind_, size_.streams, size_.units, 1)),
-        multiply_(step, kind_, items_, size_.streams, size_.matrices * size_.units, size_.steps > 1,
-                  [this, weight = in.weight.data<const T>()](std::int64_t across, std::int64_t strip) {
-                    const std::int64_t unit = across * items_.width + strip * kTileRows;
-                    return WeightStrip<T>{weight + unit, size_.units, Transpose::no,
-                                          std::clamp<std::int64_t>(size_.units - unit, 0, kTileRows)};
-                  }),
+        multiply_(
+            step, kind_, items_, size_.streams, size_.matrices * size_.units, size_.steps > 1,
+            [this, weight = in.weight.data<const T>()](std::int64_t across, std::int64_t strip) {
+              const std::int64_t unit = std::min(size_.units, across * items_.width + strip * kTileRows);
+              return WeightStrip<T>{weight + unit, size_.units, Transpose::no, std::min(size_.units - unit, kTileRows)};
+            }),
         carried_(step.workspace(static_cast<std::size_t>(size_.streams * size_.units) * sizeof(T))),
         start_cells_(options_.cell == RecurrentCell::lstm ? in.cells.data<const T>() : nullptr),
         outputs_(outputs.data<const T>()),

@@ -15,10 +15,10 @@ class ForwardPass {
         multiply_(step, kind_, items_, size_.streams, size_.units, size_.steps > 1 || size_.hidden_rows > 0,
                   [this, weight = in.weight.data<const T>()](std::int64_t across, std::int64_t strip) {
                     const std::int64_t column = strip * kTileRows;
-                    const std::int64_t unit = across * items_.width + column % items_.width;
+                    const std::int64_t unit = std::min(size_.units, across * items_.width + column % items_.width);
                     const std::int64_t row = column / items_.width * size_.units + unit;
                     return WeightStrip<T>{weight + row * size_.units, size_.units, Transpose::yes,
-                                          std::clamp<std::int64_t>(size_.units - unit, 0, kTileRows)};
+                                          std::min(size_.units - unit, kTileRows)};
                   }),
         start_hidden_(in.hidden.data<const T>()),
         start_cells_(options_.cell == RecurrentCell::lstm ? in.cells.data<const T>() : nullptr),

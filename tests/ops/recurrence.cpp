@@ -75,7 +75,6 @@ OpCase layer(std::string name, const RecurrenceOptions& options) {
   op.name = "recurrence, " + std::move(name);
   op.function = function(options);
   op.reference = [options](std::span<const Array64> x) { return defined(options, x); };
-  op.tolerance.f32 = 6e-6;
   op.inputs = {
       // The first steps of two streams; one step alone, with a past and without.
       set(options, 5, 3, {{0}, {0}}, {0, 0}, -1, -1),
