@@ -39,15 +39,25 @@ inline constexpr std::int64_t kInnerPart = 512;
 template <class T>
 inline constexpr std::int64_t kBlockColumns = detail::kSumVectors* kVectorBytes / static_cast<int>(sizeof(T));
 
-/// One block: packed[p * kBlockColumns + c] = value(p, c) for p < depth, aligned to whole vectors.
-template <class T, class Value>
-void pack_columns(std::int64_t depth, T* packed, Value&& value) {
+/// Where a column's elements are; nullptr: they are zero.
+template <class T>
+struct PackedColumn {
+  const T* first;
+  std::int64_t stride;
+};
+
+/// One block: packed[p * kBlockColumns + c] = element p < depth of columns(c), aligned to whole vectors.
+template <class T, class Columns>
+void pack_columns(std::int64_t depth, T* packed, Columns&& columns) {
   // A line of a stored row at a time, whichever axis runs along it.
   constexpr std::int64_t kLine = 16;
   for (std::int64_t first = 0; first < depth; first += kLine) {
     const std::int64_t end = first + kLine < depth ? first + kLine : depth;
-    for (std::int64_t c = 0; c < kBlockColumns<T>; ++c)
-      for (std::int64_t p = first; p < end; ++p) packed[p * kBlockColumns<T> + c] = value(p, c);
+    for (std::int64_t c = 0; c < kBlockColumns<T>; ++c) {
+      const PackedColumn<T> column = columns(c);
+      for (std::int64_t p = first; p < end; ++p)
+        packed[p * kBlockColumns<T> + c] = column.first == nullptr ? T(0) : column.first[p * column.stride];
+    }
   }
 }
 

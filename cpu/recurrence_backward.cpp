@@ -11,15 +11,14 @@ class BackwardPass {
       : options_(in.options),
         size_(in, outputs),
         earlier_(in, size_),
-        items_(StepItems::of<T>(size_.streams, size_.units, 1)),
-        rounded_(step.products() == ProductPrecision::bf16),
-        weight_(step, items_, size_.matrices * size_.units,
-                [this, from = in.weight.data<const T>()](std::int64_t across, std::int64_t p, std::int64_t c) {
-                  const std::int64_t unit = across * items_.width + c;
-                  return unit < size_.units ? as_operand(from[p * size_.units + unit], rounded_) : T(0);
-                }),
-        operands_(step, size_.streams, size_.matrices * size_.units),
-        scratch_(step.workspace(static_cast<std::size_t>(max_threads() * items_.scratch()) * sizeof(T))),
+        kind_(product_kind<T>(step, size_.steps)),
+        items_(StepItems::of<T>(kind_, size_.streams, size_.units, 1)),
+        multiply_(
+            step, kind_, items_, size_.streams, size_.matrices * size_.units, size_.steps > 1,
+            [this, weight = in.weight.data<const T>()](std::int64_t across, std::int64_t strip) {
+              const std::int64_t unit = std::min(size_.units, across * items_.width + strip * kTileRows);
+              return WeightStrip<T>{weight + unit, size_.units, Transpose::no, std::min(size_.units - unit, kTileRows)};
+            }),
         carried_(step.workspace(static_cast<std::size_t>(size_.streams * size_.units) * sizeof(T))),
         start_cells_(options_.cell == RecurrentCell::lstm ? in.cells.data<const T>() : nullptr),
         outputs_(outputs.data<const T>()),
@@ -34,12 +33,11 @@ class BackwardPass {
     for (std::int64_t t = size_.steps - 1; t >= 0; --t) {
       const bool multiplied = t + 1 < size_.steps;
       if (multiplied && options_.higher_order()) take_products(t);
+      if (multiplied) multiply_.rows_are_ready(t);
       parallel_items_on_threads(items_.count(), [&](std::int64_t item, int thread) {
-        T* const results = scratch_.template data<T>() + thread * items_.scratch();
+        T* const results = multiply_.results(thread);
         const std::int64_t row = items_.first_row(item), rows = std::min(items_.rows, size_.streams - row);
-        if (multiplied && rows > 0)
-          weight_.multiply(item / items_.down, rows, operands_.of_step(t) + row * operands_.stride(),
-                           operands_.stride(), results);
+        if (multiplied) multiply_.multiply(item, t, results);
         const std::int64_t first = items_.first_unit(item), end = std::min(size_.units, first + items_.width);
         for (std::int64_t i = 0; i < rows; ++i)
           for_lanes<T>(first, end, [&](std::int64_t unit, std::int64_t count) {
@@ -80,23 +78,17 @@ class BackwardPass {
   void take_products(std::int64_t t) {
     const std::int64_t length = size_.matrices * size_.units;
     parallel_chunks(size_.streams, row_chunk(length), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t stream = begin; stream < end; ++stream) {
-        T* const to = operands_.of_step(t) + stream * operands_.stride();
-        std::copy_n(product(stream, t), length, to);
-        round_operands(to, length, rounded_);
-      }
+      for (std::int64_t stream = begin; stream < end; ++stream)
+        multiply_.set(t, stream, 0, length, static_cast<const T*>(product(stream, t)));
     });
   }
   /// The gradient of pre-activations, for the step before: zero where the sequence begins here.
   void hand_back(std::int64_t stream, std::int64_t t, std::int64_t column, std::int64_t count, const Vector& gradient) {
     if (t == 0) return;
-    T* const to = operands_.of_step(t - 1) + stream * operands_.stride() + column;
-    if (!earlier_.in_sequence(stream, t, 1)) {
-      std::fill_n(to, count, T(0));
-      return;
-    }
-    store_lanes(to, count, gradient);
-    round_operands(to, count, rounded_);
+    if (earlier_.in_sequence(stream, t, 1))
+      multiply_.set(t - 1, stream, column, count, gradient);
+    else
+      multiply_.set_zero(t - 1, stream, column, count);
   }
 
   void lstm(std::int64_t stream, std::int64_t t, std::int64_t unit, std::int64_t count, const Vector& dh) {
@@ -145,11 +137,10 @@ class BackwardPass {
   const RecurrenceOptions& options_;
   RecurrenceSizes size_;
   EarlierStates earlier_;
+  StepProductKind kind_;
   StepItems items_;
-  bool rounded_;
-  PackedWeight<T> weight_;
-  OperandRows<T> operands_;
-  Workspace scratch_, carried_;
+  StepProducts<T> multiply_;
+  Workspace carried_;
   const T* start_cells_;
   const T* outputs_;
   const T* cells_;

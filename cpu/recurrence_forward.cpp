@@ -10,16 +10,16 @@ class ForwardPass {
       : options_(in.options),
         size_(in, outputs),
         earlier_(in, size_),
-        items_(StepItems::of<T>(size_.streams, size_.units, size_.matrices)),
-        rounded_(step.products() == ProductPrecision::bf16),
-        weight_(step, items_, size_.units,
-                [this, from = in.weight.data<const T>()](std::int64_t across, std::int64_t p, std::int64_t c) {
-                  const std::int64_t unit = across * items_.width + c % items_.width;
-                  const std::int64_t row = c / items_.width * size_.units + unit;
-                  return unit < size_.units ? as_operand(from[row * size_.units + p], rounded_) : T(0);
-                }),
-        operands_(step, size_.streams, size_.units),
-        scratch_(step.workspace(static_cast<std::size_t>(max_threads() * items_.scratch()) * sizeof(T))),
+        kind_(product_kind<T>(step, size_.steps)),
+        items_(StepItems::of<T>(kind_, size_.streams, size_.units, size_.matrices)),
+        multiply_(step, kind_, items_, size_.streams, size_.units, size_.steps > 1 || size_.hidden_rows > 0,
+                  [this, weight = in.weight.data<const T>()](std::int64_t across, std::int64_t strip) {
+                    const std::int64_t column = strip * kTileRows;
+                    const std::int64_t unit = std::min(size_.units, across * items_.width + column % items_.width);
+                    const std::int64_t row = column / items_.width * size_.units + unit;
+                    return WeightStrip<T>{weight + row * size_.units, size_.units, Transpose::yes,
+                                          std::min(size_.units - unit, kTileRows)};
+                  }),
         start_hidden_(in.hidden.data<const T>()),
         start_cells_(options_.cell == RecurrentCell::lstm ? in.cells.data<const T>() : nullptr),
         gates_(gates.data<T>()),
@@ -34,10 +34,11 @@ class ForwardPass {
       take_start(-1, 0);
     else if (options_.higher_order())
       clear_products(-1);
-    for (std::int64_t t = 0; t < size_.steps; ++t)
+    for (std::int64_t t = 0; t < size_.steps; ++t) {
+      const bool multiplied = t > 0 || size_.hidden_rows > 0;
+      if (multiplied) multiply_.rows_are_ready(t);
       for_items([&](std::int64_t item, T* results) {
-        const bool multiplied = t > 0 || size_.hidden_rows > 0;
-        if (multiplied) multiply(item, t, results);
+        if (multiplied) multiply_.multiply(item, t, results);
         if (multiplied && options_.higher_order()) keep_products(item, t - 1, results);
         for_rows(item, [&](std::int64_t stream, std::int64_t row) {
           const T* const result = multiplied ? results + row * items_.columns : nullptr;
@@ -53,6 +54,7 @@ class ForwardPass {
           });
         });
       });
+    }
   }
 
  private:
@@ -68,19 +70,13 @@ class ForwardPass {
 
   template <class Body>
   void for_items(Body&& body) {
-    parallel_items_on_threads(items_.count(), [&](std::int64_t item, int thread) {
-      body(item, scratch_.template data<T>() + thread * items_.scratch());
-    });
+    parallel_items_on_threads(items_.count(),
+                              [&](std::int64_t item, int thread) { body(item, multiply_.results(thread)); });
   }
   template <class Body>
   void for_rows(std::int64_t item, Body&& body) {
     const std::int64_t first = items_.first_row(item), end = std::min(size_.streams, first + items_.rows);
     for (std::int64_t stream = first; stream < end; ++stream) body(stream, stream - first);
-  }
-  void multiply(std::int64_t item, std::int64_t t, T* results) const {
-    const std::int64_t first = items_.first_row(item);
-    weight_.multiply(item / items_.down, std::min(items_.rows, size_.streams - first),
-                     operands_.of_step(t) + first * operands_.stride(), operands_.stride(), results);
   }
   void keep_products(std::int64_t item, std::int64_t s, const T* results) {
     const std::int64_t first = items_.first_unit(item), width = std::min(items_.width, size_.units - first);
@@ -97,32 +93,26 @@ class ForwardPass {
   void multiply_start(std::int64_t s) {
     if (s < -size_.hidden_rows) return clear_products(s);
     take_start(s, 1);
+    multiply_.rows_are_ready(1);
     for_items([&](std::int64_t item, T* results) {
-      multiply(item, 1, results);
+      multiply_.multiply(item, 1, results);
       keep_products(item, s, results);
     });
   }
   /// A state before the first step as operand of step t.
   void take_start(std::int64_t s, std::int64_t t) {
-    for (std::int64_t stream = 0; stream < size_.streams; ++stream) {
-      T* const to = operands_.of_step(t) + stream * operands_.stride();
-      if (!options_.higher_order() && !earlier_.in_sequence(stream, 0, 1)) {
-        std::fill_n(to, size_.units, T(0));
-        continue;
-      }
-      std::copy_n(start_hidden_ + ((stream + 1) * size_.hidden_rows + s) * size_.units, size_.units, to);
-      round_operands(to, size_.units, rounded_);
-    }
+    for (std::int64_t stream = 0; stream < size_.streams; ++stream)
+      if (!options_.higher_order() && !earlier_.in_sequence(stream, 0, 1))
+        multiply_.set_zero(t, stream, 0, size_.units);
+      else
+        multiply_.set(t, stream, 0, size_.units, start_hidden_ + ((stream + 1) * size_.hidden_rows + s) * size_.units);
   }
   /// What h is for the next step: zero where another sequence begins. Higher-order cells ask when they read products.
   void hand_on(std::int64_t stream, std::int64_t t, std::int64_t unit, std::int64_t count, const Vector& h) {
-    T* const to = operands_.of_step(t) + stream * operands_.stride() + unit;
-    if (!options_.higher_order() && !earlier_.in_sequence(stream, t, 1)) {
-      std::fill_n(to, count, T(0));
-      return;
-    }
-    store_lanes(to, count, h);
-    round_operands(to, count, rounded_);
+    if (!options_.higher_order() && !earlier_.in_sequence(stream, t, 1))
+      multiply_.set_zero(t, stream, unit, count);
+    else
+      multiply_.set(t, stream, unit, count, h);
   }
 
   Vector elman(std::int64_t stream, std::int64_t t, std::int64_t unit, std::int64_t count, const T* result) const {
@@ -172,11 +162,9 @@ class ForwardPass {
   const RecurrenceOptions& options_;
   RecurrenceSizes size_;
   EarlierStates earlier_;
+  StepProductKind kind_;
   StepItems items_;
-  bool rounded_;
-  PackedWeight<T> weight_;
-  OperandRows<T> operands_;
-  Workspace scratch_;
+  StepProducts<T> multiply_;
   const T* start_hidden_;
   const T* start_cells_;
   T* gates_;

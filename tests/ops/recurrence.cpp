@@ -75,12 +75,12 @@ OpCase layer(std::string name, const RecurrenceOptions& options) {
   op.name = "recurrence, " + std::move(name);
   op.function = function(options);
   op.reference = [options](std::span<const Array64> x) { return defined(options, x); };
-  op.tolerance.f32 = 6e-6;
   op.inputs = {
       // The first steps of two streams; one step alone, with a past and without.
       set(options, 5, 3, {{0}, {0}}, {0, 0}, -1, -1),
       set(options, 1, 3, {{}, {0}, {}}, {7, 0, 1}, order, lstm ? 1 : -1),
       set(options, 1, 1, {{0}}, {0}, 0, 0),
+      set(options, 1, 67, {{}, {}, {0}, {}}, {5, 2, 5, 1}, order, lstm ? 1 : -1),
       // Sequences that begin at the first, second, last and other steps, and one that goes on.
       set(options, 6, 5, {{0}, {1}, {5}, {0, 3, 4}, {}, {2}}, {0, 9, 9, 0, 30, 1}, order, lstm ? 1 : -1),
       // More rows than are read, and fewer than the counts promise.
