@@ -128,8 +128,8 @@ class TopScores {
         for (std::int64_t lane = 0; lane < kLanes; ++lane)
           maxima_[first + i * kLanes + lane] = score_image(best[i][lane]);
     }
-    for (std::int64_t i = whole; i < count; ++i)
-      maxima_[i % classes_] = std::max(maxima_[i % classes_], score_image(scores[i]));
+    Image* const of_rest = maxima_ + whole % classes_;
+    for (std::int64_t i = 0; i < count - whole; ++i) of_rest[i] = std::max(of_rest[i], score_image(scores[whole + i]));
     // Bisection, until no more than an eighth too many reach it.
     Image low = *std::min_element(maxima_, maxima_ + classes_), high = *std::max_element(maxima_, maxima_ + classes_);
     while (low < high) {
@@ -154,12 +154,12 @@ class TopScores {
           __builtin_prefetch(next + first + std::min(i, length - 1));
       if (length == kBlock) {
         size_ = add_block(scores + first, static_cast<std::int32_t>(first), size_);
-      } else {
-        for (std::int64_t i = first; i < count; ++i) {
-          places_[size_] = static_cast<std::int32_t>(i);
-          size_ += everything_ || scores[i] >= threshold_ ? 1 : 0;
-        }
+        continue;
       }
+      T block[kBlock];
+      std::copy_n(scores + first, length, block);
+      std::fill(block + length, block + kBlock, std::numeric_limits<T>::quiet_NaN());
+      size_ = add_block(block, static_cast<std::int32_t>(first), size_) - (everything_ ? kBlock - length : 0);
     }
   }
 
