@@ -51,12 +51,12 @@ struct Selector {
                                                in_lines(static_cast<std::size_t>(tuples.count) * sizeof(T)))),
         best(places + sets * length) {}
 
-  /// One row of one head. half_scores: [sets, n].
-  void select(const T* half_scores, std::int64_t n, T* scores, std::int64_t* ids) {
+  /// One row of one head. half_scores: [sets, n]; `more`: as many lie behind them, and are next.
+  void select(const T* half_scores, bool more, std::int64_t n, T* scores, std::int64_t* ids) {
     for (int set = 0; set < sets; ++set) {
       const T* const of_set = half_scores + set * n;
       std::int32_t* const sorted = places + set * length;
-      top.select(of_set, n, length, sorted);
+      top.select(of_set, n, length, sorted, more || set + 1 < sets ? of_set + n : nullptr);
       for (std::int64_t p = 0; p < length; ++p) list[set * length + p] = of_set[sorted[p]];
     }
     if (sets == 1) {
@@ -107,8 +107,9 @@ void product_key_select(Step& step, const Tensor& half_scores, Tensor& scores, T
     parallel_items_on_threads((rows + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
       Selector<T> selector(scratch.data<std::byte>() + bytes * static_cast<std::size_t>(thread), sets, length, k,
                            tuples);
-      for (std::int64_t r = item * chunk; r < std::min(rows, (item + 1) * chunk); ++r)
-        selector.select(in + r * sets * n, n, out + r * k, out_ids + r * k);
+      const std::int64_t end = std::min(rows, (item + 1) * chunk);
+      for (std::int64_t r = item * chunk; r < end; ++r)
+        selector.select(in + r * sets * n, r + 1 < end, n, out + r * k, out_ids + r * k);
     });
   });
 }

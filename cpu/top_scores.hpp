@@ -7,19 +7,57 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 
 #include "core/score_order.hpp"
 #include "cpu/vector_bytes.hpp"
 
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+#define ENGRAM_COMPRESSES 1
+#include <immintrin.h>
+#endif
+
 namespace engram::cpu {
+
+#if defined(ENGRAM_COMPRESSES)
+namespace detail {
+
+inline unsigned lanes_that_reach(const float* scores, float threshold) {
+  return _mm512_cmp_ps_mask(_mm512_loadu_ps(scores), _mm512_set1_ps(threshold), _CMP_GE_OQ);
+}
+inline unsigned lanes_that_reach(const double* scores, double threshold) {
+  return _mm512_cmp_pd_mask(_mm512_loadu_pd(scores), _mm512_set1_pd(threshold), _CMP_GE_OQ);
+}
+/// to[0 ..) = first + lane of the lanes in the mask, ascending; returns how many. As many as there are lanes are
+/// written, the others meaningless.
+template <int kLanes>
+int put_lanes(unsigned mask, std::int32_t first, std::int32_t* to) {
+  if constexpr (kLanes == 16) {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i places = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(static_cast<__mmask16>(mask), places));
+    return std::popcount(mask & 0xffffu);
+  } else {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i places = _mm256_add_epi32(lanes, _mm256_set1_epi32(first));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm256_maskz_compress_epi32(static_cast<__mmask8>(mask), places));
+    return std::popcount(mask & 0xffu);
+  }
+}
+
+}  // namespace detail
+#endif
 
 /// Works in two passes over the list. The first finds a threshold: of the largest scores of L classes (place modulo L),
 /// the k-th largest is a score that at least k places reach, and of random lists not many more than 1.4 k when L = 2 k.
 /// The second collects the places that reach it; should they become many (lists with many equal scores, or sorted
 /// ones), the best k of them are kept and the threshold is raised. So the cost is that of reading the list twice, and
-/// for the worst list a constant times that. Little depends on branches, which random scores would have guessed wrong.
+/// for the worst list a constant times that. Both passes compare whole vectors of scores as they are; images are made
+/// of the classes' largest and of what was collected. Little depends on branches, which random scores would have
+/// guessed wrong.
 template <class T>
 class TopScores {
   using Image = ScoreImage<T>;
@@ -38,13 +76,17 @@ class TopScores {
         places_(reinterpret_cast<std::int32_t*>(spare_ + capacity_for(most))) {}
 
   /// best[0 .. k) = places of the k best of `count` scores, best first: by score, descending (score_image), then by
-  /// place, ascending. 1 <= k <= count < 2^31, k no larger than the memory is for.
-  void select(const T* scores, std::int64_t count, std::int64_t k, std::int32_t* best) {
+  /// place, ascending. 1 <= k <= count < 2^31, k no larger than the memory is for. next: as many scores that are looked
+  /// at after these, whose lines are asked for on the way; or none.
+  void select(const T* scores, std::int64_t count, std::int64_t k, std::int32_t* best, const T* next = nullptr) {
     k_ = k;
-    size_ = 0;
     classes_ = classes_for(k);
-    threshold_ = count > classes_ ? reached_by_k(scores, count) : kNaNImage<T>;
-    collect(scores, count);
+    set_threshold(count > classes_ ? reached_by_k(scores, count) : kNaNImage<T>);
+    collect(scores, count, next);
+    if (size_ < k) {  // the threshold is of numbers alone, and k numbers there are not
+      set_threshold(kNaNImage<T>);
+      collect(scores, count, nullptr);
+    }
     take_images(scores);
     rank(best);
   }
@@ -53,20 +95,41 @@ class TopScores {
   static constexpr std::int64_t kBlock = 64;    // places that are looked at together
   static constexpr std::int64_t kRanked = 256;  // up to as many, comparing all pairs is faster than sorting
   static constexpr std::int64_t kLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(Image));
+  static constexpr int kVectors = 4;  // of class maxima, in registers
   using Images __attribute__((vector_size(kVectorBytes))) = Image;
+  using Scores __attribute__((vector_size(kVectorBytes))) = T;
 
   static constexpr std::int64_t classes_for(std::int64_t k) { return (2 * k + 63) / 64 * 64; }
   // Room for more than is kept, so that keeping pays.
   static constexpr std::int64_t capacity_for(std::int64_t k) { return 4 * classes_for(k); }
 
-  /// A score that at least k places reach.
+  /// What is collected: places whose image is no less. Images between those of NaN and -infinity are nobody's.
+  void set_threshold(Image threshold) {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    everything_ = threshold == kNaNImage<T>;
+    const Image bits = threshold ^ ((threshold >> (8 * sizeof(T) - 1)) & std::numeric_limits<Image>::max());
+    threshold_ = threshold <= score_image(-kInfinity) ? -kInfinity : std::bit_cast<T>(bits);
+  }
+
+  /// The image of a score that at least k places reach, where as many are numbers.
   Image reached_by_k(const T* scores, std::int64_t count) {
-    for (std::int64_t i = 0; i < classes_; ++i) maxima_[i] = score_image(scores[i]);
-    std::int64_t first = classes_;
-    for (; first + classes_ <= count; first += classes_)
-      for (std::int64_t i = 0; i < classes_; ++i) maxima_[i] = std::max(maxima_[i], score_image(scores[first + i]));
-    for (std::int64_t i = first; i < count; ++i)
-      maxima_[i - first] = std::max(maxima_[i - first], score_image(scores[i]));
+    constexpr std::int64_t kStep = kVectors * kLanes;
+    const std::int64_t whole = count - count % kStep;
+    for (std::int64_t first = 0; first < classes_; first += kStep) {
+      Scores best[kVectors];
+      for (Scores& of_lane : best) of_lane = Scores{} - std::numeric_limits<T>::infinity();
+      for (std::int64_t at = first; at < whole; at += classes_)
+        for (int i = 0; i < kVectors; ++i) {
+          Scores other;
+          std::memcpy(&other, scores + at + i * kLanes, sizeof other);
+          best[i] = other > best[i] ? other : best[i];  // not NaN
+        }
+      for (int i = 0; i < kVectors; ++i)
+        for (std::int64_t lane = 0; lane < kLanes; ++lane)
+          maxima_[first + i * kLanes + lane] = score_image(best[i][lane]);
+    }
+    Image* const of_rest = maxima_ + whole % classes_;
+    for (std::int64_t i = 0; i < count - whole; ++i) of_rest[i] = std::max(of_rest[i], score_image(scores[whole + i]));
     // Bisection, until no more than an eighth too many reach it.
     Image low = *std::min_element(maxima_, maxima_ + classes_), high = *std::max_element(maxima_, maxima_ + classes_);
     while (low < high) {
@@ -81,32 +144,49 @@ class TopScores {
   }
 
   /// Every place that reaches the threshold, in ascending order.
-  void collect(const T* scores, std::int64_t count) {
-    Image block[kBlock];
+  void collect(const T* scores, std::int64_t count, const T* next) {
+    size_ = 0;
     for (std::int64_t first = 0; first < count; first += kBlock) {
-      const std::int64_t length = std::min(kBlock, count - first);
-      if (length < kBlock) std::fill(block + length, block + kBlock, kNaNImage<T>);
-      if (length == kBlock)  // a constant number is faster
-        for (std::int64_t i = 0; i < kBlock; ++i) block[i] = score_image(scores[first + i]);
-      else
-        for (std::int64_t i = 0; i < length; ++i) block[i] = score_image(scores[first + i]);
-      std::uint64_t reached = places_that_reach(block);
-      if (length < kBlock) reached &= (std::uint64_t{1} << length) - 1;
-      if (reached == 0) continue;
       if (size_ + kBlock > capacity_for(k_)) keep_best(scores);
-      // Eight at a time, of which the last may be meaningless: fewer branches are fewer wrong guesses.
-      std::int32_t* to = places_ + size_;
-      size_ += std::popcount(reached);
-      do {
-        for (int i = 0; i < 8; ++i, reached &= reached - 1)
-          to[i] = static_cast<std::int32_t>(first) + std::countr_zero(reached);
-        to += 8;
-      } while (reached != 0);
+      const std::int64_t length = std::min(kBlock, count - first);
+      if (next != nullptr)
+        for (std::int64_t i = 0; i < kBlock; i += 64 / static_cast<std::int64_t>(sizeof(T)))
+          __builtin_prefetch(next + first + std::min(i, length - 1));
+      if (length == kBlock) {
+        size_ = add_block(scores + first, static_cast<std::int32_t>(first), size_);
+        continue;
+      }
+      T block[kBlock];
+      std::copy_n(scores + first, length, block);
+      std::fill(block + length, block + kBlock, std::numeric_limits<T>::quiet_NaN());
+      size_ = add_block(block, static_cast<std::int32_t>(first), size_) - (everything_ ? kBlock - length : 0);
     }
   }
 
+  /// Puts those of kBlock places from `first` on that reach the threshold behind `size` others; returns how many there
+  /// are then. What lies behind them, up to kBlock places, becomes meaningless.
+  std::int64_t add_block(const T* scores, std::int32_t first, std::int64_t size) const {
+    std::int32_t* const places = places_;
+#if defined(ENGRAM_COMPRESSES)
+    const unsigned all = everything_ ? ~0u : 0u;
+    for (int i = 0; i < kBlock; i += static_cast<int>(kLanes)) {
+      const unsigned reached = detail::lanes_that_reach(scores + i, threshold_) | all;
+      size += detail::put_lanes<kLanes>(reached, first + i, places + size);
+    }
+#else
+    std::uint64_t reached = everything_ ? ~std::uint64_t{0} : places_that_reach(scores);
+    // Eight at a time, of which the last may be meaningless: fewer branches are fewer wrong guesses.
+    for (std::int32_t* to = places + size; reached != 0; to += 8) {
+      size += std::min(8, std::popcount(reached));
+      for (int i = 0; i < 8; ++i, reached &= reached - 1) to[i] = first + std::countr_zero(reached);
+    }
+#endif
+    return size;
+  }
+
+#if !defined(ENGRAM_COMPRESSES)
   /// Bit i: place i of a block reaches the threshold.
-  std::uint64_t places_that_reach(const Image* block) const {
+  std::uint64_t places_that_reach(const T* block) const {
     constexpr int kBits = 8 * sizeof(Image);
     std::uint64_t all = 0;
     for (int part = 0; part < kBlock; part += kBits) {
@@ -116,6 +196,7 @@ class TopScores {
     }
     return all;
   }
+#endif
 
   void take_images(const T* scores) {
     for (std::int64_t i = 0; i < size_; ++i) images_[i] = score_image(scores[places_[i]]);
@@ -134,7 +215,7 @@ class TopScores {
       places_[kept++] = places_[i];
     }
     size_ = kept;
-    threshold_ = least + 1;  // no number has the largest image
+    set_threshold(least + 1);  // no number has the largest image
   }
 
   void rank(std::int32_t* best) {
@@ -168,7 +249,8 @@ class TopScores {
   }
 
   std::int64_t k_ = 0, classes_ = 0, size_ = 0;
-  Image threshold_ = 0;
+  bool everything_ = false;  // NaN is collected too, whatever the threshold
+  T threshold_ = 0;
   Image *maxima_, *images_, *spare_;
   std::int32_t* places_;  // of the images, ascending
 };

@@ -1,6 +1,9 @@
 /// The selection of slots from given half-scores, and the scatter of gradients, on every device: order, ties, NaN, and
 /// ids beyond 32 bits (spec of product-key memory, sections 3, 9 and 10).
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -140,6 +143,20 @@ TEST_CASE_METHOD(SelectFixture, "product_key_select: NaN is below every number, 
     half_scores[17] = 1;
     const Selected some = select({1, 1, 2, n}, half_scores, k, dtype);
     for (const std::int64_t id : some.ids) CHECK(id / n == 17);
+    // More NaN than a list may have so that k numbers are left, among them -infinity; and just as many.
+    for (const std::int64_t left : {std::int64_t{5}, k - 1, k, k + 1}) {
+      std::vector<double> few(1000, kNaN);
+      for (std::int64_t i = 0; i < left; ++i) few[static_cast<std::size_t>(i * 29 + 3)] = i % 4 == 0 ? -kInf : -0.5;
+      const Selected numbers_first = select({1, 1, 1, 1000}, few, k, dtype);
+      std::vector<std::int64_t> wanted(1000);
+      std::iota(wanted.begin(), wanted.end(), 0);
+      std::ranges::stable_sort(wanted, [&few](std::int64_t a, std::int64_t b) {
+        const double x = few[static_cast<std::size_t>(a)], y = few[static_cast<std::size_t>(b)];
+        return std::isnan(y) ? !std::isnan(x) : x > y;
+      });
+      wanted.resize(static_cast<std::size_t>(k));
+      CHECK(numbers_first.ids == wanted);
+    }
     // Infinities of both signs meet.
     std::vector<double> infinite(static_cast<std::size_t>(n), kInf);
     infinite.insert(infinite.end(), static_cast<std::size_t>(n), -kInf);
