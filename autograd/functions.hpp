@@ -27,3 +27,4 @@
 #include "autograd/functions/sum.hpp"
 #include "autograd/functions/weighted_rows.hpp"
 #include "autograd/functions/window_attention_additive.hpp"
+#include "autograd/functions/window_attention_dot.hpp"

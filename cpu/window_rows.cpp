@@ -1,7 +1,6 @@
 #include "core/kernels/window_rows.hpp"
 
-#include "cpu/parallel.hpp"
-#include "cpu/row_lanes.hpp"
+#include "cpu/window_products.hpp"
 #include "cpu/window_softmax.hpp"
 
 namespace engram::cpu {
@@ -100,30 +99,14 @@ void window_row_gradients(Step& step, const Tensor& weights, const Tensor& dy, c
 void window_score_gradients(Step&, const Tensor& weights, const Tensor& rows, const Tensor& position_rows,
                             const Tensor& dy, const Tensor& preceding, const WindowRule& rule, Tensor& dscores) {
   dispatch_float(dy.dtype(), "window_score_gradients", [&]<class T>() {
-    const std::int64_t width = dy.shape()[2], window = rule.window;
-    const T* const values = rows.data<const T>();
-    const T* const positions = position_rows ? position_rows.data<const T>() : nullptr;
-    const T* const gradients = dy.data<const T>();
+    const std::int64_t window = rule.window;
     const T* const shares = weights.data<const T>();
-    const std::int32_t* const before = preceding.data<const std::int32_t>();
     T* const result = dscores.data<T>();
-    const std::int64_t work = width * (1 + std::min(window, rule.rows()));
-    parallel_chunks(dy.shape()[0] * rule.block, row_chunk(work), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t place = begin; place < end; ++place) {
-        const std::int64_t b = place / rule.block, t = place % rule.block;
-        const std::int64_t seen = rule.seen(t, before[place]), counted = counted_columns(rule, seen);
-        T* const row = result + place * window;
-        std::fill_n(row, window - seen, T(0));
-        const RowProducts<T> products(gradients + place * width, width);
-        const T* const first = values + (b * rule.rows() + rule.end(t) - seen) * width;
-        for (std::int64_t j = 0; j < seen; ++j) {
-          const std::int64_t column = window - seen + j;
-          row[column] = positions == nullptr ? products.with(first + j * width)
-                                             : products.with(first + j * width, positions + column * width);
-        }
-        window_softmax_gradient(shares + place * window, row, window, counted);
-      }
-    });
+    for_window_products<T>(rows, position_rows, dy, preceding, rule, result,
+                           [=, &rule](std::int64_t place, std::int64_t seen) {
+                             window_softmax_gradient(shares + place * window, result + place * window, window,
+                                                     counted_columns(rule, seen));
+                           });
   });
 }
 

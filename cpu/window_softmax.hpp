@@ -25,14 +25,21 @@ void window_softmax(T* row, std::int64_t window, std::int64_t counted) {
   for (std::int64_t c = 0; c < counted; ++c) scores[c] *= share;
 }
 
-/// In the last `counted` columns of a row, gradients of weights become those of scores; the others are set to 0.
+/// In the last `counted` columns of a row, gradients g of weights become those of scores, weight (g - mean of g); the
+/// others are set to 0. Where one weight is nearly 1, that is what is left of a difference: so the mean is made again
+/// of differences from the first one.
 template <class T>
 void window_softmax_gradient(const T* weights, T* row, std::int64_t window, std::int64_t counted) {
   std::fill_n(row, window - counted, T(0));
-  double sum = 0;  // what follows is a small difference where one weight is nearly 1
-  for (std::int64_t c = window - counted; c < window; ++c) sum += double(weights[c]) * double(row[c]);
-  const T mean = static_cast<T>(sum);
-  for (std::int64_t c = window - counted; c < window; ++c) row[c] = weights[c] * (row[c] - mean);
+  const auto mean = [=] {
+    T sum = 0;
+    for (std::int64_t c = window - counted; c < window; ++c) sum += weights[c] * row[c];
+    return sum;
+  };
+  const T rough = mean();
+  for (std::int64_t c = window - counted; c < window; ++c) row[c] -= rough;
+  const T rest = mean();
+  for (std::int64_t c = window - counted; c < window; ++c) row[c] = weights[c] * (row[c] - rest);
 }
 
 }  // namespace engram::cpu

@@ -2,12 +2,13 @@
 
 #include "cuda/elements.cuh"
 #include "cuda/window_places.cuh"
+#include "cuda/window_products.cuh"
 #include "cuda/window_softmax.cuh"
 
 namespace engram::cuda {
 namespace {
 
-/// What the three kernels read; null pointers for what one does not have.
+/// What the sums read; null pointers for what one of them does not have.
 template <class T>
 struct Windowed {
   using C = Compute<T>;
@@ -81,44 +82,21 @@ void window_row_gradients(Step& step, const Tensor& weights, const Tensor& dy, c
 
 template <class T>
 __global__ void __launch_bounds__(kWarpLanes* kRowWarps)
-    score_gradients(Windowed<T> in, std::int64_t positions, Compute<T>* dscores) {
-  using C = Compute<T>;
-  const std::int64_t place = window_position(), window = in.rule.window;
-  if (place >= positions) return;
-  const std::int64_t b = place / in.rule.block, t = place % in.rule.block;
-  const std::int64_t seen = in.rule.seen(t, in.preceding[place]);
-  const T* rows = in.rows + (b * in.rule.rows() + in.rule.end(t) - seen) * in.width;
-  const T* gradient = in.dy + place * in.width;
-  C* result = dscores + place * window;
-  for (std::int64_t c = threadIdx.x; c < window - seen; c += kWarpLanes) result[c] = 0;
-  for (std::int64_t j = 0; j < seen; ++j) {
-    const std::int64_t column = window - seen + j;
-    C sum = 0;
-    for (std::int64_t i = threadIdx.x; i < in.width; i += kWarpLanes) {
-      C value = number(rows + j * in.width + i);
-      if (in.position_rows != nullptr) value += number(in.position_rows + column * in.width + i);
-      sum += value * number(gradient + i);
-    }
-    sum = warp_sum(sum);
-    if (threadIdx.x == 0) result[column] = sum;
-  }
-  __syncwarp();
-  window_softmax_gradient(in.weights + place * window, result, window, counted_columns(in.rule, seen));
+    score_gradients(WindowProducts<T> products, const Compute<T>* weights, Compute<T>* dscores) {
+  const std::int64_t place = window_position(), window = products.rule.window;
+  if (place >= products.positions) return;
+  const std::int64_t seen = products.write(place, dscores + place * window);
+  window_softmax_gradient(weights + place * window, dscores + place * window, window,
+                          counted_columns(products.rule, seen));
 }
 
 void window_score_gradients(Step& step, const Tensor& weights, const Tensor& rows, const Tensor& position_rows,
                             const Tensor& dy, const Tensor& preceding, const WindowRule& rule, Tensor& dscores) {
   dispatch_storage(dy.dtype(), "window_score_gradients", [&]<class T>() {
     using C = Compute<T>;
-    const Windowed<T> in{weights.data<const C>(),
-                         rows.data<const T>(),
-                         position_rows ? position_rows.data<const T>() : nullptr,
-                         dy.data<const T>(),
-                         preceding.data<const std::int32_t>(),
-                         rule,
-                         dy.shape()[2]};
-    const std::int64_t positions = dy.shape()[0] * rule.block;
-    launch(step, warp_for_each_position(positions), score_gradients<T>, in, positions, dscores.data<C>());
+    const WindowProducts<T> products(rows, position_rows, dy, preceding, rule);
+    launch(step, warp_for_each_position(products.positions), score_gradients<T>, products, weights.data<const C>(),
+           dscores.data<C>());
   });
 }
 

@@ -26,17 +26,23 @@ __device__ __forceinline__ void window_softmax(C* row, std::int64_t window, std:
   for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : std::exp(row[c] - largest) / sum;
 }
 
-/// In the last `counted` columns of a row, gradients of weights become those of scores; the others are set to 0. All
-/// lanes call, after a barrier.
+/// In the last `counted` columns of a row, gradients g of weights become those of scores, weight (g - mean of g); the
+/// others are set to 0. Where one weight is nearly 1, that is what is left of a difference: so the mean is made again
+/// of differences from the first one. All lanes call, after a barrier.
 template <class C>
 __device__ __forceinline__ void window_softmax_gradient(const C* weights, C* row, std::int64_t window,
                                                         std::int64_t counted) {
   const std::int64_t first = window - counted;
   const int lane = static_cast<int>(threadIdx.x);
-  C mean = 0;
-  for (std::int64_t c = first + lane; c < window; c += kWarpLanes) mean += weights[c] * row[c];
-  mean = warp_sum(mean);
-  for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : weights[c] * (row[c] - mean);
+  C rough = 0, rest = 0;
+  for (std::int64_t c = first + lane; c < window; c += kWarpLanes) rough += weights[c] * row[c];
+  rough = warp_sum(rough);
+  for (std::int64_t c = first + lane; c < window; c += kWarpLanes) {
+    row[c] -= rough;
+    rest += weights[c] * row[c];
+  }
+  rest = warp_sum(rest);
+  for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : weights[c] * (row[c] - rest);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

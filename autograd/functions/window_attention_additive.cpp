@@ -58,9 +58,7 @@ WindowedResult window_attention_additive(const Variable& keys, const Variable& q
   rule.count_missing = options.count_missing;
   check_shape(kName, "the keys", keys.value(), {streams, rule.rows(), width});
   check_shape(kName, "the score vector", score_vector.value(), {width});
-  if (values.shape().rank() != 3 || values.shape()[0] != streams || values.shape()[1] != rule.rows())
-    throw ShapeError(text(kName, ": the values must be [B, C + M, n], a row beside every one of the keys, got ",
-                          values.shape(), " beside ", keys.shape()));
+  check_value_rows(kName, keys, values);
   const DType dtype = queries.dtype();
   check_dtype(kName, "the keys", keys.value(), dtype);
   check_dtype(kName, "the values", values.value(), dtype);

@@ -19,4 +19,11 @@ WindowRule window_rule(std::string_view op, std::string_view what, const Variabl
   return {.carried = shape[1] - block[1], .block = block[1], .window = window};
 }
 
+void check_value_rows(std::string_view op, const Variable& keys, const Variable& values) {
+  const Shape& shape = values.shape();
+  if (shape.rank() != 3 || shape[0] != keys.shape()[0] || shape[1] != keys.shape()[1])
+    throw ShapeError(text(op, ": the values must be [B, C + M, n], a row beside every one of the keys, got ", shape,
+                          " beside ", keys.shape()));
+}
+
 }  // namespace engram

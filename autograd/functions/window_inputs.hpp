@@ -14,4 +14,7 @@ namespace engram {
 WindowRule window_rule(std::string_view op, std::string_view what, const Variable& rows, const Shape& block,
                        const Tensor& preceding, std::int64_t window);
 
+/// Throws ShapeError unless values are rows [B, C + M, n], one beside every one of `keys`.
+void check_value_rows(std::string_view op, const Variable& keys, const Variable& values);
+
 }  // namespace engram

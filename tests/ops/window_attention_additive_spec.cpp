@@ -4,11 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/harness/each_device.hpp"
 #include "tests/ops/window_runs.hpp"
-#include "tests/reference/basic_ops.hpp"
 #include "tests/reference/window_attention.hpp"
 
 namespace engram::harness {
@@ -22,46 +19,33 @@ using reference::zeros;
 enum Argument : std::size_t { kKeys, kQueries, kVector, kValues, kPreceding };
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-WindowCall each_call() {
-  const bool single = GENERATE(false, true);
-  return {&each_device(), single ? DType::f32 : DType::f64, single ? 1e-6 : 1e-14};
-}
-
-/// Arguments without a pattern, and positions of one article that begins with the block.
+/// Arguments without a pattern; positions of one article, of which all that is carried is a part.
 std::vector<Array64> some_arguments(std::int64_t streams, std::int64_t carried, std::int64_t block,
                                     std::int64_t width) {
-  Array64 preceding = zeros({streams, block});
-  for (std::int64_t b = 0; b < streams; ++b)
-    for (std::int64_t t = 0; t < block; ++t) preceding.at(b, t) = static_cast<double>(carried + t);
   return {fill(1, {streams, carried + block, width}), fill(2, {streams, block, width}), fill(3, {width}),
-          fill(4, {streams, carried + block, width}), preceding};
+          fill(4, {streams, carried + block, width}), positions_of_one_article(streams, carried, block)};
 }
-/// Rows [begin, end) of axis 1.
-Array64 rows(const Array64& x, std::int64_t begin, std::int64_t end) { return reference::slice(x, 1, begin, end); }
 
-void check_same(const Array64& got, const Array64& wanted, double tolerance) {
-  for (const std::string& fault : compare_elements("result", std::array{got}, std::array{wanted}, tolerance))
-    FAIL_CHECK(fault);
-}
-bool all_zero(const Array64& x) {
-  return std::ranges::all_of(x.data, [](double value) { return value == 0; });
-}
-bool all_finite(const Array64& x) {
-  return std::ranges::all_of(x.data, [](double value) { return std::isfinite(value); });
+/// x: keys, queries, score vector, values, preceding.
+WindowRun run_additive(const WindowCall& call, const std::vector<Array64>& x, const Array64& cotangent,
+                       const AdditiveWindow& options) {
+  return run_window(call, x, cotangent, [&](std::span<const Variable> v, const Tensor& preceding) {
+    return window_attention_additive(v[0], v[1], v[2], v[3], preceding, options);
+  });
 }
 
 TEST_CASE("additive window of one position: the weight is 1 and the scores get no gradient", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   const std::vector<Array64> x = some_arguments(2, 1, 7, 19);
   const WindowRun run = run_additive(call, x, fill(5, {2, 7, 19}), {.window = 1});
   CHECK(run.weights.data == std::vector<double>(14, 1.0));
-  check_same(run.context, rows(x[kValues], 0, 7), 1e-7);
+  check_same(run.context, positions_of(x[kValues], 0, 7), 1e-7);
   for (const Argument input : {kKeys, kQueries, kVector}) CHECK(all_zero(run.gradients[input]));
   CHECK_FALSE(all_zero(run.gradients[kValues]));
 }
 
 TEST_CASE("additive window: equal keys, or a score vector of zeros, give the mean of the values", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   std::vector<Array64> x = some_arguments(2, 0, 6, 5);
   if (GENERATE(false, true))
     x[kKeys] = constant(0.3, x[kKeys].shape);
@@ -84,7 +68,7 @@ TEST_CASE("additive window: equal keys, or a score vector of zeros, give the mea
 }
 
 TEST_CASE("additive window: weights 1/4 and 3/4", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   const std::vector<Array64> x{array({1, 3, 1}, {0, std::atanh(0.5), kNaN}), array({1, 1, 1}, {0}),
                                array({1}, {2 * std::log(3.0)}), array({1, 3, 1}, {4, 8, kNaN}), array({1, 1}, {9})};
   const WindowRun run = run_additive(call, x, constant(1, {1, 1, 1}), {.window = 2});
@@ -103,7 +87,7 @@ TEST_CASE("additive window: weights 1/4 and 3/4", "[window][spec]") {
 }
 
 TEST_CASE("additive window: the order of the pairs does not matter, that of the values alone does", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   const std::vector<Array64> x = some_arguments(1, 4, 1, 6);
   const auto reversed = [](const Array64& from) {
     Array64 to = from;
@@ -123,21 +107,22 @@ TEST_CASE("additive window: the order of the pairs does not matter, that of the 
 }
 
 TEST_CASE("additive window: a block is its pieces with the rows before them carried", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   const std::int64_t window = GENERATE(1, 5, 15, 25);
   const std::vector<Array64> x = some_arguments(2, 0, 20, 7);
   const Array64 whole = run_additive(call, x, zeros({2, 20, 7}), {.window = window}).context;
   for (std::int64_t begin = 0; begin < 20; begin += 5) {
     const std::int64_t oldest = std::max<std::int64_t>(0, begin - window);
-    const std::vector<Array64> piece{rows(x[kKeys], oldest, begin + 5), rows(x[kQueries], begin, begin + 5), x[kVector],
-                                     rows(x[kValues], oldest, begin + 5), rows(x[kPreceding], begin, begin + 5)};
+    const std::vector<Array64> piece{
+        positions_of(x[kKeys], oldest, begin + 5), positions_of(x[kQueries], begin, begin + 5), x[kVector],
+        positions_of(x[kValues], oldest, begin + 5), positions_of(x[kPreceding], begin, begin + 5)};
     const WindowRun run = run_additive(call, piece, zeros({2, 5, 7}), {.window = window});
-    check_same(run.context, rows(whole, begin, begin + 5), 1e-6);
+    check_same(run.context, positions_of(whole, begin, begin + 5), 1e-6);
   }
 }
 
 TEST_CASE("additive window: two sequences in one block are two blocks", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   const std::int64_t start = GENERATE(0, 1, 3, 7), window = 3, carried = 2, block = 8;
   std::vector<Array64> x = some_arguments(2, carried, block, 9);
   for (std::int64_t b = 0; b < 2; ++b)
@@ -146,13 +131,14 @@ TEST_CASE("additive window: two sequences in one block are two blocks", "[window
   const WindowRun both = run_additive(call, x, cotangent, {.window = window});
   Array64 of_vector = zeros({9});
   const auto check_part = [&](std::int64_t oldest, std::int64_t begin, std::int64_t end) {
-    const std::vector<Array64> part{rows(x[kKeys], oldest, carried + end), rows(x[kQueries], begin, end), x[kVector],
-                                    rows(x[kValues], oldest, carried + end), rows(x[kPreceding], begin, end)};
-    const WindowRun run = run_additive(call, part, rows(cotangent, begin, end), {.window = window});
-    check_same(rows(both.context, begin, end), run.context, 1e-6);
-    check_same(rows(both.gradients[kKeys], oldest, carried + end), run.gradients[kKeys], 1e-5);
-    check_same(rows(both.gradients[kValues], oldest, carried + end), run.gradients[kValues], 1e-5);
-    check_same(rows(both.gradients[kQueries], begin, end), run.gradients[kQueries], 1e-5);
+    const std::vector<Array64> part{
+        positions_of(x[kKeys], oldest, carried + end), positions_of(x[kQueries], begin, end), x[kVector],
+        positions_of(x[kValues], oldest, carried + end), positions_of(x[kPreceding], begin, end)};
+    const WindowRun run = run_additive(call, part, positions_of(cotangent, begin, end), {.window = window});
+    check_same(positions_of(both.context, begin, end), run.context, 1e-6);
+    check_same(positions_of(both.gradients[kKeys], oldest, carried + end), run.gradients[kKeys], 1e-5);
+    check_same(positions_of(both.gradients[kValues], oldest, carried + end), run.gradients[kValues], 1e-5);
+    check_same(positions_of(both.gradients[kQueries], begin, end), run.gradients[kQueries], 1e-5);
     for (std::int64_t i = 0; i < 9; ++i) of_vector.at(i) += run.gradients[kVector].at(i);
   };
   if (start > 0) check_part(0, 0, start);
@@ -161,7 +147,7 @@ TEST_CASE("additive window: two sequences in one block are two blocks", "[window
 }
 
 TEST_CASE("additive window: rows that nobody may see are not looked at", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   const std::int64_t window = GENERATE(1, 3, 50);
   std::vector<Array64> x = some_arguments(2, 3, 5, 21);
   for (std::int64_t b = 0; b < 2; ++b)
@@ -189,7 +175,7 @@ TEST_CASE("additive window: rows that nobody may see are not looked at", "[windo
 }
 
 TEST_CASE("additive window: an empty window whose missing positions count has equal weights", "[window][spec]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   std::vector<Array64> x = some_arguments(1, 0, 3, 4);
   const WindowRun run = run_additive(call, x, fill(8, {1, 3, 4}), {.window = 5, .count_missing = true});
   for (std::int64_t c = 0; c < 5; ++c) CHECK(run.weights.at(0, 0, c) == Approx(0.2).epsilon(call.tolerance));
@@ -205,7 +191,7 @@ TEST_CASE("additive window: an empty window whose missing positions count has eq
 }
 
 TEST_CASE("additive window: sums of terms of any size", "[window]") {
-  const WindowCall call = each_call();
+  const WindowCall call = each_window_call();
   std::vector<Array64> x = some_arguments(1, 2, 4, 18);
   // Alone they are far beyond where an exponential is a number; their sums are not.
   for (std::int64_t t = 0; t < 4; ++t)
