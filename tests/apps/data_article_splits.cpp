@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
@@ -165,4 +166,31 @@ TEST_CASE("prepare articles: splits given as files, and articles of several path
   const PrepareSummary others = prepare(split);
   CHECK(others.splits[1].articles == 2);
   CHECK(nlohmann::json::parse(get_file(options.out / "data.json")).at("split") == std::vector<double>{50, 30, 20});
+}
+
+TEST_CASE("prepare articles: WikiText's validation and test files are 60 articles each", "[data][articles]") {
+  const char* const asked = std::getenv("ENGRAM_TEST_TEXTS");
+  const std::filesystem::path texts = asked != nullptr ? asked : ENGRAM_SOURCE_DIR "/../shared/data";
+  const auto valid = texts / "wikitext.valid.txt", test = texts / "wikitext.test.txt";
+  if (!std::filesystem::exists(valid) || !std::filesystem::exists(test)) {
+    WARN("skipped: no WikiText in '" << texts.string() << "'; ENGRAM_TEST_TEXTS names the folder");
+    return;
+  }
+  TemporaryFolder folder;
+  PrepareOptions options;
+  options.kind = TokenKind::word;
+  options.articles = ArticleRules{.pretokenized = true, .keep_numbers = true};
+  options.train = options.valid = valid;
+  options.test = test;
+  options.out = folder / "data";
+  for (const bool lines : {true, false}) {
+    options.articles->sentence_lines = lines;
+    const PrepareSummary summary = prepare(options);
+    CHECK(summary.splits[1].articles == 60);
+    CHECK(summary.splits[2].articles == 60);
+    // As in data_prepare_words.cpp.
+    CHECK(summary.splits[1].tokens - summary.splits[1].end_tokens == 213'886);
+    CHECK(summary.splits[1].words == 213'886);
+    CHECK(summary.splits[2].tokens - summary.splits[2].end_tokens == 245'569 - 4'358);
+  }
 }
