@@ -110,9 +110,10 @@ void DataSet::read_articles(const nlohmann::json& json) {
     throw FileError(text("data: '", (folder_ / kDataFile).string(),
                          "' must state how articles were read, got this: ", error.what(), kAgain));
   }
-  if (article_start_token() < 0)
-    throw FileError(text("data: the vocabulary of articles must have ", kSentenceEnd, ", got '", folder_.string(),
-                         "' without", kAgain));
+  const WordVocabulary* const words = vocabulary_.words();
+  if (words == nullptr || words->unknown_token() < 0 || words->id_of(kSentenceEnd) < 0)
+    throw FileError(text("data: the vocabulary of articles must have the words ", kSentenceEnd, " and ", kUnknownWord,
+                         ", got '", folder_.string(), "' without", kAgain));
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::filesystem::path path = folder_ / article_file_name(kSplitNames[i]);
     articles_[i] = read_article_starts(path, files_[i].tokens().size(), files_[i].content_hash());

@@ -253,6 +253,36 @@ TEST_CASE("prepare articles: the file of starts is checked", "[data][articles]")
   CHECK_THAT(message_of<FileError>([&] { DataSet::open(corpus / "data"); }), Contains("train.articles"));
 }
 
+TEST_CASE("prepare articles: what data.json says of them is checked", "[data][articles]") {
+  const SmallCorpus corpus;
+  prepare(corpus.options());
+  const std::string rules = nlohmann::json::parse(get_file(corpus / "data/data.json")).at("articles").dump();
+  const auto error = [&](const auto& change) {
+    prepare(corpus.options());
+    nlohmann::json json = nlohmann::json::parse(get_file(corpus / "data/data.json"));
+    change(json);
+    put_file(corpus / "data/data.json", json.dump());
+    return message_of<FileError>([&] { DataSet::open(corpus / "data"); });
+  };
+  CHECK(error([](nlohmann::json&) {}).empty());
+  CHECK_THAT(error([](auto& json) { json["articles"]["format"] = "html"; }),
+             Contains("data.json") && Contains("'html'"));
+  CHECK_THAT(error([](auto& json) { json["articles"].erase("seed"); }), Contains("data.json") && Contains("seed"));
+  CHECK_THAT(error([](auto& json) { json["splits"]["valid"].erase("articles_hash"); }), Contains("articles_hash"));
+  CHECK_THAT(error([](auto& json) { json["splits"]["valid"]["articles_hash"] = "fnv1a64:0"; }),
+             Contains("valid.articles") && Contains("that data.json states"));
+  // Words that know no articles.
+  PrepareOptions plain;
+  plain.kind = TokenKind::word;
+  plain.train = plain.valid = plain.test = put_file(corpus / "a", "a b a\n");
+  plain.out = corpus / "data";
+  prepare(plain);
+  nlohmann::json json = nlohmann::json::parse(get_file(plain.out / "data.json"));
+  json["articles"] = nlohmann::json::parse(rules);
+  put_file(plain.out / "data.json", json.dump());
+  CHECK_THAT(message_of<FileError>([&] { DataSet::open(plain.out); }), Contains("must have the words </s> and UNK"));
+}
+
 TEST_CASE("data without articles is as it was", "[data][articles]") {
   const SmallCorpus corpus;
   PrepareOptions plain;
