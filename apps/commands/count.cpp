@@ -33,7 +33,7 @@ struct Arguments {
   bool json = false, solve = false;
 };
 
-/// Later roles are shown where a model has them.
+/// Later roles are shown where a model has them; of recurrent models all are.
 constexpr auto kPlainRoles = static_cast<std::size_t>(ParameterRole::output);
 
 /// FLOPs per token where heads see so many positions.
@@ -96,8 +96,8 @@ CostTable costs_of(const ProductKeyTransformerOptions& model, const TrainingOpti
 
 /// One row: a state costs the same wherever it is.
 CostTable costs_of(const RecurrentOptions& model, const TrainingOptions&, const std::vector<double>&) {
-  return {.positions = "window, positions",
-          .json_name = "window_positions",
+  return {.positions = "earlier positions",
+          .json_name = "earlier_positions",
           .rows = {{model.readout_reach(), forward_flops(model).total(), training_flops(model).total()}}};
 }
 
@@ -220,7 +220,7 @@ void run(const Arguments& arguments) {
   std::string lines = fmt::format("{} (vocabulary of {})\n\n", arguments.config, config.model.vocabulary());
   lines += fmt::format("{:<14} {:>14}\n", "group", "parameters");
   for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
-    if (role <= kPlainRoles || count.by_role[role] > 0)
+    if (count.by_role[role] > 0 || (role <= kPlainRoles && config.model.family != ModelFamily::recurrent))
       lines += fmt::format("{:<14} {:>14}\n", kParameterRoles[role], count.by_role[role]);
   lines += fmt::format("{:<14} {:>14}  in {} tensors\n\n", "total", count.total, count.tensors);
   lines +=

@@ -52,7 +52,8 @@ std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, do
   std::string line = loss.ppl_word ? fmt::format("ppl_word {:.7g}", *loss.ppl_word) : "";
   if (loss.bits_per_byte) line += fmt::format("{}bits_per_byte {:.6f}", line.empty() ? "" : "  ", *loss.bits_per_byte);
   if (line.empty()) return line;
-  return line + fmt::format("  of {} words and {} bytes\n", text.words, text.bytes);
+  return line +
+         fmt::format("  of {} words{}\n", text.words, text.bytes > 0 ? fmt::format(" and {} bytes", text.bytes) : "");
 }
 
 ContextOptions context_of(const Command& command, const Arguments& arguments) {

@@ -14,7 +14,9 @@ struct Rule {
   ParameterRole role;
 };
 // The first rule that matches counts: the norms' names hold the names of what they normalise.
-constexpr Rule kRules[] = {{".memory.values.", ParameterRole::memory_values},
+constexpr Rule kRules[] = {{"encoder.", ParameterRole::encoder},
+                           {"readout.", ParameterRole::readout},
+                           {".memory.values.", ParameterRole::memory_values},
                            {".memory.keys", ParameterRole::memory_keys},
                            {".memory.query.", ParameterRole::memory_query},
                            {".memory.", ParameterRole::memory_output},

@@ -25,12 +25,14 @@ enum class ParameterRole : std::uint8_t {
   memory_values,  ///< product-key memories: V
   memory_keys,    ///< C1, C2
   memory_query,   ///< the query network with its norms
-  memory_output   ///< gate and projection
+  memory_output,  ///< gate and projection
+  encoder,        ///< recurrent models: what makes states of words
+  readout         ///< recurrent models: what is made of states before the softmax
 };
-inline constexpr std::array<std::string_view, 15> kParameterRoles{
-    "embeddings",    "positions",     "attention",   "persistent",   "feed_forward",
-    "layer_norm",    "spans",         "output",      "projections",  "cluster_head",
-    "output_biases", "memory_values", "memory_keys", "memory_query", "memory_output"};
+inline constexpr std::array<std::string_view, 17> kParameterRoles{
+    "embeddings",  "positions",    "attention",     "persistent",   "feed_forward",  "layer_norm",
+    "spans",       "output",       "projections",   "cluster_head", "output_biases", "memory_values",
+    "memory_keys", "memory_query", "memory_output", "encoder",      "readout"};
 
 struct ParameterCount {
   std::array<std::int64_t, kParameterRoles.size()> by_role{};  ///< indexed by ParameterRole
