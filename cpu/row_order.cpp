@@ -141,7 +141,17 @@ void order_row_uses(Step& step, const Tensor& ids, std::int64_t table_rows, RowO
     order_uses<WideUse>(step, rows, ids.count(), table_rows, order);
 }
 
-const bool bound = kernels::order_row_uses.bind(DeviceKind::cpu, &order_row_uses);
+void stamp_rows(Step& step, const RowOrder& order, Tensor& stamps) {
+  const auto now = static_cast<std::int32_t>(step.scalars()->step + 1);
+  const std::int64_t* rows = order.rows.data<const std::int64_t>();
+  auto* const of_rows = stamps.data<std::int32_t>();
+  parallel_chunks(order.count.data<const std::int64_t>()[0], kElementChunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t u = begin; u < end; ++u) of_rows[rows[u]] = now;
+  });
+}
+
+const bool bound = kernels::order_row_uses.bind(DeviceKind::cpu, &order_row_uses) &&
+                   kernels::stamp_rows.bind(DeviceKind::cpu, &stamp_rows);
 
 }  // namespace
 }  // namespace engram::cpu

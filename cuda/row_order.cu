@@ -116,6 +116,18 @@ struct FillRest {
   }
 };
 
+struct StampRow {
+  const StepScalars* scalars;
+  const std::int64_t* distinct;
+  const std::int64_t* rows;
+  std::int32_t* stamps;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t u) const {
+    if (u < distinct[0]) stamps[rows[u]] = static_cast<std::int32_t>(scalars->step + 1);
+  }
+};
+
 template <class Key>
 void order_uses(Step& step, const std::int64_t* ids, std::int64_t count, int bits, RowOrder& order) {
   const auto keys_bytes = static_cast<std::size_t>(count) * sizeof(Key);
@@ -153,7 +165,14 @@ void order_row_uses(Step& step, const Tensor& ids, std::int64_t table_rows, RowO
     order_uses<std::uint64_t>(step, rows, ids.count(), bits, order);
 }
 
-const bool bound = kernels::order_row_uses.bind(kThisDevice, &order_row_uses);
+void stamp_rows(Step& step, const RowOrder& order, Tensor& stamps) {
+  launch_elements<1>(step, order.rows.count(),
+                     StampRow{step.scalars(), order.count.data<const std::int64_t>(),
+                              order.rows.data<const std::int64_t>(), stamps.data<std::int32_t>()});
+}
+
+const bool bound =
+    kernels::order_row_uses.bind(kThisDevice, &order_row_uses) && kernels::stamp_rows.bind(kThisDevice, &stamp_rows);
 
 }  // namespace
 }  // namespace engram::cuda

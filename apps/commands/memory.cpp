@@ -1,8 +1,12 @@
 #include "apps/commands/memory.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/context/studied_run.hpp"
@@ -34,13 +38,29 @@ void require_memories(const ModelOptions& model) {
                           " without\n  product_key.count or product_key.layers in a configuration gives it some"));
 }
 
+/// The parameter whose rows are the values of a layer's memory.
+std::string table_name(const ParameterStore& store, std::int64_t layer) {
+  std::string name = text("layers.", layer - 1, ".memory.values.rows");
+  const auto shared = store.aliases().find(name);
+  return shared == store.aliases().end() ? name : shared->second;
+}
+
 /// The values that a layer's memory reads.
 PaddedTable table_of(const ParameterStore& store, std::int64_t layer) {
-  const std::string name = text("layers.", layer - 1, ".memory.values.rows");
-  const auto shared = store.aliases().find(name);
-  const Parameter* const table = store.find(shared == store.aliases().end() ? name : shared->second);
+  const std::string name = table_name(store, layer);
+  const Parameter* const table = store.find(name);
   if (table == nullptr) throw Error(text("memory: layer ", layer, " must have a table '", name, "', got none"));
   return {table->mapped() != nullptr ? table->mapped()->padded_rows() : table->value(), table->shape()[1]};
+}
+
+/// For how long training has left rows of the table alone, where it was told to remember.
+std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::string& table, std::int64_t step) {
+  const std::string name = text("optimizer/", table, ".last_use");
+  if (!file.has(name)) return std::nullopt;
+  const std::span<const std::byte> bytes = file.bytes(file.at(name));
+  std::vector<std::int32_t> last_use(bytes.size() / sizeof(std::int32_t));
+  std::memcpy(last_use.data(), bytes.data(), last_use.size() * sizeof(std::int32_t));
+  return idle_rows(last_use, step);
 }
 
 void run(const Arguments& arguments) {
@@ -61,6 +81,11 @@ void run(const Arguments& arguments) {
                       .selected = model.memories().selected,
                       .rows = {}};
   report.add(usage, runtime.backend(), [&trained](std::int64_t layer) { return table_of(trained.store(), layer); });
+  const CheckpointFile file(trained.path());
+  for (MemoryReport::Row& row : report.rows) {
+    const std::int64_t layer = row.layer > 0 ? row.layer : report.rows.front().layer;
+    row.idle = idle_rows_of(file, table_name(trained.store(), layer), trained.step());
+  }
   if (!arguments.csv.empty()) write_durably(arguments.csv, memory_csv(report));
   if (!arguments.svg.empty()) write_durably(arguments.svg, draw_memories(report));
   if (arguments.json) return print_json(memory_json(report));

@@ -66,6 +66,8 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
         "tables: decoupled decay of the rows that move, times the rate per step");
   table(&TableOptimizerOptions::clip, "table_clip", kChange,
         "tables: largest norm of the gradients of all of them; 0: not clipped");
+  table(&TableOptimizerOptions::last_use, "table_last_use", kKeep,
+        "tables: keep the step that used a row last, for `engram memory`");
 
   const auto schedule = [&keys](auto member, std::string_view name, std::string_view meaning) {
     keys.push_back(make_key(

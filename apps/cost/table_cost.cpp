@@ -9,9 +9,10 @@ constexpr std::int64_t kFloat = 4;  // bytes
 
 /// Bytes of the optimiser's state of a row.
 std::int64_t state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
-  if (optimizer.kind == TableKind::row_adagrad) return kFloat;  // the sum
+  const std::int64_t last_use = optimizer.last_use ? kFloat : 0;
+  if (optimizer.kind == TableKind::row_adagrad) return kFloat + last_use;  // the sum
   const bool counts = optimizer.mode == TableMode::row_step || optimizer.mode == TableMode::deferred;
-  return 2 * kFloat * row_numbers + (counts ? kFloat : 0);  // moments
+  return 2 * kFloat * row_numbers + (counts ? kFloat : 0) + last_use;  // moments
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/json.hpp"
@@ -58,6 +59,26 @@ std::string weight_lines(const MemoryReport& report) {
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
   return aligned(columns);
+}
+
+/// For how long training has not used rows; empty where no checkpoint says.
+std::string idle_lines(const MemoryReport& report) {
+  const auto known = std::ranges::find_if(report.rows, [](const auto& row) { return row.idle.has_value(); });
+  if (known == report.rows.end()) return {};
+  std::vector<TableColumn> columns{{"memory", {}, true}, {"never", {}}};
+  for (const IdleRows::Longer& longer : known->idle->longer) columns.push_back({fmt::format("> {}", longer.steps), {}});
+  for (const MemoryReport::Row& row : report.rows) {
+    if (!row.idle) continue;
+    const auto share = [&row](std::int64_t rows) {
+      return percent(static_cast<double>(rows) / static_cast<double>(row.idle->all));
+    };
+    columns[0].cells.push_back(row.name());
+    columns[1].cells.push_back(share(row.idle->never));
+    for (std::size_t i = 0; i < row.idle->longer.size(); ++i)
+      columns[i + 2].cells.push_back(share(row.idle->longer[i].rows));
+  }
+  return fmt::format("\n{}\nnever      rows of values that no step of training used; > S: none of the last S steps\n",
+                     aligned(columns));
 }
 
 json as_json(const MemoryUsage::Metrics& found) {
@@ -121,7 +142,8 @@ std::string memory_table(const MemoryReport& report) {
              "overlap    of the slots that were read, those that more than one head read\n"
              "repeated   of the reads, those whose slot another head reads at the same position\n"
              "norm       length of the values of slots that were read, mean; unread: of the others\n",
-             std::log(static_cast<double>(report.selected)), report.selected);
+             std::log(static_cast<double>(report.selected)), report.selected) +
+         idle_lines(report);
 }
 
 json memory_json(const MemoryReport& report) {
@@ -133,6 +155,12 @@ json memory_json(const MemoryReport& report) {
     json figures = as_json(row.metrics);
     figures["norm_read"] = or_null(row.norms.read);
     figures["norm_unread"] = or_null(row.norms.unread);
+    if (row.idle) {
+      figures["training_never"] = row.idle->never;
+      figures["training_idle"] = json::array();
+      for (const IdleRows::Longer& longer : row.idle->longer)
+        figures["training_idle"].push_back({{"steps", longer.steps}, {"rows", longer.rows}});
+    }
     if (row.layer == 0) {
       object["shared_table"] = figures;
       continue;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/memory/idle_rows.hpp"
 #include "apps/memory/memory_usage.hpp"
 #include "apps/memory/model_memory_usage.hpp"
 #include "apps/memory/row_norms.hpp"
@@ -17,8 +19,9 @@ struct MemoryReport {
   struct Row {
     std::int64_t layer = 0;  ///< the first being 1; 0: the one table that all memories read
     MemoryUsage::Metrics metrics;
-    std::vector<double> shares;  ///< MemoryUsage::falling_shares()
-    RowNorms norms;              ///< of the values
+    std::vector<double> shares;      ///< MemoryUsage::falling_shares()
+    RowNorms norms;                  ///< of the values
+    std::optional<IdleRows> idle{};  ///< of the table's rows in training, where the checkpoint knows
 
     /// "6", or "all" for the table that all memories read.
     std::string name() const;

@@ -24,4 +24,8 @@ inline constinit Kernel<void(const RowUses& uses, const RowOrder& order, Tensor&
 inline constinit Kernel<void(const RowUses& uses, const RowOrder& order, Tensor& dtable, Write write)> add_row_uses{
     "add_row_uses"};
 
+/// stamps[order.rows[u]] = scalars.step + 1 for u < U: the step, counted from 1, that used a row last. Other rows keep
+/// theirs. stamps: [table rows] i32.
+inline constinit Kernel<void(const RowOrder& order, Tensor& stamps)> stamp_rows{"stamp_rows"};
+
 }  // namespace engram::kernels

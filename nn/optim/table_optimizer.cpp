@@ -90,6 +90,7 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
     Table table{.parameter = parameter,
                 .adam = {.values = values, .first_moment = {}, .second_moment = {}, .steps = {}},
                 .row_sum = {},
+                .last_use = options_.last_use ? cleared(step, store, rows, DType::i32) : Tensor{},
                 .random = {seed, kTableOperation | static_cast<std::uint32_t>(tables_.size()), nullptr}};
     if (options_.kind == TableKind::row_adagrad) {
       table.row_sum = cleared(step, store, rows, dtype);
@@ -132,6 +133,7 @@ void TableOptimizer::update(Step& step) {
 void TableOptimizer::update_table(Step& step, const RowGradients& gradients, Table& table) {
   RandomStream random = table.random;
   random.scalars = step.scalars();
+  if (table.last_use && gradients.order) kernels::stamp_rows(step, gradients.order, table.last_use);
   const bool untouched = options_.kind == TableKind::row_adagrad || options_.mode == TableMode::lazy ||
                          options_.mode == TableMode::row_step;
   if (!gradients.order && untouched) return;
@@ -167,6 +169,7 @@ void TableOptimizer::refresh(Step& step, const Parameter& parameter, const Tenso
 void TableOptimizer::visit_state(const StateFound& found) const {
   for (const Table& table : tables_) {
     const std::string& name = table.parameter->name();
+    if (table.last_use) found(name + ".last_use", table.last_use);
     if (options_.kind == TableKind::row_adagrad) {
       found(name + ".row_sum", table.row_sum);
       continue;

@@ -31,6 +31,7 @@ struct TableOptimizerOptions {
   /// Largest norm of the gradients of all tables together, 0: no clipping. What all other gradients are is no part of
   /// it, and the other way round.
   double clip = 0;
+  bool last_use = false;  ///< the step that used a row last is kept, for reports: nothing of the update depends on it
 
   /// Throws UsageError naming the option and its value.
   void check() const;
@@ -58,8 +59,9 @@ class TableOptimizer final : public RowRefresh {
   void refresh(Step& step, const Parameter& table, const Tensor& ids) override;
 
   /// Every state tensor with its name. Adam: `<parameter>.first_moment` and `.second_moment`, shaped like the table;
-  /// row_step: `.steps`, deferred: `.last_step`, [rows] i32. Row-wise AdaGrad: `.row_sum`, [rows]. Deferred state is
-  /// complete after bring_up_to_date() only.
+  /// row_step: `.steps`, deferred: `.last_step`, [rows] i32. Row-wise AdaGrad: `.row_sum`, [rows]. With
+  /// last_use: `.last_use`, [rows] i32, steps counted from 1, 0: none. Deferred state is complete after
+  /// bring_up_to_date() only.
   void visit_state(const StateFound& found) const;
 
  private:
@@ -67,6 +69,7 @@ class TableOptimizer final : public RowRefresh {
     Parameter* parameter;
     AdamTable adam;  // its values are those of the parameter, for AdaGrad too
     Tensor row_sum;
+    Tensor last_use;  // [rows] i32, or none
     RandomStream random;
   };
   bool deferred() const { return options_.kind == TableKind::adam && options_.mode == TableMode::deferred; }

@@ -12,6 +12,7 @@
 #include "apps/training/memory_metrics.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "apps/training/session.hpp"
+#include "apps/training/signals.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
 #include "tests/apps/command_line_process.hpp"
@@ -92,6 +93,70 @@ TEST_CASE("memory: lengths of the rows that were read, and of the others", "[pro
   CHECK(even.unread == 6.5);
   CHECK_FALSE(norms_of([](std::int64_t) { return true; }).unread);
   CHECK_FALSE(norms_of([](std::int64_t) { return false; }).read);
+}
+
+TEST_CASE("memory: rows that training has left alone, by the step that used them last", "[product-key]") {
+  const IdleRows found = idle_rows(std::vector<std::int32_t>{0, 150, 149, 140, 139, 50, 49, 0}, 150);
+  CHECK(found.all == 8);
+  CHECK(found.never == 2);
+  REQUIRE(found.longer.size() == 2);
+  CHECK(found.longer[0].steps == 10);
+  CHECK(found.longer[0].rows == 5);
+  CHECK(found.longer[1].steps == 100);
+  CHECK(found.longer[1].rows == 3);
+  CHECK(idle_rows(std::vector<std::int32_t>{0, 10}, 10).longer.empty());
+}
+
+TEST_CASE("memory: a run that keeps the last uses of rows reports them, resumed or not; others do not",
+          "[product-key]") {
+  const json without = bench().object("own");
+  CHECK_FALSE(without.at("memories").at(0).contains("training_never"));
+  CHECK_THAT(bench().memory("own", {}).out, !Contains("> 10"));
+
+  const RunFolder folder;
+  const auto object_of = [&](const std::string& run) {
+    const ProcessResult result =
+        run_engram({"memory", (folder / run).string(), "--data", folder.data().string(), "--threads", "1", "--json"});
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out);
+  };
+  const std::vector<std::string> last_use{"optimizer.table_last_use=true"};
+  TrainingRunOptions options = memory_run(folder, "kept", last_use);
+  run_training(options, never());
+  const json kept = object_of("kept");
+  const CheckpointFile file(folder / "kept" / "checkpoint" / "model.safetensors");
+  for (const json& memory : kept.at("memories")) {
+    // Adam has a second moment other than 0 in exactly the rows that were used.
+    const std::string table = text("layers.", memory.at("layer").get<int>() - 1, ".memory.values.rows");
+    const auto moments = file.bytes(file.at(text("optimizer/", table, ".second_moment")));
+    const std::size_t row_bytes = moments.size() / kMemorySlots;
+    std::int64_t never_used = 0;
+    for (std::size_t row = 0; row < std::size_t(kMemorySlots); ++row)
+      never_used += std::ranges::all_of(moments.subspan(row * row_bytes, row_bytes),
+                                        [](std::byte byte) { return byte == std::byte{0}; });
+    CHECK(memory.at("training_never") == never_used);
+    REQUIRE(memory.at("training_idle").size() == 1);
+    CHECK(memory.at("training_idle").at(0).at("steps") == 10);
+    CHECK(memory.at("training_idle").at(0).at("rows").get<std::int64_t>() >= never_used);
+  }
+  TrainingRunOptions parts = memory_run(folder, "parts", last_use);
+  CHECK_THROWS_AS(run_training(parts, after_steps(5)), Interrupted);
+  parts.resume = true;
+  run_training(parts, never());
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(object_of("parts").at("memories").at(i).at("training_idle") == kept.at("memories").at(i).at("training_idle"));
+  const std::string table =
+      run_engram({"memory", (folder / "kept").string(), "--data", folder.data().string(), "--threads", "1"}).out;
+  CHECK_THAT(table, Contains("> 10") && Contains("never"));
+
+  parts.overrides = {};  // not with the state of another
+  parts.out = folder / "own";
+  parts.resume = false;
+  run_training(parts, never());
+  parts.resume = true;
+  parts.overrides = last_use;
+  CHECK_THROWS_WITH(run_training(parts, never()), Contains("optimizer.table_last_use"));
 }
 
 TEST_CASE("memory: one object has the figures of what evaluation reads", "[product-key]") {

@@ -199,6 +199,31 @@ TEST_CASE("tables: a run goes on from a checkpoint as if nothing had happened") 
     }
 }
 
+TEST_CASE("tables: the step that used a row last is kept in every mode, and changes no update") {
+  TableOptimizerOptions options =
+      GENERATE(TableOptimizerOptions{}, TableOptimizerOptions{.mode = TableMode::dense, .clip = 0.1},
+               TableOptimizerOptions{.mode = TableMode::deferred, .epsilon = 0},
+               TableOptimizerOptions{.kind = TableKind::row_adagrad});
+  TableBench without(with_tables(options));
+  options.last_use = true;
+  TableBench with(with_tables(options));
+  std::vector<double> wanted(20);
+  for (int t = 1; t <= 6; ++t) {
+    if (t != 4) {  // nothing is read in the fourth
+      const RowUsesOnHost uses = with.give(with.first);
+      without.give(without.first, uses);
+      for (const auto id : uses.ids) wanted[static_cast<std::size_t>(id)] = t;
+    }
+    with.update();
+    without.update();
+    for (const NamedTensor& named : with.everything()) {
+      if (named.name == "optimizer/first.last_use") CHECK(with.read(named.tensor).data == wanted);
+      if (named.name == "optimizer/second.last_use") CHECK(with.read(named.tensor).data == std::vector<double>(9));
+    }
+  }
+  CHECK(with.read(with.first.value()).data == without.read(without.first.value()).data);
+}
+
 TEST_CASE("tables: the state of one mode is refused by another") {
   const auto names = [](const TableOptimizerOptions& options) {
     TableBench bench(with_tables(options));
@@ -214,6 +239,7 @@ TEST_CASE("tables: the state of one mode is refused by another") {
   CHECK(names({.mode = TableMode::deferred, .epsilon = 0}) ==
         Names{"second.first_moment", "second.second_moment", "second.last_step"});
   CHECK(names({.kind = TableKind::row_adagrad}) == Names{"second.row_sum"});
+  CHECK(names({.kind = TableKind::row_adagrad, .last_use = true}) == Names{"second.last_use", "second.row_sum"});
 
   TemporaryFolder folder;
   const auto path = folder / "model.safetensors";

@@ -11,6 +11,7 @@
 #include "autograd/tape.hpp"
 #include "core/arena.hpp"
 #include "core/error.hpp"
+#include "core/kernels/fill.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 
@@ -65,6 +66,23 @@ TEST_CASE_METHOD(OrderFixture, "row order: by row, and by number of the use with
     CAPTURE(sizes.uses, sizes.rows);
     const std::vector<double> ids = random_ids(sizes.uses, sizes.rows, "ids");
     check_order(ids, ordered(step, tensor({sizes.uses, 1}, ids, DType::i64), sizes.rows));
+  }
+}
+
+TEST_CASE_METHOD(OrderFixture, "row order: rows are stamped with the step that used them last", "[rows]") {
+  Tensor stamps = step.empty({9000}, DType::i32);
+  kernels::fill(step, stamps, 0);
+  std::vector<double> wanted(9000);
+  const std::vector<double> of_steps[] = {
+      random_ids(20000, 9000, "first"), {8999, 3, 3, 0}, random_ids(70, 9, "third")};
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Steps need not follow one another.
+    step.begin({.step = 10 * i + 1});
+    const auto count = static_cast<std::int64_t>(of_steps[i].size());
+    const RowOrder order = ordered(step, tensor({count, 1}, of_steps[i], DType::i64), 9000);
+    kernels::stamp_rows(step, order, stamps);
+    for (const double row : of_steps[i]) wanted[static_cast<std::size_t>(row)] = static_cast<double>(10 * i + 2);
+    CHECK(host(stamps) == wanted);
   }
 }
 
