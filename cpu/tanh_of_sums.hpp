@@ -7,6 +7,7 @@
 /// Rows of exponentials have padded_width() elements: those behind the row are 1.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <type_traits>
 #if defined(__AVX512F__)
@@ -24,65 +25,81 @@ constexpr std::int64_t padded_width(std::int64_t width) {
   return (width + kStep - 1) / kStep * kStep;
 }
 
-/// Above this, exp(2 a) may be infinite or 0, whose product is no number: such rows are added first.
+/// Up to this a product of two exponentials and 1 more is a number, neither infinite nor lost. Rows with larger terms
+/// are added first.
 template <class T>
-inline constexpr T kLargestTerm = std::is_same_v<T, float> ? T(40) : T(300);
+inline constexpr T kLargestTerm = std::is_same_v<T, float> ? T(20) : T(150);
 
 namespace detail {
-/// x[i] = exp(x[i]) for whole vectors.
-inline void exponentials_of_vectors(float* x, std::int64_t padded) {
-  for (std::int64_t i = 0; i < padded; i += kLanes<float>)
-    store_lanes<float>(exponential(load_lanes<float>(x + i)), x + i);
+template <class T>
+using ExponentialVector = typename ExponentialLanes<T>::Vector;
+
+template <class T>
+ExponentialVector<T> load_exponents(const T* from) {
+  ExponentialVector<T> x;
+  std::memcpy(static_cast<void*>(&x), from, sizeof x);
+  return x;
 }
-inline void exponentials_of_vectors(double* x, std::int64_t padded) {
-  // Whole vectors here too: what an expression of any length does depends on where the row begins.
-  for (std::int64_t i = 0; i < padded; i += Doubles::SizeAtCompileTime) {
-    Eigen::Map<Doubles> part(x + i);
-    part = exponential(Doubles(part));
-  }
+/// to[i] = exp(2 x[i]), and the largest absolute value of every lane.
+inline void store_doubled_exponential(const Floats& x, float* to, Floats& largest) {
+  const Floats size = x < 0.0f ? -x : x;
+  largest = size > largest ? size : largest;
+  const Floats result = exponential(x + x);
+  std::memcpy(to, static_cast<const void*>(&result), sizeof result);
 }
+inline void store_doubled_exponential(const Doubles& x, double* to, Doubles& largest) {
+  largest = (x.abs() > largest).select(x.abs(), largest);
+  Eigen::Map<Doubles> result(to);
+  result = exponential(Doubles(x + x));
+}
+inline bool none_above(float limit, const Floats& x) {
+  return sum_of_lanes<float>(x > limit ? Floats{} + 1.0f : Floats{}) == 0;
+}
+inline bool none_above(double limit, const Doubles& x) { return !(x > limit).any(); }
 }  // namespace detail
 
 /// to[i] = exp(2 from[i]); returns whether products of these with those of another such row are what they should be.
+/// A NaN stays one.
 template <class T>
 bool doubled_exponentials(const T* from, std::int64_t width, T* to, std::int64_t padded) {
-  std::memcpy(to, from, sizeof(T) * static_cast<std::size_t>(width));
-  for (std::int64_t i = width; i < padded; ++i) to[i] = 0;
-  Lanes<T> highest{}, lowest{};
-  for (std::int64_t i = 0; i < padded; i += kLanes<T>) {
-    const Lanes<T> x = load_lanes<T>(to + i);
-    highest = x > highest ? x : highest;
-    lowest = x < lowest ? x : lowest;
-    store_lanes<T>(x + x, to + i);
+  constexpr std::int64_t kStep = sizeof(detail::ExponentialVector<T>) / sizeof(T);
+  std::array<T, kStep> rest{};
+  detail::ExponentialVector<T> largest = detail::load_exponents<T>(rest.data());
+  std::int64_t i = 0;
+  for (; i + kStep <= width; i += kStep)
+    detail::store_doubled_exponential(detail::load_exponents<T>(from + i), to + i, largest);
+  if (i < width) {
+    std::copy(from + i, from + width, rest.begin());
+    detail::store_doubled_exponential(detail::load_exponents<T>(rest.data()), to + i, largest);
+    i += kStep;
   }
-  detail::exponentials_of_vectors(to, padded);
-  bool moderate = true;
-  for (std::int64_t lane = 0; lane < kLanes<T>; ++lane)
-    moderate = moderate && highest[lane] <= kLargestTerm<T> && lowest[lane] >= -kLargestTerm<T>;
-  return moderate;
+  std::fill(to + i, to + padded, T(1));
+  return detail::none_above(kLargestTerm<T>, largest);
 }
 
-/// to[i] = exp(2 (a[i] + b[i])), for rows with numbers of any size: their pair is `to` and a row of ones.
+/// to[i] = exp(2 (a[i] + b[i])), or what is so large that nothing is larger to tanh, for rows with numbers of any size:
+/// their pair is `to` and a row of ones.
 template <class T>
 void doubled_exponentials_of_sum(const T* a, const T* b, std::int64_t width, T* to, std::int64_t padded) {
-  for (std::int64_t i = 0; i < width; ++i) to[i] = 2 * (a[i] + b[i]);
-  for (std::int64_t i = width; i < padded; ++i) to[i] = 0;
-  detail::exponentials_of_vectors(to, padded);
+  for (std::int64_t i = 0; i < width; ++i) {
+    const T sum = a[i] + b[i];
+    to[i] = sum > 2 * kLargestTerm<T> ? 2 * kLargestTerm<T> : sum;
+  }
+  std::fill(to + width, to + padded, T(0));
+  doubled_exponentials(to, padded, to, padded);
 }
 
 /// r = 1 / (1 + a b) of the exponentials a and b: (1 - tanh) / 2.
 inline Lanes<float> falling_half(const Lanes<float>& a, const Lanes<float>& b) {
-  const Lanes<float> sum = a * b + 1.0f;
 #if defined(__AVX512F__)
-  // A division takes as long as ten other operations. An estimate of 14 bits and one step of Newton's method give all;
-  // the step needs a finite number, and 1e-30 is as good as the 0 of an infinite one.
-  const Lanes<float> most = Lanes<float>{} + 1e30f;
-  const __m512 finite = reinterpret_cast<__m512>(sum > most ? most : sum);
-  const __m512 estimate = _mm512_rcp14_ps(finite);
-  const __m512 missing = _mm512_fnmadd_ps(finite, estimate, _mm512_set1_ps(1.0f));
+  // A division takes as long as ten other operations. An estimate of 14 bits and one step of Newton's method give all.
+  const __m512 one = _mm512_set1_ps(1.0f);
+  const __m512 sum = _mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), one);
+  const __m512 estimate = _mm512_rcp14_ps(sum);
+  const __m512 missing = _mm512_fnmadd_ps(sum, estimate, one);
   return reinterpret_cast<Lanes<float>>(_mm512_fmadd_ps(estimate, missing, estimate));
 #else
-  return 1.0f / sum;
+  return 1.0f / (a * b + 1.0f);
 #endif
 }
 inline Lanes<double> falling_half(const Lanes<double>& a, const Lanes<double>& b) { return 1.0 / (a * b + 1.0); }
