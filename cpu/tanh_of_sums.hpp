@@ -31,62 +31,81 @@ template <class T>
 inline constexpr T kLargestTerm = std::is_same_v<T, float> ? T(20) : T(150);
 
 namespace detail {
+/// How many numbers are taken at a time, and the largest and the smallest of every lane, and 0.
 template <class T>
-using ExponentialVector = typename ExponentialLanes<T>::Vector;
+struct ExponentSteps;
+template <>
+struct ExponentSteps<float> {
+  static constexpr std::int64_t kNumbers = kLanes<float>;
+  Floats highest{}, lowest{};
 
-template <class T>
-ExponentialVector<T> load_exponents(const T* from) {
-  ExponentialVector<T> x;
-  std::memcpy(static_cast<void*>(&x), from, sizeof x);
-  return x;
-}
-/// to[i] = exp(2 x[i]), and the largest absolute value of every lane.
-inline void store_doubled_exponential(const Floats& x, float* to, Floats& largest) {
-  const Floats size = x < 0.0f ? -x : x;
-  largest = size > largest ? size : largest;
-  const Floats result = exponential(x + x);
-  std::memcpy(to, static_cast<const void*>(&result), sizeof result);
-}
-inline void store_doubled_exponential(const Doubles& x, double* to, Doubles& largest) {
-  largest = (x.abs() > largest).select(x.abs(), largest);
-  Eigen::Map<Doubles> result(to);
-  result = exponential(Doubles(x + x));
-}
-inline bool none_above(float limit, const Floats& x) {
-  return sum_of_lanes<float>(x > limit ? Floats{} + 1.0f : Floats{}) == 0;
-}
-inline bool none_above(double limit, const Doubles& x) { return !(x > limit).any(); }
-}  // namespace detail
+  /// to[i] = exp(2 from[i]) where that is moderate.
+  void take(const float* from, float* to) {
+    const Floats x = load_lanes<float>(from);
+    highest = x > highest ? x : highest;
+    lowest = x < lowest ? x : lowest;
+    store_lanes<float>(exponential_of_moderate(x + x), to);
+  }
+  bool within(float limit) const {
+    const Floats one = Floats{} + 1.0f;
+    return sum_of_lanes<float>((highest > limit ? one : Floats{}) + (lowest < -limit ? one : Floats{})) == 0;
+  }
+};
+template <>
+struct ExponentSteps<double> {
+  static constexpr std::int64_t kNumbers = Doubles::SizeAtCompileTime;
+  double highest = 0, lowest = 0;
 
-/// to[i] = exp(2 from[i]); returns whether products of these with those of another such row are what they should be.
-/// A NaN stays one.
+  void take(const double* from, double* to) {
+    for (std::int64_t i = 0; i < kNumbers; ++i) {
+      highest = from[i] > highest ? from[i] : highest;
+      lowest = from[i] < lowest ? from[i] : lowest;
+      to[i] = 2 * from[i];
+    }
+    Eigen::Map<Doubles> result(to);
+    result = exponential(Doubles(result));
+  }
+  bool within(double limit) const { return highest <= limit && lowest >= -limit; }
+};
+
+/// to[i] = exp(2 from[i]), 1 behind the row, where all of them are between -limit and limit, else nothing of use;
+/// returns whether they are. A NaN is, and stays one.
 template <class T>
-bool doubled_exponentials(const T* from, std::int64_t width, T* to, std::int64_t padded) {
-  constexpr std::int64_t kStep = sizeof(detail::ExponentialVector<T>) / sizeof(T);
-  std::array<T, kStep> rest{};
-  detail::ExponentialVector<T> largest = detail::load_exponents<T>(rest.data());
+bool doubled_exponentials_within(T limit, const T* from, std::int64_t width, T* to, std::int64_t padded) {
+  constexpr std::int64_t kStep = ExponentSteps<T>::kNumbers;
+  ExponentSteps<T> steps;
   std::int64_t i = 0;
-  for (; i + kStep <= width; i += kStep)
-    detail::store_doubled_exponential(detail::load_exponents<T>(from + i), to + i, largest);
+  for (; i + kStep <= width; i += kStep) steps.take(from + i, to + i);
   if (i < width) {
+    std::array<T, kStep> rest{};
     std::copy(from + i, from + width, rest.begin());
-    detail::store_doubled_exponential(detail::load_exponents<T>(rest.data()), to + i, largest);
+    steps.take(rest.data(), to + i);
     i += kStep;
   }
   std::fill(to + i, to + padded, T(1));
-  return detail::none_above(kLargestTerm<T>, largest);
+  return steps.within(limit);
 }
+}  // namespace detail
 
-/// to[i] = exp(2 (a[i] + b[i])), or what is so large that nothing is larger to tanh, for rows with numbers of any size:
-/// their pair is `to` and a row of ones.
+/// to[i] = exp(2 (a[i] + b[i])), for rows with numbers of any size: their pair is `to` and a row of ones. What is so
+/// large that a tanh is 1 or -1 becomes a number as good as it. b: null for zeros.
 template <class T>
 void doubled_exponentials_of_sum(const T* a, const T* b, std::int64_t width, T* to, std::int64_t padded) {
+  constexpr T kMost = 2 * kLargestTerm<T>;
   for (std::int64_t i = 0; i < width; ++i) {
-    const T sum = a[i] + b[i];
-    to[i] = sum > 2 * kLargestTerm<T> ? 2 * kLargestTerm<T> : sum;
+    const T sum = b == nullptr ? a[i] : a[i] + b[i];
+    to[i] = sum > kMost ? kMost : sum < -kMost ? -kMost : sum;
   }
-  std::fill(to + width, to + padded, T(0));
-  doubled_exponentials(to, padded, to, padded);
+  detail::doubled_exponentials_within(kMost, to, width, to, padded);
+}
+
+/// to[i] = exp(2 from[i]); returns whether products of these with those of another such row are what they should be.
+/// They are beside a row of ones in any case.
+template <class T>
+bool doubled_exponentials(const T* from, std::int64_t width, T* to, std::int64_t padded) {
+  if (detail::doubled_exponentials_within(kLargestTerm<T>, from, width, to, padded)) return true;
+  doubled_exponentials_of_sum<T>(from, nullptr, width, to, padded);
+  return false;
 }
 
 /// r = 1 / (1 + a b) of the exponentials a and b: (1 - tanh) / 2.
