@@ -17,12 +17,9 @@ namespace detail {
 using Floats = float __attribute__((vector_size(kVectorBytes), may_alias));
 using Ints = std::int32_t __attribute__((vector_size(kVectorBytes), may_alias));
 
-/// exp by 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], relative error below 1e-7; 0 where the result is below the
-/// smallest normal number, infinity for x above 88.37; NaN stays NaN.
-inline Floats exponential(Floats x) {
-  const Floats least = Floats{} - 88.0f, most = Floats{} + 88.8f;
-  x = x < least ? least : x;
-  x = x > most ? most : x;
+/// exp by 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], relative error below 1e-7, for -87 <= x <= 88; NaN stays
+/// NaN.
+inline Floats exponential_of_moderate(Floats x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits.
   const Floats rounder = Floats{} + 12582912.0f;
   const Floats rounded = x * 1.44269504f + rounder;
@@ -38,6 +35,13 @@ inline Floats exponential(Floats x) {
   p = p * (r * r) + r + 1.0f;
   const Ints exponent = (reinterpret_cast<const Ints&>(rounded) << 23) + (127 << 23);
   return p * reinterpret_cast<const Floats&>(exponent);
+}
+
+/// The same for all x: 0 where the result is below the smallest normal number, infinity for x above 88.37.
+inline Floats exponential(Floats x) {
+  const Floats least = Floats{} - 88.0f, most = Floats{} + 88.8f;
+  x = x < least ? least : x;
+  return exponential_of_moderate(x > most ? most : x);
 }
 
 using Doubles = Eigen::Array<double, 8, 1>;

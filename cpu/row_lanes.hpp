@@ -39,14 +39,29 @@ void store_lanes(const Lanes<T>& x, T* to) {
   std::memcpy(to, static_cast<const void*>(&x), sizeof x);
 }
 
+namespace detail {
+/// Adds the upper half of the numbers to the lower one until one is left. Whole halves are loaded from what was stored
+/// as a whole vector: single numbers would be waited for.
+template <class T, int kCount>
+T sum_of_halves(const T* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    typedef T Half __attribute__((vector_size(sizeof(T) * kCount / 2), may_alias));
+    alignas(64) T sums[kCount / 2];
+    *reinterpret_cast<Half*>(sums) =
+        *reinterpret_cast<const Half*>(lanes) + *reinterpret_cast<const Half*>(lanes + kCount / 2);
+    return sum_of_halves<T, kCount / 2>(sums);
+  }
+}
+}  // namespace detail
+
 /// The sum of all lanes, in pairs.
 template <class T>
 T sum_of_lanes(const Lanes<T>& x) {
-  T lanes[kLanes<T>];
-  store_lanes<T>(x, lanes);
-  for (std::int64_t half = kLanes<T> / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  return lanes[0];
+  alignas(64) T lanes[kLanes<T>];
+  *reinterpret_cast<Lanes<T>*>(lanes) = x;
+  return detail::sum_of_halves<T, kLanes<T>>(lanes);
 }
 
 /// Products of one row with others of its length, always summed in the same order.

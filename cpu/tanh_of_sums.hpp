@@ -7,6 +7,8 @@
 /// Rows of exponentials have padded_width() elements: those behind the row are 1.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 #if defined(__AVX512F__)
@@ -17,72 +19,105 @@
 
 namespace engram::cpu {
 
-/// Elements of a row of exponentials: whole pairs of vectors, and of what detail::exponential takes at a time.
+/// Elements of a row of exponentials: whole pairs of vectors.
 template <class T>
 constexpr std::int64_t padded_width(std::int64_t width) {
-  constexpr std::int64_t kStep = std::max<std::int64_t>(2 * kLanes<T>, 8);
+  constexpr std::int64_t kStep = 2 * kLanes<T>;
   return (width + kStep - 1) / kStep * kStep;
 }
 
-/// Above this, exp(2 a) may be infinite or 0, whose product is no number: such rows are added first.
+/// Up to this a product of two exponentials and 1 more is a number, neither infinite nor lost. Rows with larger terms
+/// are added first.
 template <class T>
-inline constexpr T kLargestTerm = std::is_same_v<T, float> ? T(40) : T(300);
+inline constexpr T kLargestTerm = std::is_same_v<T, float> ? T(20) : T(150);
 
 namespace detail {
-/// x[i] = exp(x[i]) for whole vectors.
-inline void exponentials_of_vectors(float* x, std::int64_t padded) {
-  for (std::int64_t i = 0; i < padded; i += kLanes<float>)
-    store_lanes<float>(exponential(load_lanes<float>(x + i)), x + i);
-}
-inline void exponentials_of_vectors(double* x, std::int64_t padded) {
-  // Whole vectors here too: what an expression of any length does depends on where the row begins.
-  for (std::int64_t i = 0; i < padded; i += Doubles::SizeAtCompileTime) {
-    Eigen::Map<Doubles> part(x + i);
-    part = exponential(Doubles(part));
+/// How many numbers are taken at a time, and the largest and the smallest of every lane, and 0.
+template <class T>
+struct ExponentSteps;
+template <>
+struct ExponentSteps<float> {
+  static constexpr std::int64_t kNumbers = kLanes<float>;
+  Floats highest{}, lowest{};
+
+  /// to[i] = exp(2 from[i]) where that is moderate.
+  void take(const float* from, float* to) {
+    const Floats x = load_lanes<float>(from);
+    highest = x > highest ? x : highest;
+    lowest = x < lowest ? x : lowest;
+    store_lanes<float>(exponential_of_moderate(x + x), to);
   }
+  bool within(float limit) const {
+    const Floats one = Floats{} + 1.0f;
+    return sum_of_lanes<float>((highest > limit ? one : Floats{}) + (lowest < -limit ? one : Floats{})) == 0;
+  }
+};
+template <>
+struct ExponentSteps<double> {
+  static constexpr std::int64_t kNumbers = kLanes<double>;
+  double highest = 0, lowest = 0;
+
+  void take(const double* from, double* to) {
+    for (std::int64_t i = 0; i < kNumbers; ++i) {
+      highest = from[i] > highest ? from[i] : highest;
+      lowest = from[i] < lowest ? from[i] : lowest;
+      to[i] = std::exp(2 * from[i]);  // f64 is for checks: exact before it is fast
+    }
+  }
+  bool within(double limit) const { return highest <= limit && lowest >= -limit; }
+};
+
+/// to[i] = exp(2 from[i]), 1 behind the row, where all of them are between -limit and limit, else nothing of use;
+/// returns whether they are. A NaN is, and stays one.
+template <class T>
+bool doubled_exponentials_within(T limit, const T* from, std::int64_t width, T* to, std::int64_t padded) {
+  constexpr std::int64_t kStep = ExponentSteps<T>::kNumbers;
+  ExponentSteps<T> steps;
+  std::int64_t i = 0;
+  for (; i + kStep <= width; i += kStep) steps.take(from + i, to + i);
+  if (i < width) {
+    std::array<T, kStep> rest{};
+    std::copy(from + i, from + width, rest.begin());
+    steps.take(rest.data(), to + i);
+    i += kStep;
+  }
+  std::fill(to + i, to + padded, T(1));
+  return steps.within(limit);
 }
 }  // namespace detail
 
-/// to[i] = exp(2 from[i]); returns whether products of these with those of another such row are what they should be.
-template <class T>
-bool doubled_exponentials(const T* from, std::int64_t width, T* to, std::int64_t padded) {
-  std::memcpy(to, from, sizeof(T) * static_cast<std::size_t>(width));
-  for (std::int64_t i = width; i < padded; ++i) to[i] = 0;
-  Lanes<T> highest{}, lowest{};
-  for (std::int64_t i = 0; i < padded; i += kLanes<T>) {
-    const Lanes<T> x = load_lanes<T>(to + i);
-    highest = x > highest ? x : highest;
-    lowest = x < lowest ? x : lowest;
-    store_lanes<T>(x + x, to + i);
-  }
-  detail::exponentials_of_vectors(to, padded);
-  bool moderate = true;
-  for (std::int64_t lane = 0; lane < kLanes<T>; ++lane)
-    moderate = moderate && highest[lane] <= kLargestTerm<T> && lowest[lane] >= -kLargestTerm<T>;
-  return moderate;
-}
-
-/// to[i] = exp(2 (a[i] + b[i])), for rows with numbers of any size: their pair is `to` and a row of ones.
+/// to[i] = exp(2 (a[i] + b[i])), for rows with numbers of any size: their pair is `to` and a row of ones. What is so
+/// large that a tanh is 1 or -1 becomes a number as good as it. b: null for zeros.
 template <class T>
 void doubled_exponentials_of_sum(const T* a, const T* b, std::int64_t width, T* to, std::int64_t padded) {
-  for (std::int64_t i = 0; i < width; ++i) to[i] = 2 * (a[i] + b[i]);
-  for (std::int64_t i = width; i < padded; ++i) to[i] = 0;
-  detail::exponentials_of_vectors(to, padded);
+  constexpr T kMost = 2 * kLargestTerm<T>;
+  for (std::int64_t i = 0; i < width; ++i) {
+    const T sum = b == nullptr ? a[i] : a[i] + b[i];
+    to[i] = sum > kMost ? kMost : sum < -kMost ? -kMost : sum;
+  }
+  detail::doubled_exponentials_within(kMost, to, width, to, padded);
+}
+
+/// to[i] = exp(2 from[i]); returns whether products of these with those of another such row are what they should be.
+/// They are beside a row of ones in any case.
+template <class T>
+bool doubled_exponentials(const T* from, std::int64_t width, T* to, std::int64_t padded) {
+  if (detail::doubled_exponentials_within(kLargestTerm<T>, from, width, to, padded)) return true;
+  doubled_exponentials_of_sum<T>(from, nullptr, width, to, padded);
+  return false;
 }
 
 /// r = 1 / (1 + a b) of the exponentials a and b: (1 - tanh) / 2.
 inline Lanes<float> falling_half(const Lanes<float>& a, const Lanes<float>& b) {
-  const Lanes<float> sum = a * b + 1.0f;
 #if defined(__AVX512F__)
-  // A division takes as long as ten other operations. An estimate of 14 bits and one step of Newton's method give all;
-  // the step needs a finite number, and 1e-30 is as good as the 0 of an infinite one.
-  const Lanes<float> most = Lanes<float>{} + 1e30f;
-  const __m512 finite = reinterpret_cast<__m512>(sum > most ? most : sum);
-  const __m512 estimate = _mm512_rcp14_ps(finite);
-  const __m512 missing = _mm512_fnmadd_ps(finite, estimate, _mm512_set1_ps(1.0f));
+  // A division takes as long as ten other operations. An estimate of 14 bits and one step of Newton's method give all.
+  const __m512 one = _mm512_set1_ps(1.0f);
+  const __m512 sum = _mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), one);
+  const __m512 estimate = _mm512_rcp14_ps(sum);
+  const __m512 missing = _mm512_fnmadd_ps(sum, estimate, one);
   return reinterpret_cast<Lanes<float>>(_mm512_fmadd_ps(estimate, missing, estimate));
 #else
-  return 1.0f / sum;
+  return 1.0f / (a * b + 1.0f);
 #endif
 }
 inline Lanes<double> falling_half(const Lanes<double>& a, const Lanes<double>& b) { return 1.0 / (a * b + 1.0); }

@@ -131,9 +131,21 @@ void position_weights(const Additive<T>& in, Exponentials<T>& exponentials, cons
   window_softmax(weights, window, counted);
 }
 
+/// The weights of a window of one: whatever its score, 1.
+template <class T>
+void only_weights(const Tensor& preceding, const WindowRule& rule, T* weights) {
+  const std::int32_t* const before = preceding.data<const std::int32_t>();
+  for (std::int64_t place = 0; place < preceding.count(); ++place)
+    weights[place] = counted_columns(rule, rule.seen(place % rule.block, before[place])) > 0 ? T(1) : T(0);
+}
+
 void window_additive_weights(Step& step, const Tensor& keys, const Tensor& queries, const Tensor& score_vector,
                              const Tensor& preceding, const WindowRule& rule, Tensor& weights) {
   dispatch_float(weights.dtype(), "window_attention_additive", [&]<class T>() {
+    if (rule.window == 1) {
+      only_weights(preceding, rule, weights.data<T>());
+      return;
+    }
     const Additive<T> in(keys, queries, score_vector, preceding, rule);
     const std::int64_t per_thread = Exponentials<T>::elements(in);
     const Workspace memory =
@@ -254,6 +266,13 @@ void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& que
                                const Tensor& dscores, const Tensor& preceding, const WindowRule& rule,
                                AdditiveScoreGradients& gradients) {
   dispatch_float(dscores.dtype(), "window_attention_additive", [&]<class T>() {
+    if (rule.window == 1) {  // the only weight is 1, and its score has no gradient
+      for (const AdditiveScoreGradients::Target* target :
+           {&gradients.keys, &gradients.queries, &gradients.score_vector})
+        if (target->tensor && target->write == Write::set)
+          std::fill_n(target->tensor.template data<T>(), target->tensor.count(), T(0));
+      return;
+    }
     const Additive<T> in(keys, queries, score_vector, preceding, rule);
     const std::int64_t items = in.streams * in.tiles.count;
     const std::int64_t per_thread = Exponentials<T>::elements(in) + TileSums<T>::elements(in);

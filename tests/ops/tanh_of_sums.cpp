@@ -34,9 +34,9 @@ std::vector<T> tanh_of(const std::vector<T>& a, const std::vector<T>& b) {
 TEMPLATE_TEST_CASE("tanh of sums: absolute error over the whole range", "", float, double) {
   using T = TestType;
   double worst = 0;
-  for (double a = -39; a <= 39; a += 0.4371) {
+  for (double a = -19.9; a <= 19.9; a += 0.2371) {
     std::vector<T> terms, others;
-    for (double b = -39; b <= 39; b += 0.01713) {
+    for (double b = -19.9; b <= 19.9; b += 0.01713) {
       terms.push_back(static_cast<T>(a));
       others.push_back(static_cast<T>(b));
     }
@@ -63,7 +63,7 @@ TEMPLATE_TEST_CASE("tanh of sums: rows of every length, terms of any size", "", 
         REQUIRE(std::fabs(got[i] - std::tanh(double(a[i]) + double(b[i]))) < (sizeof(T) == 4 ? 2e-7 : 1e-15));
     };
     check();
-    for (const T large : {T(41), T(1024), T(1 << 20), T(-1024)}) {
+    for (const T large : {T(21), T(41), T(160), T(1024), T(1 << 20), T(-1024)}) {
       a.back() = large;
       b.back() = T(1) - large;
       check();
