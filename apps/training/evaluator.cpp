@@ -9,6 +9,7 @@
 #include "apps/config/model_options.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "apps/training/span_means.hpp"
+#include "apps/training/target_losses.hpp"
 #include "autograd/tape.hpp"
 
 namespace engram {
@@ -28,15 +29,7 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
   if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(model)))
     spans.add(*spanned, trace, runtime.backend());
   if (reads) hand_over(trace, block, runtime.backend(), reads);
-  std::vector<double> losses(block.targets.size());
-  for (const LossPart& part : model.tokens().losses(hidden, batch, 1))
-    dispatch_float(dtype, "evaluate", [&]<class T>() {
-      std::vector<T> host(static_cast<std::size_t>(part.row_loss.count()));
-      runtime.backend().copy(host.data(), part.row_loss.raw(), part.row_loss.bytes(), CopyKind::device_to_host);
-      const std::size_t rows = part.rows ? part.rows->size() : host.size();
-      for (std::size_t i = 0; i < rows; ++i)
-        losses[part.rows ? static_cast<std::size_t>((*part.rows)[i]) : i] += static_cast<double>(host[i]);
-    });
+  std::vector<double> losses = target_losses(model.tokens(), hidden, batch, dtype, runtime.backend());
   step.wrong_ids().check();
   return losses;
 }
