@@ -1,9 +1,11 @@
 #pragma once
 /// How many questions were answered, and of what that is known.
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/cbt/question_scores.hpp"
 #include "apps/cbt/question_tokens.hpp"
@@ -27,22 +29,22 @@ struct QuestionResults {
   std::int64_t questions = 0;
   std::int64_t correct = 0;  ///< the prediction is the answer
   std::int64_t ties = 0;     ///< several candidates have the highest score
-  double credit = 0;         ///< 1 / m for an answer that is one of m with the highest score
+  /// [m]: answers that are one of m candidates with the highest score.
+  std::array<std::int64_t, data::CbtQuestion::kCandidates + 1> among{};
   std::int64_t words = 0, unknown_words = 0;
   std::int64_t unknown_candidates = 0;
   std::int64_t unknown_answers = 0;
   std::int64_t replaced = 0;  ///< bytes of the file that were no UTF-8
   std::array<std::int64_t, data::kCbtProblems> left_out{};
 
-  double accuracy() const { return share(static_cast<double>(correct)); }
-  double tie_aware_accuracy() const { return share(credit); }
+  /// Of the questions, correct ones; 0 without questions.
+  double accuracy() const;
+  /// An answer that is one of m with the highest score counts 1 / m.
+  double tie_aware_accuracy() const;
   std::int64_t blocks_left_out() const;
   void add(const TokenQuestion& question, const CandidateScores& scores);
   /// Those of another file too.
   void add(const QuestionResults& other);
-
- private:
-  double share(double part) const { return questions > 0 ? part / static_cast<double>(questions) : 0; }
 };
 
 /// {"name", "questions", "correct", "accuracy", "ties", "tie_aware_accuracy", "words", "unknown_words",
