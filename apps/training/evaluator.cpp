@@ -17,7 +17,8 @@ namespace {
 
 /// Losses of all targets of a block, in nats.
 std::vector<double> block_losses(LanguageModel& model, const data::Block& block, BlockTensors& tokens, ModelPast& past,
-                                 SpanMeans& spans, DType dtype, Runtime& runtime, const MemoryReads& reads) {
+                                 SpanMeans& spans, DType dtype, Runtime& runtime, const MemoryReads& reads,
+                                 const BlockLosses& change) {
   Step& step = runtime.step();
   step.begin({});
   tokens.write(tokens_of(block), 1, model.tokens().clusters(), runtime.backend(), runtime.memory());
@@ -30,6 +31,7 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
     spans.add(*spanned, trace, runtime.backend());
   if (reads) hand_over(trace, block, runtime.backend(), reads);
   std::vector<double> losses = target_losses(model.tokens(), hidden, batch, dtype, runtime.backend());
+  if (change) change(block, hidden.value(), losses);
   step.wrong_ids().check();
   return losses;
 }
@@ -39,13 +41,13 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
 double Evaluation::bits() const { return nll() / std::numbers::ln2; }
 
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
-                    const TokenLoss& found, const MemoryReads& reads) {
+                    const TokenLoss& found, const MemoryReads& reads, const BlockLosses& change) {
   return evaluate(
-      model, plan, [&past](std::int64_t) -> ModelPast& { return past; }, dtype, runtime, found, reads);
+      model, plan, [&past](std::int64_t) -> ModelPast& { return past; }, dtype, runtime, found, reads, change);
 }
 
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
-                    Runtime& runtime, const TokenLoss& found, const MemoryReads& reads) {
+                    Runtime& runtime, const TokenLoss& found, const MemoryReads& reads, const BlockLosses& change) {
   const auto start = std::chrono::steady_clock::now();
   Evaluation result;
   data::Block block;
@@ -56,7 +58,7 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const Past
     ModelPast& past = past_of(block.rows);
     if (block.zero_caches)
       for (const auto& layer : past) layer->reset();
-    const std::vector<double> losses = block_losses(model, block, tokens, past, spans, dtype, runtime, reads);
+    const std::vector<double> losses = block_losses(model, block, tokens, past, spans, dtype, runtime, reads, change);
     runtime.arena().end_step();
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (block.scored[i] == 0) continue;
