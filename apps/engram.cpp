@@ -11,6 +11,7 @@
 
 #include "apps/commands/attention.hpp"
 #include "apps/commands/bench.hpp"
+#include "apps/commands/cbt.hpp"
 #include "apps/commands/count.hpp"
 #include "apps/commands/evaluate.hpp"
 #include "apps/commands/export.hpp"
@@ -48,6 +49,7 @@ void add_commands(engram::Command& program) {
   engram::add_sweep_command(program);
   engram::add_orderings_command(program);
   engram::add_evaluate_command(program);
+  engram::add_cbt_command(program);
   engram::add_generate_command(program);
   engram::add_count_command(program);
   engram::add_spans_command(program);

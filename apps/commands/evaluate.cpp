@@ -32,6 +32,7 @@ struct Arguments {
   std::string device = "cpu", dtype = "f32";
   std::string same_length, carry;
   std::int64_t memory = 0, clamp = 0;
+  NeuralCacheOptions cache;
   int batch = 0, block = 0, window = 0, stride = 1, threads = 0;
   bool exact = false, best = false, apart = false, json = false;
 };
@@ -81,6 +82,8 @@ ContextOptions context_of(const Command& command, const Arguments& arguments) {
 
 void run(const Command& command, const Arguments& arguments) {
   const ContextOptions context = context_of(command, arguments);
+  if (arguments.cache.positions == 0 && command.count("--cache-theta") + command.count("--cache-lambda") > 0)
+    throw UsageError("evaluate: --cache-theta and --cache-lambda are those of --cache, got none");
   if (arguments.window > 0 && (arguments.exact || command.count("--block") > 0))
     throw UsageError("evaluate: --window has a way and blocks of its own, got --exact or --block too");
   if (arguments.window == 0 && command.count("--stride") > 0)
@@ -109,7 +112,8 @@ void run(const Command& command, const Arguments& arguments) {
                                               .block = arguments.block,
                                               .window = arguments.window,
                                               .stride = arguments.stride,
-                                              .apart = arguments.apart},
+                                              .apart = arguments.apart,
+                                              .cache = arguments.cache},
                                              runtime, [&](std::int64_t token, double nll) {
                                                without_ends.add(token, nll);
                                                without_marks.add(token, nll);
@@ -143,6 +147,8 @@ void run(const Command& command, const Arguments& arguments) {
                    {"tokens_in_split", tokens.size()},
                    {"tokens_per_second", result.tokens_per_second()}});
     if (arguments.apart) object[in_windows] = std::exp(loss.all);
+    if (const NeuralCacheOptions& cache = arguments.cache; cache.positions > 0)
+      object["cache"] = {{"positions", cache.positions}, {"theta", cache.theta}, {"lambda", cache.lambda}};
     if (amount) object.update(amount_json(*amount, tokens.size(), loss.all));
     if (!mapped.empty()) object.update({{"mapped_tables", mapped.size()}, {"mapped_bytes", mapped_bytes}});
     print_json(object);
@@ -150,6 +156,9 @@ void run(const Command& command, const Arguments& arguments) {
   }
   print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
+  if (const NeuralCacheOptions& cache = arguments.cache; cache.positions > 0)
+    print(
+        fmt::format("with a cache of {} positions, theta {}, lambda {}\n", cache.positions, cache.theta, cache.lambda));
   if (!mapped.empty())
     print(fmt::format("{} mapped from {}, {:.2f} GiB in all\n", mapped.size() == 1 ? "a table is" : "tables are",
                       mapped.size() == 1 ? "a file" : text(mapped.size(), " files"),
@@ -192,6 +201,14 @@ Command* add_evaluate_command(Command& program) {
   command->add_option("--carry", arguments->carry,
                       "recurrent models: what readouts see of earlier blocks of an article, detached (all that their "
                       "window reaches) or none, as the paper trained [detached]");
+  command
+      ->add_option("--cache", arguments->cache.positions,
+                   "recurrent models: mix a cache of the last N positions of each text into the probabilities; 0: none")
+      ->capture_default_str();
+  command->add_option("--cache-theta", arguments->cache.theta, "how sharply the cache prefers positions like this one")
+      ->capture_default_str();
+  command->add_option("--cache-lambda", arguments->cache.lambda, "the cache's share of the probabilities, below 1")
+      ->capture_default_str();
   command
       ->add_option(
           "--same-length", arguments->same_length,

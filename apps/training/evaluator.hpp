@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/memory/memory_reads.hpp"
@@ -25,6 +26,10 @@ struct Evaluation {
 /// Called for every scored target: its place in the split, and its loss in nats.
 using TokenLoss = std::function<void(std::int64_t token, double nll)>;
 
+/// Called for every block with the vectors that entered the softmax, [B, M', width] on the device, of the positions
+/// that have targets, and the losses of those in nats, which it may change before they are added up.
+using BlockLosses = std::function<void(const data::Block& block, const Tensor& hidden, std::span<double> losses)>;
+
 /// The past for blocks of so many rows.
 using PastOf = std::function<ModelPast&(std::int64_t rows)>;
 
@@ -33,9 +38,10 @@ using PastOf = std::function<ModelPast&(std::int64_t rows)>;
 /// of the tokens of each block, in double. `reads`: gets what product-key memories read; costs nothing where it is
 /// empty.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
-                    const TokenLoss& found = {}, const MemoryReads& reads = {});
+                    const TokenLoss& found = {}, const MemoryReads& reads = {}, const BlockLosses& change = {});
 /// The same for plans whose blocks vary in rows.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
-                    Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {});
+                    Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {},
+                    const BlockLosses& change = {});
 
 }  // namespace engram

@@ -78,6 +78,28 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& op
   return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
 }
 
+void check_cache(const SplitEvaluationOptions& options, const TrainedModel& trained) {
+  options.cache.check("evaluate");
+  if (options.cache.positions == 0) return;
+  if (trained.config().model.family != ModelFamily::recurrent)
+    throw UsageError(text("evaluate: --cache is for models of family recurrent, got one of family ",
+                          name_of(trained.config().model.family)));
+  if (options.window > 0) throw UsageError("evaluate: --cache is for streams, got --window too");
+}
+
+/// Nothing where there is no cache.
+BlockLosses cached_losses(const NeuralCacheOptions& options, DType dtype, Runtime& runtime) {
+  if (options.positions == 0) return {};
+  return [caches = StreamCaches(options), dtype, &runtime](const data::Block& block, const Tensor& hidden,
+                                                           std::span<double> losses) mutable {
+    dispatch_float(dtype, "evaluate", [&]<class T>() {
+      std::vector<T> host(static_cast<std::size_t>(hidden.count()));
+      runtime.backend().copy(host.data(), hidden.raw(), hidden.bytes(), CopyKind::device_to_host);
+      caches.apply(block, std::vector<double>(host.begin(), host.end()), losses);
+    });
+  };
+}
+
 }  // namespace
 
 void ContextOptions::apply(ModelOptions& model, std::string_view command) const {
@@ -108,6 +130,7 @@ void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& s
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
                                const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found,
                                const MemoryReads& reads) {
+  check_cache(options, trained);
   int rows = 0;
   const auto plan = make_plan(options, trained, split, rows);
   // Windows at the start and at the end come one by one.
@@ -118,7 +141,9 @@ SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& 
     return pasts[streams] = trained.model().frozen_past(runtime.backend(), runtime.memory(), streams, trained.dtype(),
                                                         plan->longest_block());
   };
-  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads), rows};
+  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads,
+                   cached_losses(options.cache, trained.dtype(), runtime)),
+          rows};
 }
 
 }  // namespace engram

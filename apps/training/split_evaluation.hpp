@@ -8,6 +8,7 @@
 #include "apps/config/model_options.hpp"
 #include "apps/data/article_reader.hpp"
 #include "apps/training/evaluator.hpp"
+#include "apps/training/neural_cache.hpp"
 #include "apps/training/trained_model.hpp"
 
 namespace engram {
@@ -26,6 +27,7 @@ struct SplitEvaluationOptions {
   /// With `window`: windows lie side by side, and all but the first token of each are scored (spec of product-key
   /// memory, section 6); `stride` has no meaning.
   bool apart = false;
+  NeuralCacheOptions cache = {};  ///< of the family recurrent, without `window`
 };
 
 /// What evaluation may set otherwise than training did, of models of segments and of recurrent ones.
@@ -53,7 +55,8 @@ struct SplitEvaluation {
 /// Models of segments: streams of segments, 10 of them, as the paper does, and one with `exact` where results depend on
 /// how the text is cut. Through key and value rings, in the precision of the model's parameters. Throws UsageError when
 /// the split is too short for the streams and blocks. `reads`: as evaluate() takes it. Models that know where texts
-/// begin read articles from nothing, each token of which is a target once, whatever `exact` says.
+/// begin read articles from nothing, each token of which is a target once, whatever `exact` says. Throws UsageError for
+/// a cache of a model of another family, with windows, or out of range.
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
                                const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found = {},
                                const MemoryReads& reads = {});

@@ -40,6 +40,23 @@ void StateBuffers::push(Step& step, const Tensor& block, std::int64_t length) {
   take_turns();
 }
 
+void StateBuffers::copy_streams(const StateBuffers& from, std::span<const std::int64_t> streams) {
+  const std::int64_t length = from.states_.shape()[1];
+  if (length == 0) return clear();
+  before_ = spare_before_ = {};
+  const Shape wanted{streams_, length, width_};
+  // A tape may still read what is there.
+  if (states_.shape() != wanted || states_.use_count() > 1)
+    states_ = Tensor(wanted, dtype_, backend_->device(), *allocator_);
+  std::byte* to = static_cast<std::byte*>(states_.raw());
+  const std::size_t bytes = states_.bytes() / static_cast<std::size_t>(streams_);
+  for (const std::int64_t stream : streams) {
+    const auto* const begin = static_cast<const std::byte*>(from.states_.raw());
+    backend_->copy(to, begin + static_cast<std::size_t>(stream) * bytes, bytes, CopyKind::device_to_device);
+    to += bytes;
+  }
+}
+
 void StateBuffers::take_turns() {
   before_ = states_;
   spare_before_ = spare_;

@@ -3,6 +3,7 @@
 /// of, without when it forgets and what of it is seen.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/allocator.hpp"
@@ -26,6 +27,9 @@ class StateBuffers {
   void restore(std::int64_t length);
   /// The last `length` of (states, block); zeros in front where both together are fewer. block: [B, M, width].
   void push(Step& step, const Tensor& block, std::int64_t length);
+  /// [B, C, width], stream b being stream streams[b] of `from`, which has the same width and dtype. Both are on the
+  /// same device.
+  void copy_streams(const StateBuffers& from, std::span<const std::int64_t> streams);
   /// What push() does on the host, for a replayed block.
   void replayed();
   /// Takes back the last push() or replayed(), once.

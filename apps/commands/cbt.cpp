@@ -1,0 +1,139 @@
+#include "apps/commands/cbt.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/cbt/question_results.hpp"
+#include "apps/cbt/question_scores.hpp"
+#include "apps/cbt/question_tokens.hpp"
+#include "apps/commands/output.hpp"
+#include "apps/data/cbt.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/json.hpp"
+#include "apps/training/trained_model.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+struct Arguments {
+  std::string source, data;
+  std::vector<std::string> questions;
+  std::string score = "whole";
+  std::string device = "cpu", dtype = "f32";
+  int batch = 32, threads = 0;
+  bool lenient = false, best = false, json = false;
+};
+
+RecurrentModel& recurrent_model(TrainedModel& trained) {
+  auto* const model = dynamic_cast<RecurrentModel*>(&trained.model());
+  if (model == nullptr)
+    throw UsageError(
+        text("cbt: needs a model of family recurrent, got one of family ", name_of(trained.config().model.family)));
+  return *model;
+}
+
+/// Questions are read, and answered, so many at a time.
+QuestionResults answer(const std::filesystem::path& path, const Arguments& arguments, const QuestionTokens& tokens_of,
+                       QuestionScorer& scorer) {
+  constexpr std::size_t kAtOnce = 1024;
+  QuestionResults results;
+  results.name = path.filename().string();
+  data::CbtReader reader(path, arguments.lenient);
+  std::vector<TokenQuestion> questions;
+  const auto score = [&] {
+    const std::vector<CandidateScores> scores = scorer(questions);
+    for (std::size_t i = 0; i < questions.size(); ++i) results.add(questions[i], scores[i]);
+    questions.clear();
+  };
+  for (data::CbtQuestion question; reader.next(question);) {
+    questions.push_back(tokens_of(question));
+    if (questions.size() == kAtOnce) score();
+  }
+  score();
+  for (std::size_t i = 0; i < data::kCbtProblems; ++i)
+    results.left_out.at(i) = reader.skipped(static_cast<data::CbtProblem>(i));
+  results.replaced = reader.replaced();
+  return results;
+}
+
+void run(const Arguments& arguments) {
+  Runtime runtime(parse_device(arguments.device), arguments.threads);
+  const DType dtype = parse_dtype(arguments.dtype);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text("cbt: --dtype must be f32 or f64, got ", dtype));
+  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
+                       dtype);
+  RecurrentModel& model = recurrent_model(trained);
+  const data::DataSet data = data::DataSet::open(arguments.data);
+  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  const QuestionTokens tokens_of(data);
+  QuestionScorer scorer(model, runtime, dtype, arguments.score == "word" ? CandidateScore::word : CandidateScore::whole,
+                        arguments.batch);
+
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<QuestionResults> files;
+  QuestionResults all;
+  all.name = "all";
+  for (const std::string& path : arguments.questions) {
+    files.push_back(answer(path, arguments, tokens_of, scorer));
+    all.add(files.back());
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (all.questions == 0)
+    throw FileError(text("cbt: there must be a question to answer, got ", files.size(),
+                         files.size() == 1 ? " file" : " files", " without any (", all.blocks_left_out(),
+                         " blocks left out)"));
+  const double per_second = static_cast<double>(all.questions) / seconds;
+
+  if (arguments.json) {
+    nlohmann::json object{
+        {"checkpoint", trained.path().string()}, {"step", trained.step()},           {"score", arguments.score},
+        {"questions_per_second", per_second},    {"files", nlohmann::json::array()}, {"all", json_of(all)}};
+    for (const QuestionResults& file : files) object["files"].push_back(json_of(file));
+    return print_json(object);
+  }
+  print(fmt::format("{} at step {}, candidates ranked by {}, {:.1f} questions/s\n", trained.path().string(),
+                    trained.step(), arguments.score == "word" ? "the word alone" : "the whole sentence", per_second));
+  print(question_table(files, all));
+}
+
+}  // namespace
+
+Command* add_cbt_command(Command& program) {
+  Command* command =
+      program.add_subcommand("cbt", "answer the questions of the Children's Book Test with a recurrent model");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
+  command
+      ->add_option("--data", arguments->data,
+                   "data folder that the model was trained on: how its words were read is how questions are")
+      ->required();
+  command->add_option("--questions", arguments->questions, "files of questions, cbtest_NE_test_2500ex.txt and others")
+      ->required();
+  command
+      ->add_option("--score", arguments->score,
+                   "what candidates are ranked by: ln p of the whole query with the candidate in it, or of the word "
+                   "alone")
+      ->one_of({"whole", "word"})
+      ->capture_default_str();
+  command->add_flag("--lenient", arguments->lenient,
+                    "leave damaged blocks out and count them; otherwise the first is an error");
+  command->add_option("--batch", arguments->batch, "questions side by side; does not change results")
+      ->positive()
+      ->capture_default_str();
+  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->callback([arguments] { run(*arguments); });
+  return command;
+}
+
+}  // namespace engram
