@@ -19,7 +19,7 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
                                  SpanMeans& spans, DType dtype, Runtime& runtime, const MemoryReads& reads) {
   Step& step = runtime.step();
   step.begin({});
-  tokens.write(tokens_of(block), 1, model.tokens().clusters(), runtime.backend(), runtime.memory());
+  tokens.write(tokens_of(block), 1, model.tokens().clusters(), runtime.backend(), runtime.memory(), dtype);
   const TokenBatch batch = tokens.piece(0);
   Tape tape(step, Tape::Mode::inference);
   ModelTrace trace(step.objects());
