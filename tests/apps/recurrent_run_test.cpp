@@ -12,6 +12,9 @@
 #include "apps/training/signals.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
+#if defined(ENGRAM_HAVE_SIMULATED)
+#include "cuda/simulated/backend.hpp"
+#endif
 #include "tests/apps/other_devices.hpp"
 #include "tests/apps/recurrent_fixture.hpp"
 #include "tests/apps/run_metrics.hpp"
@@ -325,6 +328,36 @@ TEST_CASE("recurrent run: fifty steps on every device follow the CPU, captured s
     }
   }
 }
+
+#if defined(ENGRAM_HAVE_SIMULATED)
+TEST_CASE("recurrent run: a step without memory leaves everything as it was", "[recurrent]") {
+  const ArticleFolder folder(7);
+  for (const std::vector<std::string>& kind : recurrent_kinds())
+    for (const int steps : {0, 1, 4}) {
+      CAPTURE(kind, steps);
+      const Device device = parse_device("simulated");
+      Session run(folder.data(), kind, DType::f32, device), undisturbed(folder.data(), kind, DType::f32, device);
+      for (int i = 0; i < steps; ++i) CHECK(run.session.step().nll == undisturbed.session.step().nll);
+      std::size_t& limit = simulated::memory_limit_of(run.runtime.backend());
+      // Wherever in the step it ends. Steps that the device repeats take no memory, the first ones do.
+      int failed = 0;
+      const double wanted = undisturbed.session.step().nll;
+      for (std::size_t more = 0;; more += 2048) {
+        limit = run.runtime.backend().reserved_bytes() + more;
+        try {
+          const double nll = run.session.step().nll;
+          CHECK(nll == wanted);
+          break;
+        } catch (const OutOfMemory&) {
+          ++failed;
+        }
+      }
+      if (steps < 2) CHECK(failed > (steps == 0 ? 2 : 0));
+      limit = SIZE_MAX;
+      for (int i = 0; i < 4; ++i) CHECK(run.session.step().nll == undisturbed.session.step().nll);
+    }
+}
+#endif
 
 }  // namespace
 }  // namespace engram::harness
