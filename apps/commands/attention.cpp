@@ -118,21 +118,21 @@ void refuse_given(const Command& command) {
 
 void run(const Command& command, const Arguments& arguments) {
   Runtime runtime;
-  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       DType::f32, [&](ModelOptions& model) {
-                         if (model.family == ModelFamily::product_key)
-                           throw UsageError(
-                               "attention: the model must be of family all_attention or transformer_xl, whose "
-                               "attention it shows, got product_key");
-                         if (model.family == ModelFamily::all_attention) {
-                           arguments.distances.refuse_given();
-                           model.all_attention = AttentionStudy::studied(model.all_attention);
-                         } else {
-                           refuse_given(command);
-                           arguments.distances.context().apply(model, "attention");
-                           model.transformer_xl = DistanceStudy::studied(model.transformer_xl);
-                         }
-                       });
+  TrainedModel trained(
+      arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, DType::f32,
+      [&](ModelOptions& model) {
+        if (model.family != ModelFamily::all_attention && model.family != ModelFamily::transformer_xl)
+          throw UsageError(text("attention: the model must be of family all_attention or transformer_xl, whose ",
+                                "attention it shows, got ", name_of(model.family)));
+        if (model.family == ModelFamily::all_attention) {
+          arguments.distances.refuse_given();
+          model.all_attention = AttentionStudy::studied(model.all_attention);
+        } else {
+          refuse_given(command);
+          arguments.distances.context().apply(model, "attention");
+          model.transformer_xl = DistanceStudy::studied(model.transformer_xl);
+        }
+      });
   const std::vector<std::int32_t> tokens = tokens_of(arguments, trained.vocabulary());
   if (trained.config().model.family == ModelFamily::transformer_xl)
     return show_attention_distances(trained, runtime, arguments.distances, tokens,

@@ -152,6 +152,10 @@ void RunConfig::check() const {
     require(model.transformer_xl.position_rows >= longest, "model: position_rows",
             text("at least ", longest, ", the longest block with its extension"), model.transformer_xl.position_rows);
   }
+  // Recurrences have no kernels for rounded states.
+  require(model.family != ModelFamily::recurrent || training.activations == ActivationPrecision::f32,
+          "training: activations", "f32 for models of family recurrent",
+          "bf16\n  --dtype bf16 rounds the operands of products");
   if (model.family == ModelFamily::product_key)
     require(model.product_key.position_rows >= training.block, "model: position_rows",
             text("at least ", training.block, ", the tokens of a block"), model.product_key.position_rows);

@@ -202,7 +202,8 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
       "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
       "run. Spans in positions: mean over heads, and the released models' average.\n",
       name,
-      options.exact ? "every token but the first" : "whole blocks of 8 streams (all_attention) or segments of 10");
+      options.exact ? "every token but the first (recurrent, of articles: every token)"
+                    : "whole blocks of 8 streams (all_attention), segments of 10 or (recurrent) all articles");
   if (memories)
     lines += fmt::format(
         "usage: slots that the memory read over the {} split; top-1: that were ever a head's best; KL of the weights "

@@ -28,6 +28,13 @@ std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& o
   return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(config.training.extension), rows);
 }
 
+/// How the results of a model that depends on blocks come not to do so.
+std::string_view advice_of(const ModelOptions& model) {
+  if (model.family == ModelFamily::recurrent) return "\n  --carry detached makes a model independent of that";
+  return model.remembers() ? "\n  --same-length makes a model independent of that"
+                           : "\n  --window has windows side by side";
+}
+
 std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
                                                  data::TokenView tokens, int& rows) {
   const TrainingOptions& training = trained.config().training;
@@ -36,9 +43,7 @@ std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& o
     rows = options.batch > 0 ? options.batch : 1;
     if (rows > 1)
       throw UsageError(text("evaluate: --exact must have one stream where results depend on how the text is cut, got ",
-                            "--batch ", rows,
-                            trained.config().model.remembers() ? "\n  --same-length makes a model independent of that"
-                                                               : "\n  --window has windows side by side"));
+                            "--batch ", rows, advice_of(trained.config().model)));
     const int block = options.block > 0 ? options.block : static_cast<int>(training.block);
     return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(training.extension));
   }
@@ -47,6 +52,9 @@ std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& o
   // that they score costs more than an eighth, and long blocks.
   constexpr std::int64_t kWorthwhile = 8;
   const std::int64_t reach = std::max<std::int64_t>(1, trained.model().reach());
+  if (options.batch > 1 && trained.model().reach() == LanguageModel::kWholeText)
+    throw UsageError(text("evaluate: --exact must have one stream where a token may depend on all before it, got ",
+                          "--batch ", options.batch, "\n  without --exact every stream begins with nothing known"));
   rows = options.batch > 0 ? options.batch
                            : static_cast<int>(std::clamp<std::int64_t>(tokens.size() / (kWorthwhile * reach), 1,
                                                                        data::FullEvaluation::kUsualRows));

@@ -70,9 +70,11 @@ void RecurrentModel::check_batch(const TokenBatch& batch, const ModelPast& past)
   if (shape.rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", shape));
   check_dtype("model", "tokens", batch.inputs, DType::i32);
   if (shape[1] < 1) throw ShapeError(text("model: a block must have tokens, got ", shape));
-  if (batch.context != 0 || batch.fed_again != 0)
-    throw Error(text("model: a recurrent model reads every token once, got a block with ", batch.context,
-                     " tokens of context of which ", batch.fed_again, " come again"));
+  if (batch.context < 0 || batch.context >= shape[1])
+    throw Error(text("model: context must be in [0, ", shape[1], "), the block's length, got ", batch.context));
+  if (batch.fed_again != 0)
+    throw Error(text("model: a recurrent model reads every token once, got a block of which ", batch.fed_again,
+                     " tokens come again"));
   if (batch.preceding) {
     check_shape("model", "preceding", batch.preceding, shape);
     check_dtype("model", "preceding", batch.preceding, DType::i32);

@@ -25,6 +25,7 @@ struct PlacedRecurrent {
   RecurrentModel model;
   ModelPast past;
   Tensor window_weights;  // of the last run, where there are any
+  double loss = 0;        // of the last run: what gradients are of
 
   explicit PlacedRecurrent(const RecurrentOptions& options, std::int64_t streams = 1, DType type = DType::f64,
                            Backend& device = *available_backends().front())
@@ -87,7 +88,8 @@ struct PlacedRecurrent {
     }
     return made;
   }
-  /// Losses of all targets; in training mode each counts with this weight, and gradients are added to.
+  /// Losses of all targets, whether they count or not; in training mode each counts with this weight, and gradients are
+  /// added to.
   std::vector<double> losses(const Block& block, Tape::Mode mode = Tape::Mode::inference, double row_weight = 1) {
     step.begin({});
     Tape tape(step, mode);
@@ -96,6 +98,7 @@ struct PlacedRecurrent {
     const TokenBatch made = batch(block);
     auto parts = model.tokens().losses(model.hidden(tape, made, past, &trace), made, row_weight);
     std::vector<double> rows = to_host(backend, parts.front().row_loss).data;
+    loss = to_host(backend, parts.front().loss.value()).data[0];
     const std::vector<Variable> roots{parts.front().loss};
     parts.clear();
     if (mode == Tape::Mode::training) tape.backward(roots);
