@@ -40,11 +40,13 @@ std::string windows_svg(const ShownWindows& shown, std::string_view title) {
   const std::int64_t window = shown.means.window();
   HeatMap map;
   map.title = title;
-  map.note = "grey: before the start of the text";
+  map.note = "grey: before the start; colours end at the largest weight of a full window";
   map.row_title = "position, token read there";
   map.column_title = "offset, positions";
   for (std::int64_t column = 0; column < window; ++column)
     map.columns.push_back(std::to_string(shown.means.offset(column)));
+  // Short windows have large weights that say nothing, beside which those of full ones would all look alike.
+  const bool full = std::ranges::any_of(shown.rows, [window](const WindowRow& row) { return row.seen == window; });
   double largest = 0;
   for (std::size_t i = 0; i < shown.rows.size(); ++i) {
     const WindowRow& row = shown.rows[i];
@@ -53,7 +55,7 @@ std::string windows_svg(const ShownWindows& shown, std::string_view title) {
       const double weight = row.weights[static_cast<std::size_t>(column)];
       const bool shown_here = shows(shown, row, column);
       map.values.push_back(shown_here ? weight : std::numeric_limits<double>::quiet_NaN());
-      if (shown_here) largest = std::max(largest, weight);
+      if (shown_here && (row.seen == window || !full)) largest = std::max(largest, weight);
       const std::int64_t seen = std::int64_t(i) + shown.means.offset(column);
       const bool known = seen >= 0 && column >= window - row.seen;
       map.tooltips.push_back(shown_here ? fmt::format("{}{:.3f}", known ? shown.tokens.token(seen) + "  " : "", weight)

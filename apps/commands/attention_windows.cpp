@@ -124,12 +124,14 @@ void write_files(const WindowStudy& study, const TrainedModel& trained, const At
                            .fills_up = model.attends() && model.missing == MissingPositions::zero};
   if (!reading.csv.empty()) write_durably(reading.csv, windows_csv(shown));
   if (!reading.svg.empty())
-    write_durably(reading.svg, windows_svg(shown, fmt::format("Attention of {}, {}", name_of(model.readout), what)));
+    write_durably(reading.svg,
+                  windows_svg(shown, fmt::format("{}, window of {}: {}", name_of(model.readout), model.window, what)));
   if (!arguments.mean_csv.empty()) write_durably(arguments.mean_csv, window_means_csv(study.means()));
   if (!arguments.mean_svg.empty())
-    write_durably(arguments.mean_svg,
-                  window_means_svg(study.means(), fmt::format("Mean attention of {} over {} positions",
-                                                              name_of(model.readout), study.means().positions())));
+    write_durably(
+        arguments.mean_svg,
+        window_means_svg(study.means(), fmt::format("{}, window of {}: mean of {} positions", name_of(model.readout),
+                                                    model.window, study.means().positions())));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using Anchor = TextStyle::Anchor;
 struct Layout {
   explicit Layout(const BarChart& chart) {
     const auto count = static_cast<double>(std::max<std::size_t>(1, chart.bars.size()));
-    step = std::clamp(480 / count, 8.0, 48.0);
+    step = std::clamp(480 / count, 8.0, 96.0);
     left = kMargin + 24 + 56;
     top = kMargin + kTitleFont + 14;
     right = left + step * count;
