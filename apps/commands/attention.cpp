@@ -9,7 +9,9 @@
 #include "apps/attention/attention_pictures.hpp"
 #include "apps/attention/attention_study.hpp"
 #include "apps/attention/distance_study.hpp"
+#include "apps/attention/window_study.hpp"
 #include "apps/commands/attention_distances.hpp"
+#include "apps/commands/attention_windows.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
@@ -30,6 +32,7 @@ struct Arguments {
   std::string oov = "error";
   bool best = false, json = false;
   AttentionDistancesArguments distances;
+  AttentionWindowsArguments windows;
 };
 
 struct Report {
@@ -101,7 +104,8 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
     return {};
   }
   if (given != 1)
-    throw UsageError("attention: either --text or --file must be given, or, for a Transformer-XL, --data");
+    throw UsageError(
+        "attention: either --text or --file must be given, or, for a Transformer-XL or a recurrent model, --data");
   const std::string written = arguments.file.empty() ? arguments.text : data::read_bytes(arguments.file);
   std::vector<std::int32_t> tokens =
       data::text_tokens(written, vocabulary, data::parse_unseen(arguments.oov), "attention", "the text");
@@ -109,34 +113,54 @@ std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Voca
   return tokens;
 }
 
-/// Options that only the all-attention family has.
-void refuse_given(const Command& command) {
-  for (const char* option : {"--layer", "--head", "--slot-head", "--rows", "--slots"})
+/// Options that only the all-attention family has; --rows is the recurrent one's too.
+void refuse_given(const Command& command, ModelFamily family) {
+  for (const char* option : {"--layer", "--head", "--slot-head", "--slots"})
     if (command.count(option) > 0)
-      throw UsageError(text("attention: ", option, " is for models of the family all_attention, got transformer_xl"));
+      throw UsageError(
+          text("attention: ", option, " is for models of the family all_attention, got ", name_of(family)));
+  if (family != ModelFamily::recurrent && command.count("--rows") > 0)
+    throw UsageError(
+        text("attention: --rows is for models of the families all_attention and recurrent, got ", name_of(family)));
+}
+
+/// Makes the model one for studies. Throws UsageError for options and models that do not fit each other.
+void prepare(const Command& command, const Arguments& arguments, ModelOptions& model) {
+  const ModelFamily family = model.family;
+  if (family == ModelFamily::product_key)
+    throw UsageError(
+        "attention: the model must be of family all_attention, transformer_xl or recurrent, whose attention it shows, "
+        "got product_key");
+  if (family != ModelFamily::all_attention) refuse_given(command, family);
+  if (family != ModelFamily::transformer_xl)
+    arguments.distances.refuse_given(name_of(family), family == ModelFamily::recurrent);
+  if (family != ModelFamily::recurrent) arguments.windows.refuse_given(name_of(family));
+  if (family == ModelFamily::recurrent) return WindowStudy::check(model.recurrent);
+  if (family == ModelFamily::all_attention) {
+    model.all_attention = AttentionStudy::studied(model.all_attention);
+  } else {
+    arguments.distances.context().apply(model, "attention");
+    model.transformer_xl = DistanceStudy::studied(model.transformer_xl);
+  }
 }
 
 void run(const Command& command, const Arguments& arguments) {
   Runtime runtime;
-  TrainedModel trained(
-      arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, DType::f32,
-      [&](ModelOptions& model) {
-        if (model.family != ModelFamily::all_attention && model.family != ModelFamily::transformer_xl)
-          throw UsageError(text("attention: the model must be of family all_attention or transformer_xl, whose ",
-                                "attention it shows, got ", name_of(model.family)));
-        if (model.family == ModelFamily::all_attention) {
-          arguments.distances.refuse_given();
-          model.all_attention = AttentionStudy::studied(model.all_attention);
-        } else {
-          refuse_given(command);
-          arguments.distances.context().apply(model, "attention");
-          model.transformer_xl = DistanceStudy::studied(model.transformer_xl);
-        }
-      });
+  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
+                       DType::f32, [&](ModelOptions& model) { prepare(command, arguments, model); });
   const std::vector<std::int32_t> tokens = tokens_of(arguments, trained.vocabulary());
+  const AttentionDistancesArguments& shared = arguments.distances;
   if (trained.config().model.family == ModelFamily::transformer_xl)
-    return show_attention_distances(trained, runtime, arguments.distances, tokens,
-                                    {arguments.csv, arguments.svg, arguments.json});
+    return show_attention_distances(trained, runtime, shared, tokens, {arguments.csv, arguments.svg, arguments.json});
+  if (trained.config().model.family == ModelFamily::recurrent)
+    return show_attention_windows(trained, runtime, arguments.windows, tokens,
+                                  {.data = shared.data,
+                                   .split = shared.split,
+                                   .tokens = shared.tokens,
+                                   .rows = arguments.studied.rows,
+                                   .csv = arguments.csv,
+                                   .svg = arguments.svg,
+                                   .json = arguments.json});
   AttentionStudy study(trained.all_attention("attention"), runtime, trained.dtype(), arguments.studied);
   study.read(tokens, trained.config().training.block);
 
@@ -158,8 +182,7 @@ void run(const Command& command, const Arguments& arguments) {
 }  // namespace
 
 Command* add_attention_command(Command& program) {
-  Command* command =
-      program.add_subcommand("attention", "show where the heads of a trained model look while they read a text");
+  Command* command = program.add_subcommand("attention", "show where a trained model looks while it reads a text");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--text", arguments->text, "text to read");
@@ -171,18 +194,21 @@ Command* add_attention_command(Command& program) {
   command->add_option("--head", arguments->studied.head, "that head")->capture_default_str();
   command->add_flag("--slot-head", arguments->studied.of_slots,
                     "count --head among the heads that see slots only (attn_split, head_split, single_head, ff_attn)");
-  command->add_option("--rows", arguments->studied.rows, "queries in --csv and --svg: the last ones of the text")
+  command
+      ->add_option("--rows", arguments->studied.rows,
+                   "queries in --csv and --svg: the last ones of the text; recurrent: the first, or of the article")
       ->positive()
       ->capture_default_str();
   command->add_option("--slots", arguments->slots, "slots whose tokens are shown: those that are used most")
       ->non_negative()
       ->capture_default_str();
-  command->add_option("--csv", arguments->csv, "write the weights of the head, or of all by distance, to this file");
+  command->add_option("--csv", arguments->csv,
+                      "write the weights of the head, of all by distance, or of windows to this file");
   command->add_option("--svg", arguments->svg,
-                      "draw them: context, oldest first, then persistent slots; or every head by distance");
+                      "draw them: context, oldest first, then persistent slots; every head by distance; or windows");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  arguments->distances.add_to(*command);
+  arguments->windows.add_to(*command, arguments->distances.add_to(*command));
   command->callback([arguments, command] { run(*command, *arguments); });
   return command;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// `engram attention`: where the heads of a trained model look while they read a text.
+/// `engram attention`: where a trained model looks while it reads a text.
 
 #include "apps/commands/command.hpp"
 

@@ -51,12 +51,12 @@ nlohmann::json as_json(const std::vector<HeadDistances>& heads, std::int64_t que
 
 }  // namespace
 
-void AttentionDistancesArguments::add_to(Command& command) {
+Option* AttentionDistancesArguments::add_to(Command& command) {
   command_ = &command;
-  const std::string only = "transformer_xl: ";
-  Option* folder = command.add_option("--data", data, only + "read a split of this data folder instead of a text");
-  command.add_option("--split", split, only + "train, valid or test")->needs(folder)->capture_default_str();
-  command.add_option("--tokens", tokens, only + "read so many of its first tokens [all]")->needs(folder)->positive();
+  const std::string both = "transformer_xl, recurrent: ", only = "transformer_xl: ";
+  Option* folder = command.add_option("--data", data, both + "read a split of this data folder instead of a text");
+  command.add_option("--split", split, both + "train, valid or test")->needs(folder)->capture_default_str();
+  command.add_option("--tokens", tokens, both + "read so many of its first tokens [all]")->needs(folder)->positive();
   command
       .add_option("--term", term, only + "the softmax of one part of the scores: a (q k), b (q r), c (u k), d (v r)")
       ->one_of({"a", "b", "c", "d"});
@@ -64,6 +64,7 @@ void AttentionDistancesArguments::add_to(Command& command) {
   command.add_option("--clamp-len", clamp, only + "distances above it count as it; 0: none [the run's]")
       ->non_negative();
   command.add_flag("--same-length", same_length, only + "every query sees as many positions as memory has");
+  return folder;
 }
 
 ContextOptions AttentionDistancesArguments::context() const {
@@ -74,10 +75,16 @@ ContextOptions AttentionDistancesArguments::context() const {
   return context;
 }
 
-void AttentionDistancesArguments::refuse_given() const {
-  for (const char* option : {"--data", "--split", "--tokens", "--term", "--mem-len", "--clamp-len", "--same-length"})
+void AttentionDistancesArguments::refuse_given(std::string_view other, bool reads_splits) const {
+  const auto refuse = [&](const char* option, std::string_view families) {
     if (command_->count(option) > 0)
-      throw UsageError(text("attention: ", option, " is for models of the family transformer_xl, got all_attention"));
+      throw UsageError(text("attention: ", option, " is for models of the ", families, ", got ", other));
+  };
+  if (!reads_splits)
+    for (const char* option : {"--data", "--split", "--tokens"})
+      refuse(option, "families transformer_xl and recurrent");
+  for (const char* option : {"--term", "--mem-len", "--clamp-len", "--same-length"})
+    refuse(option, "family transformer_xl");
 }
 
 void show_attention_distances(TrainedModel& trained, Runtime& runtime, const AttentionDistancesArguments& arguments,

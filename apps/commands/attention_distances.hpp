@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "apps/commands/command.hpp"
 #include "apps/training/split_evaluation.hpp"
@@ -11,18 +12,19 @@
 
 namespace engram {
 
-/// What `engram attention` has for the Transformer-XL family alone.
+/// What `engram attention` has for the Transformer-XL family; what reads splits is the recurrent one's too.
 struct AttentionDistancesArguments {
   std::string data, split = "valid", term;
   std::int64_t memory = 0, clamp = 0, tokens = 0;
   bool same_length = false;
 
-  /// Adds them to the command, which must outlive this.
-  void add_to(Command& command);
+  /// Adds them to the command, which must outlive this. Returns --data.
+  Option* add_to(Command& command);
   /// What was asked for that differs from training.
   ContextOptions context() const;
-  /// Throws UsageError naming an option of this family that was given, for a model of another one.
-  void refuse_given() const;
+  /// Throws UsageError naming an option that was given, for a model of the family `other`, which has none of them;
+  /// `reads_splits`: but --data, --split and --tokens, as the family recurrent.
+  void refuse_given(std::string_view other, bool reads_splits) const;
 
  private:
   const Command* command_ = nullptr;
