@@ -19,30 +19,15 @@ namespace {
 
 /// Symbols of a tile: whole register blocks and whole parts of an inner axis.
 constexpr std::int64_t kTile = 192;
-static_assert(kTile % kProductDepth == 0 && kTile % kProductRows == 0);
+static_assert(kTile % kProductRows == 0);
+/// Of them those that a product of the weight sums over at a time: its rows are not aligned, so a panel of them has
+/// more lines than vectors.
+constexpr std::int64_t kWeightRows = 64;
+static_assert(kTile == 3 * kWeightRows);
 /// The vocabulary is cut into so many parts at most, each with sums of its own, whatever the number of threads.
 constexpr std::int64_t kMostParts = 32;
 
 constexpr std::int64_t pieces(std::int64_t count, std::int64_t piece) { return (count + piece - 1) / piece; }
-
-/// Memory that the next tile needs, fetched line by line while this one is worked on.
-class Ahead {
- public:
-  template <class T>
-  Ahead(const T* begin, std::int64_t count, std::int64_t steps)
-      : next_(reinterpret_cast<const char*>(begin)),
-        end_(next_ + (begin == nullptr ? 0 : count) * static_cast<std::int64_t>(sizeof(T))),
-        step_(pieces(pieces(end_ - next_, 64), steps) * 64) {}
-  /// One of the `steps`.
-  void fetch() {
-    for (const char* const stop = std::min(end_, next_ + step_); next_ < stop; next_ += 64)
-      __builtin_prefetch(next_, 0, 2);
-  }
-
- private:
-  const char *next_, *end_;
-  std::int64_t step_;
-};
 
 template <class T>
 class Softmax {
@@ -100,7 +85,7 @@ class Softmax {
  private:
   static constexpr std::int64_t whole(std::int64_t count) { return pieces(count, kLanes) * kLanes; }
   /// A copy of a tile's last columns, and of rows of the weight at its end.
-  std::int64_t scratch_size() const { return kTile * (kLanes * kPanelVectors + padded_width_); }
+  std::int64_t scratch_size() const { return kTile * padded_width_; }
   std::int64_t all_sizes() const {
     return block_rows_ * (vocabulary_ + width_ + padded_width_ + tiles_ + 2 * parts_ + 4) +
            max_threads() * scratch_size() + (gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
@@ -137,10 +122,9 @@ class Softmax {
     for (std::int64_t tile = part * part_tiles_; tile < end; ++tile) {
       const std::int64_t begin = first_symbol(tile), count = symbols(tile);
       T* const logits = tile_logits(tile);
-      Ahead weight(tile + 1 < end ? weight_ + (begin + count) * width_ : nullptr, symbols(tile + 1) * width_,
-                   kTile / kProductRows);
-      for (std::int64_t v = 0; v < count; v += kProductRows) {
-        weight.fetch();
+      FetchedAhead next(weight_ + (begin + count) * width_, tile + 1 < end ? symbols(tile + 1) * width_ : 0,
+                        count * lanes_ * width_);
+      for (std::int64_t v = 0; v < count; v += kProductRows)
         multiply_pieces<T>({.m = std::min(kProductRows, count - v),
                             .n = lanes_,
                             .k = width_,
@@ -151,8 +135,8 @@ class Softmax {
                             .b_stride = lanes_,
                             .c = logits + v * lanes_,
                             .c_stride = lanes_,
-                            .start = bias_ + begin + v});
-      }
+                            .start = bias_ + begin + v,
+                            .ahead = &next});
       for (std::int64_t r = 0; r < rows_; ++r)
         if (const std::int64_t target = targets_[first_ + r] - begin; target >= 0 && target < count)
           chosen_[r] = logits[target * lanes_ + r];
@@ -209,76 +193,70 @@ class Softmax {
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const std::int64_t first = first_symbol(tile), count = symbols(tile);
       T* const logits = tile_logits(tile);
-      for (std::int64_t r = 0; r < lanes_; r += kLanes)
-        scale_lanes(logits + r, count, maxima_ + tile * block_rows_ + r, r);
+      scale(logits, first, count, maxima_ + tile * block_rows_);
       for (std::int64_t r = 0; r < rows_; ++r)
-        if (const std::int64_t target = targets_[first_ + r] - first; target >= 0 && target < count)
+        if (const std::int64_t target = targets_[first_ + r] - first; target >= 0 && target < count) {
           logits[target * lanes_ + r] -= subtracted_[r];
-      if (gradients_.dbias) add_dbias(logits, first, count);
-      const std::int64_t next = tile + 1 < end ? symbols(tile + 1) : 0;
-      const std::int64_t after = first + count;
+          if (gradients_.dbias) gradients_.dbias.data<T>()[first + target] -= subtracted_[r];
+        }
+      const std::int64_t after = first + count, next = tile + 1 < end ? symbols(tile + 1) : 0;
+      const std::int64_t work = count * lanes_ * width_;
       if (gradients_.dweight) {
-        Ahead dweight(next > 0 ? dweight_of(after) : nullptr, next * width_, kTile / kProductRows);
-        for (std::int64_t v = 0; v < count; v += kProductRows) {
-          dweight.fetch();
-          add_dweight(logits + v * lanes_, first + v, std::min(kProductRows, count - v), scratch);
-        }
+        FetchedAhead ahead(dweight_of(0) + after * width_, next * width_, work);
+        for (std::int64_t v = 0; v < count; v += kProductRows)
+          add_dweight(logits + v * lanes_, first + v, std::min(kProductRows, count - v), scratch, ahead);
       }
-      if (gradients_.dx) {
-        Ahead weight(next > 0 ? weight_ + after * width_ : nullptr, next * width_, kTile / kProductDepth),
-            powers(next > 0 ? logits_ + after * lanes_ : nullptr, next * lanes_, kTile / kProductDepth);
-        for (std::int64_t v = 0; v < count; v += kProductDepth) {
-          weight.fetch();
-          powers.fetch();
-          add_dx(part, logits + v * lanes_, first + v, std::min(kProductDepth, count - v),
-                 tile == begin && v == 0 ? Write::set : Write::add, scratch);
+      if (gradients_.dx)
+        for (std::int64_t v = 0; v < count; v += kWeightRows) {
+          // The weight during the first two thirds, exponentials during the last.
+          const std::int64_t half = next * width_ / 2;
+          FetchedAhead ahead = v < 2 * kWeightRows
+                                   ? FetchedAhead(weight_ + after * width_ + (v == 0 ? 0 : half), half, work / 3)
+                                   : FetchedAhead(logits_ + after * lanes_, next * lanes_, work / 3);
+          add_dx(part, logits + v * lanes_, first + v, std::min(kWeightRows, count - v),
+                 tile == begin && v == 0 ? Write::set : Write::add, scratch, ahead);
         }
-      }
     }
   }
-  T* dweight_of(std::int64_t symbol) const {
-    Tensor target = gradients_.dweight;
-    return target.template data<T>() + symbol * width_;
-  }
+  T* dweight_of(std::int64_t symbol) const { return gradients_.dweight.data<T>() + symbol * width_; }
   /// Of the first block what the caller says; of the others what comes is added.
   Write write_of(Write given) const { return first_ == 0 ? given : Write::add; }
 
-  /// exp(logit - the tile's maximum) to weight * softmax; 0 where the weight is 0, whatever was there.
-  void scale_lanes(T* powers, std::int64_t count, const T* tile_maximum, std::int64_t r) const {
-    T factors[kLanes];
-    bool ignored = false;
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const bool zero = subtracted_[r + lane] == T(0);
-      factors[lane] = zero ? T(0) : scale_[r + lane] * std::exp(tile_maximum[lane] - largest_[r + lane]);
-      ignored = ignored || zero;
-    }
-    const Vector factor = load(factors);
-    for (std::int64_t v = 0; v < count; ++v) store_vector(load(powers + v * lanes_) * factor, powers + v * lanes_);
-    if (!ignored) return;
+  /// exp(logit - the tile's maximum) to weight * softmax, 0 where the weight is 0, whatever was there; and the sums of
+  /// it that are the bias's gradient.
+  void scale(T* powers, std::int64_t first, std::int64_t count, T* tile_maxima) const {
+    bool ignores = false;
+    for (std::int64_t r = 0; r < lanes_; r += kLanes)
+      store_vector(load(scale_ + r) * detail::exponential(Vector(load(tile_maxima + r) - load(largest_ + r))),
+                   tile_maxima + r);
+    for (std::int64_t r = 0; r < lanes_; ++r) ignores = ignores || subtracted_[r] == T(0);
     // Not by multiplying: 0 * infinity would not be 0.
-    for (std::int64_t lane = 0; lane < kLanes; ++lane)
-      if (subtracted_[r + lane] == T(0))
-        for (std::int64_t v = 0; v < count; ++v) powers[v * lanes_ + lane] = T(0);
-  }
-  void add_dbias(const T* gradient, std::int64_t first, std::int64_t count) const {
-    Tensor target = gradients_.dbias;
-    T* const dbias = target.template data<T>() + first;
+    if (ignores)
+      for (std::int64_t v = 0; v < count; ++v)
+        for (std::int64_t r = 0; r < lanes_; ++r)
+          if (subtracted_[r] == T(0)) powers[v * lanes_ + r] = tile_maxima[r] = T(0);
+    T* const dbias = gradients_.dbias ? gradients_.dbias.data<T>() + first : nullptr;
     const bool add = write_of(gradients_.dbias_write) == Write::add;
     for (std::int64_t v = 0; v < count; ++v) {
-      Vector sum = load(gradient + v * lanes_);
-      for (std::int64_t r = kLanes; r < lanes_; r += kLanes) sum += load(gradient + v * lanes_ + r);
-      T lanes[kLanes], total = 0;
-      store_vector(sum, lanes);
-      for (const T lane : lanes) total += lane;
+      T sums[kLanes] = {};
+      Vector sum = load(sums);
+      for (std::int64_t r = 0; r < lanes_; r += kLanes) {
+        const Vector scaled = load(powers + v * lanes_ + r) * load(tile_maxima + r);
+        store_vector(scaled, powers + v * lanes_ + r);
+        sum += scaled;
+      }
+      if (dbias == nullptr) continue;
+      store_vector(sum, sums);
+      T total = 0;
+      for (const T lane : sums) total += lane;
       dbias[v] = add ? dbias[v] + total : total;
     }
   }
-  /// Rows of the weight's gradient; the last panel, which may end inside a vector, by way of a copy.
-  void add_dweight(const T* gradient, std::int64_t first, std::int64_t count, T* copy) const {
-    constexpr std::int64_t kPanel = kLanes * kPanelVectors;
+  /// Rows of the weight's gradient; the last vector, which may not be whole, by way of a copy.
+  void add_dweight(const T* gradient, std::int64_t first, std::int64_t count, T* copy, FetchedAhead& ahead) const {
     const Write write = write_of(gradients_.dweight_write);
     T* const to = dweight_of(first);
-    const std::int64_t direct = width_ % kLanes == 0 ? width_ : width_ / kPanel * kPanel;
+    const std::int64_t direct = width_ / kLanes * kLanes;
     PieceProduct<T> product{.m = count,
                             .n = direct,
                             .k = rows_,
@@ -289,21 +267,22 @@ class Softmax {
                             .b_stride = padded_width_,
                             .c = to,
                             .c_stride = width_,
-                            .write = write};
+                            .write = write,
+                            .ahead = &ahead};
     if (direct > 0) multiply_pieces(product);
     const std::int64_t left = width_ - direct;
     if (left == 0) return;
     product.n = left;
     product.b += direct;
     product.c = copy;
-    product.c_stride = kPanel;
+    product.c_stride = kLanes;
     if (write == Write::add)
-      for (std::int64_t v = 0; v < count; ++v) std::copy_n(to + v * width_ + direct, left, copy + v * kPanel);
+      for (std::int64_t v = 0; v < count; ++v) std::copy_n(to + v * width_ + direct, left, copy + v * kLanes);
     multiply_pieces(product);
-    for (std::int64_t v = 0; v < count; ++v) std::copy_n(copy + v * kPanel, left, to + v * width_ + direct);
+    for (std::int64_t v = 0; v < count; ++v) std::copy_n(copy + v * kLanes, left, to + v * width_ + direct);
   }
-  void add_dx(std::int64_t part, const T* gradient, std::int64_t first, std::int64_t count, Write write,
-              T* copy) const {
+  void add_dx(std::int64_t part, const T* gradient, std::int64_t first, std::int64_t count, Write write, T* copy,
+              FetchedAhead& ahead) const {
     const T* weight = weight_ + first * width_;
     // The last vector of a row is read whole, from the row after it too: where there is none, from a copy.
     std::int64_t stride = width_;
@@ -324,11 +303,11 @@ class Softmax {
                         .b_stride = stride,
                         .c = partial_dx_ + part * block_rows_ * padded_width_,
                         .c_stride = padded_width_,
-                        .write = write});
+                        .write = write,
+                        .ahead = &ahead});
   }
   void add_partial_dx() const {
-    Tensor target = gradients_.dx;
-    T* const dx = target.template data<T>() + first_ * width_;
+    T* const dx = gradients_.dx.data<T>() + first_ * width_;
     parallel_chunks(rows_, row_chunk(parts_ * width_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const auto partial = [&](std::int64_t part) {

@@ -18,6 +18,30 @@ inline constexpr int kSumsInRegisters = kVectorBytes == 64 ? 24 : 12;
 inline constexpr int kPanelVectors = kVectorBytes == 64 ? 6 : 3;
 inline constexpr std::int64_t kProductDepth = 96, kProductRows = 24;
 
+/// Memory that is needed soon: fetched into the second cache little by little while a product is at work, since many
+/// fetches at once are waited for.
+class FetchedAhead {
+ public:
+  FetchedAhead() = default;
+  /// Of `count` elements, all of them by the end of a product of so many multiply-adds.
+  template <class T>
+  FetchedAhead(const T* begin, std::int64_t count, std::int64_t multiply_adds)
+      : next_(reinterpret_cast<const char*>(begin)), end_(reinterpret_cast<const char*>(begin + count)) {
+    constexpr std::int64_t kStep = 16;
+    const std::int64_t places = std::max<std::int64_t>(
+        1, multiply_adds * static_cast<std::int64_t>(sizeof(T)) / (kSumsInRegisters * kVectorBytes));
+    step_ = ((end_ - next_) / places + kStep) / kStep * kStep;
+  }
+  const char* next() const { return next_; }
+  /// For every place of the inner axis.
+  std::int64_t step() const { return next_ < end_ ? step_ : 0; }
+  void fetched(std::int64_t places) { next_ = std::min(end_, next_ + places * step()); }
+
+ private:
+  const char *next_ = nullptr, *end_ = nullptr;
+  std::int64_t step_ = 0;
+};
+
 /// c[m, n] (set or add) a[m, k] b[k, n]: element (i, p) of a is a[i * a_row + p * a_inner]; rows of b and c are
 /// b_stride and c_stride apart, and are read and written up to whole vectors. `start`: of set, row i starts from
 /// start[i] (nullptr: zero).
@@ -32,6 +56,7 @@ struct PieceProduct {
   std::int64_t c_stride = 0;
   Write write = Write::set;
   const T* start = nullptr;
+  FetchedAhead* ahead = nullptr;
 };
 
 template <class T>
@@ -49,31 +74,37 @@ template <int kRows, int kVectors, class T>
 void multiply_block(const PieceProduct<T>& g) {
   using Vector = typename ProductLanes<T>::Vector;
   constexpr std::int64_t kLanes = kVectorLanes<T>;
+  T* const c = g.c;
+  const std::int64_t c_stride = g.c_stride, a_row = g.a_row, a_inner = g.a_inner, b_stride = g.b_stride, depth = g.k;
   Vector sum[kRows][kVectors];
 #pragma GCC unroll 24
   for (int row = 0; row < kRows; ++row)
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v)
       if (g.write == Write::add)
-        std::memcpy(&sum[row][v], g.c + row * g.c_stride + v * kLanes, sizeof(Vector));
+        std::memcpy(&sum[row][v], c + row * c_stride + v * kLanes, sizeof(Vector));
       else
         sum[row][v] = Vector{} + (g.start == nullptr ? T(0) : g.start[row]);
   const T *a = g.a, *b = g.b;
-  for (std::int64_t p = 0; p < g.k; ++p, a += g.a_inner, b += g.b_stride) {
+  const char* next = g.ahead == nullptr ? nullptr : g.ahead->next();
+  const std::int64_t step = g.ahead == nullptr ? 0 : g.ahead->step();
+  for (std::int64_t p = 0; p < depth; ++p, a += a_inner, b += b_stride, next += step) {
+    __builtin_prefetch(next, 0, 2);
     Vector right[kVectors];
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) std::memcpy(&right[v], b + v * kLanes, sizeof(Vector));
 #pragma GCC unroll 24
     for (int row = 0; row < kRows; ++row) {
-      const T factor = a[row * g.a_row];
+      const T factor = a[row * a_row];
 #pragma GCC unroll 6
       for (int v = 0; v < kVectors; ++v) sum[row][v] += factor * right[v];
     }
   }
+  if (g.ahead != nullptr) g.ahead->fetched(depth);
 #pragma GCC unroll 24
   for (int row = 0; row < kRows; ++row)
 #pragma GCC unroll 6
-    for (int v = 0; v < kVectors; ++v) std::memcpy(g.c + row * g.c_stride + v * kLanes, &sum[row][v], sizeof(Vector));
+    for (int v = 0; v < kVectors; ++v) std::memcpy(c + row * c_stride + v * kLanes, &sum[row][v], sizeof(Vector));
 }
 
 /// One panel of columns over all rows.
