@@ -7,7 +7,7 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include "cpu/exponentials.hpp"
 #include "cpu/parallel.hpp"
