@@ -101,7 +101,13 @@ double BenchResult::attention_seconds() const {
 
 double BenchResult::kernel_flops(std::string_view kernel) const {
   const TrainingFlops& flops = cost.training;
-  const double per_token = kernel == "matmul"                  ? flops.products
+  // What these kernels multiply themselves is no product of matmul's.
+  const bool whole_softmax = kernels.totals().contains("linear_cross_entropy");
+  const double elsewhere = 2 * cost.recurrence_flops + (whole_softmax ? cost.output_flops : 0);
+  const double per_token = kernel == "matmul"                  ? flops.products - elsewhere
+                           : kernel == "linear_cross_entropy"  ? cost.output_flops
+                           : kernel == "recurrence_forward"    ? cost.recurrence_flops
+                           : kernel == "recurrence_backward"   ? cost.recurrence_flops
                            : kernel == "attention_forward"     ? flops.attention_forward
                            : kernel == "attention_backward"    ? flops.attention_backward
                            : kernel == "project_past_forward"  ? flops.past_forward
@@ -112,8 +118,11 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
 
 double BenchResult::kernel_exponentials(std::string_view kernel) const {
   const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? cost.attention_exponentials
-                           : kernel == "cross_entropy"                                     ? cost.output_exponentials
-                                                                                           : 0;
+                           : kernel == "cross_entropy" || kernel == "linear_cross_entropy" ? cost.output_exponentials
+                           : kernel == "recurrence_forward" ? cost.recurrence_exponentials
+                           : kernel == "window_additive_weights" || kernel == "window_additive_gradients"
+                               ? cost.window_exponentials
+                               : 0;
   return per_token * static_cast<double>(tokens);
 }
 

@@ -36,6 +36,20 @@ double encoder_weights(const RecurrentOptions& model) {
   }
 }
 
+/// Of the encoder's activations, per token.
+double encoder_exponentials(const RecurrentOptions& model) {
+  const Sizes size(model);
+  if (model.encoder == RecurrentCell::lstm) return 5 * size.k;
+  return model.encoder == RecurrentCell::hornn_gated ? (1 + size.N) * size.k : size.k;
+}
+
+/// Of what a window's weights need, per token.
+double window_exponentials(const RecurrentOptions& model) {
+  const Sizes size(model);
+  if (model.attends()) return size.L * size.d + size.L;
+  return model.readout == ReadoutKind::recurrent_memory ? size.L : 0;
+}
+
 double readout_weights(const RecurrentOptions& model) {
   const Sizes size(model);
   if (model.attends()) return 4 * size.d * size.d;
@@ -67,13 +81,11 @@ TrainingFlops training_flops(const RecurrentOptions& model) {
 
 double forward_exponentials(const RecurrentOptions& model) {
   const Sizes size(model);
-  double sum = model.encoder == RecurrentCell::lstm          ? 5 * size.k
-               : model.encoder == RecurrentCell::hornn_gated ? (1 + size.N) * size.k
-                                                             : size.k;
+  double sum = encoder_exponentials(model) + window_exponentials(model);
   if (model.output_map) sum += size.k;
-  if (model.attends()) sum += size.L * size.d + size.L + size.d;
+  if (model.attends()) sum += size.d;
   if (model.readout == ReadoutKind::n_gram) sum += size.d;
-  if (model.readout == ReadoutKind::recurrent_memory) sum += size.L + 3 * size.k;
+  if (model.readout == ReadoutKind::recurrent_memory) sum += 3 * size.k;
   return sum;
 }
 
@@ -85,6 +97,10 @@ StepCost step_cost(const RecurrentOptions& model, const StepSetting& setting) {
   cost.training = training_flops(model);
   cost.attention_exponentials = forward_exponentials(model);
   cost.output_exponentials = size.V;
+  cost.recurrence_flops = 2 * model.recurrence().weight_blocks() * size.k * size.k;
+  cost.output_flops = 3 * forward_flops(model).softmax;
+  cost.recurrence_exponentials = encoder_exponentials(model);
+  cost.window_exponentials = window_exponentials(model);
   cost.exponentials = 2 * cost.attention_exponentials + cost.output_exponentials;
   const double row_bytes = kFloat * size.V;
   const double rows = std::max(1.0, std::floor(static_cast<double>(model.logits_memory << 20) / row_bytes));

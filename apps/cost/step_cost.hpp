@@ -38,11 +38,15 @@ struct StepCost {
   TrainingFlops training;             ///< per token
   double attention_exponentials = 0;  ///< per token, forward; as many again backward
   double output_exponentials = 0;     ///< per token, of the softmax over the vocabulary or its clusters
-  double exponentials = 0;            ///< per token of a training step, those that bound its time
-  double bytes = 0;                   ///< that a training step cannot avoid moving (f32)
-  double forward_flops = 0;           ///< per token, of the forward pass of training
-  double frozen_flops = 0;            ///< per token, of the same with frozen weights, which projects no past
-  double token_bytes = 0;             ///< that generating one token at batch 1 reads (f32)
+  double recurrence_flops = 0;  ///< per token and pass: those of training.products that a recurrence makes step by step
+  double output_flops = 0;  ///< per token: those of training.products that the softmax over a whole vocabulary makes
+  double recurrence_exponentials = 0;  ///< per token, of a recurrence's forward pass
+  double window_exponentials = 0;      ///< per token, of windows before a position, forward; as many again backward
+  double exponentials = 0;             ///< per token of a training step, those that bound its time
+  double bytes = 0;                    ///< that a training step cannot avoid moving (f32)
+  double forward_flops = 0;            ///< per token, of the forward pass of training
+  double frozen_flops = 0;             ///< per token, of the same with frozen weights, which projects no past
+  double token_bytes = 0;              ///< that generating one token at batch 1 reads (f32)
 };
 
 /// f32 values that training keeps per parameter: value, gradient and the optimiser's state.

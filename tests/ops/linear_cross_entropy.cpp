@@ -39,6 +39,7 @@ OpCase blocks_of(std::int64_t rows, const char* name) {
                      {normal({4, 1}), normal({1, 1}), normal({1}), index({4}, 1), weights({4})},
                      {normal({5}), normal({3, 5}), normal({3}), index({1}, 3), weights({1})},
                      {normal({37, 9}), normal({211, 9}), normal({211}), index({37}, 211), weights({37})},
+                     {normal({50, 37}), normal({401, 37}), normal({401}), index({50}, 401), weights({50})},
                      {normal({3, 4}), normal({5, 4}), normal({5}), index({3}, 5), values({3}, {0.5, 0, 2}).constant()}},
           .function = in_blocks(rows),
           .reference = plain,
@@ -144,7 +145,33 @@ TEST_CASE_METHOD(Fixture, "linear_cross_entropy: weights of zero make every loss
   const LinearCrossEntropy result = linear_cross_entropy(
       tape.constant(tensor("x", normal({2, 3}))), tape.constant(zeros({kWords, 3})), tape.constant(zeros({kWords})),
       tensor("targets", index({2}, kWords)), tensor("row_weight", weights({2})), 1);
-  for (const double loss : to_host(backend, result.row_loss).data) CHECK(loss == Approx(std::log(77000.0)).epsilon(1e-14));
+  for (const double loss : to_host(backend, result.row_loss).data)
+    CHECK(loss == Approx(std::log(77000.0)).epsilon(1e-14));
+}
+
+TEST_CASE_METHOD(Fixture, "linear_cross_entropy: ignored rows give exactly nothing, whatever they hold", "[ops]") {
+  constexpr std::int64_t kRows = 40, kWidth = 21, kWords = 1000;
+  std::vector<double> weights(kRows, 0.25);
+  for (std::int64_t r = 1; r < kRows; r += 2) weights[static_cast<std::size_t>(r)] = 0;
+  const auto gradient_of = [&](double factor) {
+    Tape tape(step);
+    std::vector<double> x = input_values("x", {normal({kRows, kWidth})}, DType::f64)[0].data;
+    for (std::int64_t i = 0; i < kRows * kWidth; ++i)
+      if (i / kWidth % 2 == 1) x[static_cast<std::size_t>(i)] *= factor;
+    const Variable hidden = tape.leaf(tensor("hidden", values({kRows, kWidth}, x)));
+    const Variable weight = tape.leaf(tensor("weight", normal({kWords, kWidth})));
+    const LinearCrossEntropy result =
+        linear_cross_entropy(hidden, weight, tape.constant(tensor("bias", normal({kWords}))),
+                             tensor("targets", index({kRows}, kWords)), tensor("w", values({kRows}, weights)), 16);
+    tape.backward({result.loss});
+    std::vector<double> all = to_host(backend, tape.gradient(hidden)).data;
+    for (std::int64_t i = 0; i < kRows * kWidth; ++i)
+      if (i / kWidth % 2 == 1) CHECK(all[static_cast<std::size_t>(i)] == 0);
+    const std::vector<double> more = to_host(backend, tape.gradient(weight)).data;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  CHECK(gradient_of(1) == gradient_of(1e3));
 }
 
 TEST_CASE_METHOD(Fixture, "linear_cross_entropy: the loss must be a root of backward", "[ops]") {

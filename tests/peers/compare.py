@@ -13,7 +13,7 @@ from engram_files import read_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = {"bench-a": [], "bench-b": ["--spans", "2048,32,32,32,32,32,32,32"], "bench-c": [], "bench-xl": [],
-         "bench-product-key": []}
+         "bench-product-key": [], "bench-lstm": [], "bench-key-value-predict": []}
 
 
 def run(command):

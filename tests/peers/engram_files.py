@@ -17,7 +17,9 @@ MODEL_DEFAULTS = {
                        "tie_tables": True, "dropout": 0.0, "attention_dropout": 0.0, "dropout_over_time": False, "word_dropout": 0.0,
                        "norm_epsilon": 1e-5},
     "product_key": {"inner": 0, "activation": "gelu", "position_rows": 512, "pre_norm": False, "dropout": 0.0,
-                    "attention_dropout": 0.0, "norm_epsilon": 1e-12}}
+                    "attention_dropout": 0.0, "norm_epsilon": 1e-12},
+    "recurrent": {"embedding_width": 0, "encoder": "lstm", "readout": "key_value_predict", "window": 5,
+                  "missing": "masked", "carry": "detached", "init_range": 0.1}}
 MEMORY_DEFAULTS = {"count": 0, "layers": [], "placement": "replace", "keys": "product", "factors": 2, "subkeys": 512,
                    "heads": 4, "selected": 32, "query_width": 512, "value_width": 0, "projection": False,
                    "shared_values": False, "gate": "none", "query_network": "linear", "query_norm": "batch",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from all_attention import Adagrad, AllAttention
+from key_value_predict import KeyValuePredict
 from product_key import ProductKeyTransformer, TableAdam
 from transformer_xl import ClippedAdam, TransformerXl
 
@@ -19,7 +20,8 @@ class Family:
 
 FAMILIES = {"all_attention": Family(AllAttention, Adagrad, streams=8, whole_blocks=True),
             "transformer_xl": Family(TransformerXl, ClippedAdam, streams=10, whole_blocks=False),
-            "product_key": Family(ProductKeyTransformer, TableAdam, streams=10, whole_blocks=False)}
+            "product_key": Family(ProductKeyTransformer, TableAdam, streams=10, whole_blocks=False),
+            "recurrent": Family(KeyValuePredict, ClippedAdam, streams=10, whole_blocks=False)}
 
 
 def family_of(config):
@@ -28,4 +30,8 @@ def family_of(config):
 
 def load(model, tensors):
     """From a checkpoint's tensors; what is not of the model (optimiser, caches) is left out."""
-    model.load_state_dict({name: value for name, value in tensors.items() if "/" not in name})
+    own = {name: value for name, value in tensors.items() if "/" not in name}
+    if hasattr(model, "load_engram"):
+        model.load_engram(own)  # has other names
+    else:
+        model.load_state_dict(own)

@@ -1,0 +1,356 @@
+/// The logits lie transposed, [V, rows], a vector holding one symbol's logits of neighbouring rows: so the weight is
+/// read where it lies by both products that need it, and maxima and sums of rows are those of vectors. A block of rows
+/// goes over the vocabulary twice, a tile of it at a time that stays in the second cache: first logits, their
+/// exponentials and sums; then the softmax, and at once all gradients of the tile.
+
+#include "core/kernels/linear_cross_entropy.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "cpu/exponentials.hpp"
+#include "cpu/parallel.hpp"
+#include "cpu/register_product.hpp"
+#include "cpu/vec.hpp"
+
+namespace engram::cpu {
+namespace {
+
+/// Symbols of a tile: whole register blocks and whole parts of an inner axis.
+constexpr std::int64_t kTile = 192;
+static_assert(kTile % kProductRows == 0);
+/// Of them those that a product of the weight sums over at a time: its rows are not aligned, so a panel of them has
+/// more lines than vectors.
+constexpr std::int64_t kWeightRows = 64;
+static_assert(kTile == 3 * kWeightRows);
+/// The vocabulary is cut into so many parts at most, each with sums of its own, whatever the number of threads.
+constexpr std::int64_t kMostParts = 32;
+
+constexpr std::int64_t pieces(std::int64_t count, std::int64_t piece) { return (count + piece - 1) / piece; }
+
+template <class T>
+class Softmax {
+ public:
+  using Vector = typename detail::ExponentialLanes<T>::Vector;
+  static constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T);
+
+  Softmax(Step& step, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
+          const Tensor& row_weight, std::int64_t rows, const LinearCrossEntropyGradients& gradients)
+      : gradients_(gradients),
+        count_(x.shape().rows()),
+        width_(weight.shape()[1]),
+        padded_width_(whole(width_)),
+        vocabulary_(weight.shape()[0]),
+        block_rows_(std::min(whole(count_), std::max(kLanes, rows / kLanes * kLanes))),
+        tiles_(pieces(vocabulary_, kTile)),
+        part_tiles_(pieces(tiles_, kMostParts)),
+        parts_(pieces(tiles_, part_tiles_)),
+        x_(x.data<const T>()),
+        weight_(weight.data<const T>()),
+        bias_(bias.data<const T>()),
+        targets_(targets.data<const std::int32_t>()),
+        row_weight_(row_weight.data<const T>()),
+        memory_(step.workspace(static_cast<std::size_t>(all_sizes()) * sizeof(T))) {
+    T* next = memory_.template data<T>();
+    const auto take = [&next](std::int64_t size) { return std::exchange(next, next + size); };
+    logits_ = take(vocabulary_ * block_rows_);
+    columns_ = take(width_ * block_rows_);
+    block_ = take(block_rows_ * padded_width_);
+    maxima_ = take(tiles_ * block_rows_);
+    part_maxima_ = take(parts_ * block_rows_);
+    part_sums_ = take(parts_ * block_rows_);
+    chosen_ = take(block_rows_);
+    largest_ = take(block_rows_);
+    scale_ = take(block_rows_);
+    subtracted_ = take(block_rows_);
+    scratch_ = take(max_threads() * scratch_size());
+    partial_dx_ = take(gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
+  }
+
+  void run(T* row_loss) {
+    for (first_ = 0; first_ < count_; first_ += block_rows_) {
+      rows_ = std::min(block_rows_, count_ - first_);
+      lanes_ = whole(rows_);
+      pack_rows();
+      parallel_items(parts_, [&](std::int64_t part) { add_up(part); });
+      finish_rows(row_loss);
+      if (!gradients_) continue;
+      parallel_items_on_threads(
+          parts_, [&](std::int64_t part, int thread) { make_gradients(part, scratch_ + thread * scratch_size()); });
+      if (gradients_.dx) add_partial_dx();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t whole(std::int64_t count) { return pieces(count, kLanes) * kLanes; }
+  /// A copy of a tile's last columns, and of rows of the weight at its end.
+  std::int64_t scratch_size() const { return kTile * padded_width_; }
+  std::int64_t all_sizes() const {
+    return block_rows_ * (vocabulary_ + width_ + padded_width_ + tiles_ + 2 * parts_ + 4) +
+           max_threads() * scratch_size() + (gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
+  }
+  std::int64_t first_symbol(std::int64_t tile) const { return std::min(vocabulary_, tile * kTile); }
+  std::int64_t symbols(std::int64_t tile) const { return first_symbol(tile + 1) - first_symbol(tile); }
+  T* tile_logits(std::int64_t tile) const { return logits_ + first_symbol(tile) * lanes_; }
+  static Vector load(const T* from) {
+    Vector x;
+    std::memcpy(static_cast<void*>(&x), from, sizeof x);
+    return x;
+  }
+  static void store_vector(const Vector& x, T* to) { std::memcpy(to, static_cast<const void*>(&x), sizeof x); }
+
+  /// The block's rows as they lie, columns and rows beyond the last zero, and transposed.
+  void pack_rows() {
+    parallel_chunks(lanes_, kLanes, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        T* const row = block_ + r * padded_width_;
+        std::fill_n(row, padded_width_, T(0));
+        if (r < rows_) std::copy_n(x_ + (first_ + r) * width_, width_, row);
+      }
+      for (std::int64_t i = 0; i < width_; ++i)
+        for (std::int64_t r = begin; r < end; ++r) columns_[i * lanes_ + r] = block_[r * padded_width_ + i];
+    });
+  }
+
+  /// The first way over a part: its logits become exp(logit - the tile's maximum).
+  void add_up(std::int64_t part) {
+    T *const maxima = part_maxima_ + part * block_rows_, *const sums = part_sums_ + part * block_rows_;
+    std::fill_n(maxima, lanes_, std::numeric_limits<T>::lowest());
+    std::fill_n(sums, lanes_, T(0));
+    const std::int64_t end = std::min(tiles_, (part + 1) * part_tiles_);
+    for (std::int64_t tile = part * part_tiles_; tile < end; ++tile) {
+      const std::int64_t begin = first_symbol(tile), count = symbols(tile);
+      T* const logits = tile_logits(tile);
+      FetchedAhead next(weight_ + (begin + count) * width_, tile + 1 < end ? symbols(tile + 1) * width_ : 0,
+                        count * lanes_ * width_);
+      for (std::int64_t v = 0; v < count; v += kProductRows)
+        multiply_pieces<T>({.m = std::min(kProductRows, count - v),
+                            .n = lanes_,
+                            .k = width_,
+                            .a = weight_ + (begin + v) * width_,
+                            .a_row = width_,
+                            .a_inner = 1,
+                            .b = columns_,
+                            .b_stride = lanes_,
+                            .c = logits + v * lanes_,
+                            .c_stride = lanes_,
+                            .start = bias_ + begin + v,
+                            .ahead = &next});
+      for (std::int64_t r = 0; r < rows_; ++r)
+        if (const std::int64_t target = targets_[first_ + r] - begin; target >= 0 && target < count)
+          chosen_[r] = logits[target * lanes_ + r];
+      for (std::int64_t r = 0; r < lanes_; r += kLanes)
+        add_up_lanes(logits + r, count, maxima_ + tile * block_rows_ + r, maxima + r, sums + r);
+    }
+  }
+  void add_up_lanes(T* logits, std::int64_t count, T* tile_maximum, T* maximum, T* sum) const {
+    T lowest[kLanes];
+    std::fill_n(lowest, kLanes, std::numeric_limits<T>::lowest());
+    Vector largest = load(lowest);
+    for (std::int64_t v = 0; v < count; ++v) {
+      const Vector logit = load(logits + v * lanes_);
+      largest = larger(logit, largest);
+    }
+    Vector total = largest - largest;
+    for (std::int64_t v = 0; v < count; ++v) {
+      const Vector power = detail::exponential(Vector(load(logits + v * lanes_) - largest));
+      store_vector(power, logits + v * lanes_);
+      total += power;
+    }
+    store_vector(largest, tile_maximum);
+    const Vector before = load(maximum), after = larger(largest, before);
+    store_vector(
+        load(sum) * detail::exponential(Vector(before - after)) + total * detail::exponential(Vector(largest - after)),
+        sum);
+    store_vector(after, maximum);
+  }
+  static Vector larger(const Vector& a, const Vector& b) {
+    if constexpr (std::is_same_v<T, float>)
+      return a > b ? a : b;
+    else
+      return a.max(b);
+  }
+
+  /// Losses of the block's rows, and by what their exponentials become gradients.
+  void finish_rows(T* row_loss) {
+    for (std::int64_t r = 0; r < lanes_; ++r) {
+      T largest = std::numeric_limits<T>::lowest(), sum = 0;
+      for (std::int64_t part = 0; part < parts_; ++part)
+        largest = std::max(largest, part_maxima_[part * block_rows_ + r]);
+      for (std::int64_t part = 0; part < parts_; ++part)
+        sum += part_sums_[part * block_rows_ + r] * std::exp(part_maxima_[part * block_rows_ + r] - largest);
+      largest_[r] = largest;
+      subtracted_[r] = r < rows_ ? row_weight_[first_ + r] : T(0);
+      scale_[r] = subtracted_[r] / sum;
+      if (r < rows_) row_loss[first_ + r] = std::log(sum) + (largest - chosen_[r]);
+    }
+  }
+
+  /// The second way over a part.
+  void make_gradients(std::int64_t part, T* scratch) {
+    const std::int64_t begin = part * part_tiles_, end = std::min(tiles_, begin + part_tiles_);
+    for (std::int64_t tile = begin; tile < end; ++tile) {
+      const std::int64_t first = first_symbol(tile), count = symbols(tile);
+      T* const logits = tile_logits(tile);
+      scale(logits, first, count, maxima_ + tile * block_rows_);
+      for (std::int64_t r = 0; r < rows_; ++r)
+        if (const std::int64_t target = targets_[first_ + r] - first; target >= 0 && target < count) {
+          logits[target * lanes_ + r] -= subtracted_[r];
+          if (gradients_.dbias) gradients_.dbias.data<T>()[first + target] -= subtracted_[r];
+        }
+      const std::int64_t after = first + count, next = tile + 1 < end ? symbols(tile + 1) : 0;
+      const std::int64_t work = count * lanes_ * width_;
+      if (gradients_.dweight) {
+        FetchedAhead ahead(dweight_of(0) + after * width_, next * width_, work);
+        for (std::int64_t v = 0; v < count; v += kProductRows)
+          add_dweight(logits + v * lanes_, first + v, std::min(kProductRows, count - v), scratch, ahead);
+      }
+      if (gradients_.dx)
+        for (std::int64_t v = 0; v < count; v += kWeightRows) {
+          // The weight during the first two thirds, exponentials during the last.
+          const std::int64_t half = next * width_ / 2;
+          FetchedAhead ahead = v < 2 * kWeightRows
+                                   ? FetchedAhead(weight_ + after * width_ + (v == 0 ? 0 : half), half, work / 3)
+                                   : FetchedAhead(logits_ + after * lanes_, next * lanes_, work / 3);
+          add_dx(part, logits + v * lanes_, first + v, std::min(kWeightRows, count - v),
+                 tile == begin && v == 0 ? Write::set : Write::add, scratch, ahead);
+        }
+    }
+  }
+  T* dweight_of(std::int64_t symbol) const { return gradients_.dweight.data<T>() + symbol * width_; }
+  /// Of the first block what the caller says; of the others what comes is added.
+  Write write_of(Write given) const { return first_ == 0 ? given : Write::add; }
+
+  /// exp(logit - the tile's maximum) to weight * softmax, 0 where the weight is 0, whatever was there; and the sums of
+  /// it that are the bias's gradient.
+  void scale(T* powers, std::int64_t first, std::int64_t count, T* tile_maxima) const {
+    bool ignores = false;
+    for (std::int64_t r = 0; r < lanes_; r += kLanes)
+      store_vector(load(scale_ + r) * detail::exponential(Vector(load(tile_maxima + r) - load(largest_ + r))),
+                   tile_maxima + r);
+    for (std::int64_t r = 0; r < lanes_; ++r) ignores = ignores || subtracted_[r] == T(0);
+    // Not by multiplying: 0 * infinity would not be 0.
+    if (ignores)
+      for (std::int64_t v = 0; v < count; ++v)
+        for (std::int64_t r = 0; r < lanes_; ++r)
+          if (subtracted_[r] == T(0)) powers[v * lanes_ + r] = tile_maxima[r] = T(0);
+    T* const dbias = gradients_.dbias ? gradients_.dbias.data<T>() + first : nullptr;
+    const bool add = write_of(gradients_.dbias_write) == Write::add;
+    for (std::int64_t v = 0; v < count; ++v) {
+      T sums[kLanes] = {};
+      Vector sum = load(sums);
+      for (std::int64_t r = 0; r < lanes_; r += kLanes) {
+        const Vector scaled = load(powers + v * lanes_ + r) * load(tile_maxima + r);
+        store_vector(scaled, powers + v * lanes_ + r);
+        sum += scaled;
+      }
+      if (dbias == nullptr) continue;
+      store_vector(sum, sums);
+      T total = 0;
+      for (const T lane : sums) total += lane;
+      dbias[v] = add ? dbias[v] + total : total;
+    }
+  }
+  /// Rows of the weight's gradient; the last vector, which may not be whole, by way of a copy.
+  void add_dweight(const T* gradient, std::int64_t first, std::int64_t count, T* copy, FetchedAhead& ahead) const {
+    const Write write = write_of(gradients_.dweight_write);
+    T* const to = dweight_of(first);
+    const std::int64_t direct = width_ / kLanes * kLanes;
+    PieceProduct<T> product{.m = count,
+                            .n = direct,
+                            .k = rows_,
+                            .a = gradient,
+                            .a_row = lanes_,
+                            .a_inner = 1,
+                            .b = block_,
+                            .b_stride = padded_width_,
+                            .c = to,
+                            .c_stride = width_,
+                            .write = write,
+                            .ahead = &ahead};
+    if (direct > 0) multiply_pieces(product);
+    const std::int64_t left = width_ - direct;
+    if (left == 0) return;
+    product.n = left;
+    product.b += direct;
+    product.c = copy;
+    product.c_stride = kLanes;
+    if (write == Write::add)
+      for (std::int64_t v = 0; v < count; ++v) std::copy_n(to + v * width_ + direct, left, copy + v * kLanes);
+    multiply_pieces(product);
+    for (std::int64_t v = 0; v < count; ++v) std::copy_n(copy + v * kLanes, left, to + v * width_ + direct);
+  }
+  void add_dx(std::int64_t part, const T* gradient, std::int64_t first, std::int64_t count, Write write, T* copy,
+              FetchedAhead& ahead) const {
+    const T* weight = weight_ + first * width_;
+    // The last vector of a row is read whole, from the row after it too: where there is none, from a copy.
+    std::int64_t stride = width_;
+    if ((first + count - 1) * width_ + padded_width_ > vocabulary_ * width_) {
+      stride = padded_width_;
+      for (std::int64_t v = 0; v < count; ++v) {
+        std::fill_n(std::copy_n(weight + v * width_, width_, copy + v * stride), padded_width_ - width_, T(0));
+      }
+      weight = copy;
+    }
+    multiply_pieces<T>({.m = lanes_,
+                        .n = padded_width_,
+                        .k = count,
+                        .a = gradient,
+                        .a_row = 1,
+                        .a_inner = lanes_,
+                        .b = weight,
+                        .b_stride = stride,
+                        .c = partial_dx_ + part * block_rows_ * padded_width_,
+                        .c_stride = padded_width_,
+                        .write = write,
+                        .ahead = &ahead});
+  }
+  void add_partial_dx() const {
+    T* const dx = gradients_.dx.data<T>() + first_ * width_;
+    parallel_chunks(rows_, row_chunk(parts_ * width_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const auto partial = [&](std::int64_t part) {
+          return vec(static_cast<const T*>(partial_dx_ + (part * block_rows_ + r) * padded_width_), width_);
+        };
+        auto row = vec(dx + r * width_, width_);
+        store(row, partial(0), gradients_.dx_write);
+        for (std::int64_t part = 1; part < parts_; ++part) row += partial(part);
+      }
+    });
+  }
+
+  const LinearCrossEntropyGradients& gradients_;
+  std::int64_t count_, width_, padded_width_, vocabulary_;
+  std::int64_t block_rows_;  ///< of a block, whole vectors
+  std::int64_t tiles_, part_tiles_, parts_;
+  const T *x_, *weight_, *bias_;
+  const std::int32_t* targets_;
+  const T* row_weight_;
+  Workspace memory_;
+  std::int64_t first_ = 0, rows_ = 0, lanes_ = 0;  ///< of the block at work; lanes: rows up to whole vectors
+  T* logits_;                                      ///< [V, lanes]
+  T *columns_, *block_;                            ///< x transposed, [n, lanes], and as it lies, [lanes, padded n]
+  T *maxima_, *part_maxima_, *part_sums_;          ///< of every tile and every part: [block_rows]
+  T *chosen_, *largest_, *scale_, *subtracted_;    ///< of every row
+  T *scratch_, *partial_dx_;
+};
+
+void linear_cross_entropy(Step& step, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
+                          const Tensor& row_weight, std::int64_t rows, Tensor& row_loss, Tensor& loss,
+                          const LinearCrossEntropyGradients& gradients) {
+  dispatch_float(x.dtype(), "linear_cross_entropy", [&]<class T>() {
+    T* const losses = row_loss.data<T>();
+    Softmax<T>(step, x, weight, bias, targets, row_weight, rows, gradients).run(losses);
+    const T* const weights = row_weight.data<const T>();
+    double total = 0;
+    for (std::int64_t r = 0; r < x.shape().rows(); ++r)
+      if (weights[r] != T(0)) total += static_cast<double>(weights[r]) * static_cast<double>(losses[r]);
+    loss.data<T>()[0] = static_cast<T>(total);
+  });
+}
+
+const bool bound = kernels::linear_cross_entropy.bind(DeviceKind::cpu, &linear_cross_entropy);
+
+}  // namespace
+}  // namespace engram::cpu
