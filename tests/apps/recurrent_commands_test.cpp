@@ -115,8 +115,8 @@ TEST_CASE("command line: what is for other families refuses runs of the recurren
   const Runs& with = runs();
   const std::string out = (with.folder / "out").string();
   check_refused({"spans", with.run}, "spans: the model must be of family all_attention");
-  check_refused({"attention", with.run, "--text", "g o"}, "attention: the model must be of family");
-  check_refused({"attention", with.run, "--data", with.data}, "attention: the model must be of family");
+  check_refused({"attention", with.run, "--text", "g o", "--layer", "0"},
+                "attention: --layer is for models of the family all_attention");
   check_refused({"memory", with.run, "--data", with.data}, "memory: the model must have product-key memories");
   check_refused({"map", with.run, "--out", out}, "map: the model must have tables");
   check_refused({"lengths", with.run, "--data", with.data, "--lengths", "4"},
