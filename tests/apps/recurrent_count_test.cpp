@@ -112,5 +112,20 @@ TEST_CASE("recurrent cost: FLOPs of the spec's table", "[recurrent]") {
   }
 }
 
+TEST_CASE("recurrent cost: what steps in time and the softmax multiply themselves", "[recurrent]") {
+  const StepSetting setting{.block = 20, .batch = 64};
+  const StepCost lstm = step_cost(published("key-value-predict-window-5"), setting);
+  CHECK(lstm.recurrence_flops == 2.0 * 4 * 834 * 834);
+  CHECK(lstm.output_flops == 3.0 * 2 * 77000 * 278);
+  CHECK(lstm.recurrence_exponentials == 5.0 * 834);
+  CHECK(lstm.window_exponentials == 5.0 * 278 + 5);
+  // The input map, the recurrent weight's gradient and the readout are left to plain products.
+  CHECK(lstm.training.products - 2 * lstm.recurrence_flops - lstm.output_flops ==
+        Approx(3.0 * 2 * 4 * 834 * 300 + 2.0 * 4 * 834 * 834 + 3.0 * 2 * 4 * 278 * 278));
+  const StepCost gated = step_cost(published("gated-hornn"), setting);
+  CHECK(gated.recurrence_flops == 2.0 * 6 * 297 * 297);
+  CHECK(gated.window_exponentials == 0);
+}
+
 }  // namespace
 }  // namespace engram
