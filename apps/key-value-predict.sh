@@ -27,13 +27,13 @@ engram=build/release/apps/engram
 config=apps/configs/kjv-key-value-predict.toml
 
 # Every chapter is an article: a verse is a paragraph, whose sentences end by rule.
-data=runs/kjv-articles-8000
+data=runs/kjv-articles-4000
 if [[ ! -f $data/data.json ]]; then
   awk '{ split($1, place, ":")
          if (place[1] != last) { if (last != "") print "</doc>"; print "<doc id=\"" place[1] "\">"; last = place[1] }
          sub(/^[^ ]+ /, ""); print }
        END { print "</doc>" }' runs/kjv.txt >runs/kjv-articles.txt
-  "$engram" prepare --kind word --articles runs/kjv-articles.txt --format doc --words 8000 --out "$data"
+  "$engram" prepare --kind word --articles runs/kjv-articles.txt --format doc --words 4000 --out "$data"
 fi
 
 # The width that makes a model as large as the LSTM, by the options of the model.

@@ -22,8 +22,7 @@ inline constexpr std::string_view kSentenceEnd = "</s>", kNumber = "N", kUnknown
 ///   wikitext   a line " = Title = ", one "=" on each side, after a blank line or none, begins one and is its first
 ///              sentence
 ///   cbt        the raw books of the Children's Book Test: a line that begins with "_BOOK_TITLE_" begins one and is
-///   left
-///              out; every other line is a sentence of words
+///              left out; every other line is a sentence of words
 enum class ArticleFormat : std::uint8_t { automatic, file, doc, wikitext, cbt };
 std::string_view name_of(ArticleFormat format);
 /// The inverse of name_of. Throws UsageError on any other text, naming --format.
