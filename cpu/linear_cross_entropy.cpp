@@ -193,12 +193,7 @@ class Softmax {
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const std::int64_t first = first_symbol(tile), count = symbols(tile);
       T* const logits = tile_logits(tile);
-      scale(logits, first, count, maxima_ + tile * block_rows_);
-      for (std::int64_t r = 0; r < rows_; ++r)
-        if (const std::int64_t target = targets_[first_ + r] - first; target >= 0 && target < count) {
-          logits[target * lanes_ + r] -= subtracted_[r];
-          if (gradients_.dbias) gradients_.dbias.data<T>()[first + target] -= subtracted_[r];
-        }
+      make_logit_gradients(logits, first, count, maxima_ + tile * block_rows_);
       const std::int64_t after = first + count, next = tile + 1 < end ? symbols(tile + 1) : 0;
       const std::int64_t work = count * lanes_ * width_;
       if (gradients_.dweight) {
@@ -222,9 +217,9 @@ class Softmax {
   /// Of the first block what the caller says; of the others what comes is added.
   Write write_of(Write given) const { return first_ == 0 ? given : Write::add; }
 
-  /// exp(logit - the tile's maximum) to weight * softmax, 0 where the weight is 0, whatever was there; and the sums of
-  /// it that are the bias's gradient.
-  void scale(T* powers, std::int64_t first, std::int64_t count, T* tile_maxima) const {
+  /// exp(logit - the tile's maximum) to weight * (softmax - [target]), 0 where the weight is 0, whatever was there; and
+  /// the sums of it that are the bias's gradient.
+  void make_logit_gradients(T* powers, std::int64_t first, std::int64_t count, T* tile_maxima) const {
     bool ignores = false;
     for (std::int64_t r = 0; r < lanes_; r += kLanes)
       store_vector(load(scale_ + r) * detail::exponential(Vector(load(tile_maxima + r) - load(largest_ + r))),
@@ -235,6 +230,10 @@ class Softmax {
       for (std::int64_t v = 0; v < count; ++v)
         for (std::int64_t r = 0; r < lanes_; ++r)
           if (subtracted_[r] == T(0)) powers[v * lanes_ + r] = tile_maxima[r] = T(0);
+    bool is_target[kTile] = {};
+    for (std::int64_t r = 0; r < rows_; ++r)
+      if (const std::int64_t target = targets_[first_ + r] - first; target >= 0 && target < count)
+        is_target[target] = true;
     T* const dbias = gradients_.dbias ? gradients_.dbias.data<T>() + first : nullptr;
     const bool add = write_of(gradients_.dbias_write) == Write::add;
     for (std::int64_t v = 0; v < count; ++v) {
@@ -245,12 +244,22 @@ class Softmax {
         store_vector(scaled, powers + v * lanes_ + r);
         sum += scaled;
       }
+      // Before the sum, not from it: what is left of a softmax near 1 would be lost in its rounding.
+      if (is_target[v]) sum = sum_without_targets(powers + v * lanes_, static_cast<std::int32_t>(first + v));
       if (dbias == nullptr) continue;
       store_vector(sum, sums);
       T total = 0;
       for (const T lane : sums) total += lane;
       dbias[v] = add ? dbias[v] + total : total;
     }
+  }
+  /// Subtracts the weights of the rows that have this target; the sum over rows, lane by lane.
+  Vector sum_without_targets(T* scaled, std::int32_t symbol) const {
+    for (std::int64_t r = 0; r < rows_; ++r)
+      if (targets_[first_ + r] == symbol) scaled[r] -= subtracted_[r];
+    Vector sum = load(scaled);
+    for (std::int64_t r = kLanes; r < lanes_; r += kLanes) sum += load(scaled + r);
+    return sum;
   }
   /// Rows of the weight's gradient; the last vector, which may not be whole, by way of a copy.
   void add_dweight(const T* gradient, std::int64_t first, std::int64_t count, T* copy, FetchedAhead& ahead) const {
