@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "apps/data/prepare.hpp"
+#include "core/error.hpp"
 #include "tests/apps/run_fixture.hpp"
 
 namespace engram::harness {
