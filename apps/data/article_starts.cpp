@@ -1,6 +1,7 @@
 #include "apps/data/article_starts.hpp"
 
 #include "apps/data/hash.hpp"
+#include "apps/data/little_endian.hpp"
 #include "apps/data/read_file.hpp"
 #include "core/error.hpp"
 
@@ -10,17 +11,6 @@ namespace {
 constexpr std::string_view kMagic = "ENGRAMAR";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 56, kHashedHeaderBytes = 48, kStartBytes = 8;
-
-void put(std::string& out, std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xff);
-}
-
-std::uint64_t take(std::string_view bytes, std::size_t offset, int count) {
-  std::uint64_t number = 0;
-  for (int i = count - 1; i >= 0; --i)
-    number = number << 8 | static_cast<unsigned char>(bytes[offset + static_cast<std::size_t>(i)]);
-  return number;
-}
 
 /// What is wrong with starts; empty if nothing is.
 std::string wrong_start(std::span<const std::int64_t> starts, std::int64_t tokens) {
@@ -50,14 +40,14 @@ void require_article_starts(std::string_view where, std::span<const std::int64_t
 std::string article_starts_bytes(std::span<const std::int64_t> starts, std::int64_t tokens, std::uint64_t tokens_hash) {
   require_article_starts("article file", starts, tokens);
   std::string bytes(kMagic);
-  put(bytes, kVersion, 4);
-  put(bytes, kStartBytes, 4);
-  put(bytes, static_cast<std::uint64_t>(tokens), 8);
-  put(bytes, starts.size(), 8);
-  put(bytes, tokens_hash, 8);
-  put(bytes, hash_of_starts(starts), 8);
-  put(bytes, hash_of(bytes), 8);
-  for (const std::int64_t start : starts) put(bytes, static_cast<std::uint64_t>(start), 8);
+  put_number(bytes, kVersion, 4);
+  put_number(bytes, kStartBytes, 4);
+  put_number(bytes, static_cast<std::uint64_t>(tokens), 8);
+  put_number(bytes, starts.size(), 8);
+  put_number(bytes, tokens_hash, 8);
+  put_number(bytes, hash_of_starts(starts), 8);
+  put_number(bytes, hash_of(bytes), 8);
+  for (const std::int64_t start : starts) put_number(bytes, static_cast<std::uint64_t>(start), 8);
   return bytes;
 }
 
@@ -72,27 +62,27 @@ std::vector<std::int64_t> read_article_starts(const std::filesystem::path& path,
   if (bytes.empty() || view.substr(0, kMagic.size()) != kMagic.substr(0, bytes.size()))
     reject("begin with 'ENGRAMAR'", bytes.empty() ? "an empty file" : "a foreign file");
   if (bytes.size() < kHeaderBytes) reject("have a header of 56 bytes", text("a file of ", bytes.size()));
-  if (const std::uint64_t version = take(view, 8, 4); version != kVersion)
+  if (const std::uint64_t version = take_number(view, 8, 4); version != kVersion)
     reject(text("be of version ", kVersion), text("version ", version));
-  if (take(view, kHashedHeaderBytes, 8) != hash_of(view.substr(0, kHashedHeaderBytes)))
+  if (take_number(view, kHashedHeaderBytes, 8) != hash_of(view.substr(0, kHashedHeaderBytes)))
     reject("have a header with the hash that it states", "a header whose bytes have changed");
-  if (const std::uint64_t width = take(view, 12, 4); width != kStartBytes)
+  if (const std::uint64_t width = take_number(view, 12, 4); width != kStartBytes)
     reject(text("have starts of ", kStartBytes, " bytes"), text(width));
-  if (const std::uint64_t stated = take(view, 16, 8); stated != static_cast<std::uint64_t>(tokens))
+  if (const std::uint64_t stated = take_number(view, 16, 8); stated != static_cast<std::uint64_t>(tokens))
     reject(text("be of the ", tokens, " tokens of its split"), text(stated));
-  if (const std::uint64_t stated = take(view, 32, 8); stated != tokens_hash)
+  if (const std::uint64_t stated = take_number(view, 32, 8); stated != tokens_hash)
     reject(text("be of the tokens beside it, ", hash_text(tokens_hash)), hash_text(stated));
   const std::size_t starts_bytes = bytes.size() - kHeaderBytes;
-  const std::uint64_t count = take(view, 24, 8);
+  const std::uint64_t count = take_number(view, 24, 8);
   if (count != starts_bytes / kStartBytes || starts_bytes % kStartBytes != 0)
     reject(text("hold the ", count, " starts of ", kStartBytes, " bytes that its header states"),
            text(starts_bytes, " bytes of starts"));
-  if (hash_of(view.substr(kHeaderBytes)) != take(view, 40, 8))
+  if (hash_of(view.substr(kHeaderBytes)) != take_number(view, 40, 8))
     reject("hold starts with the hash in its header", "starts that have changed");
   std::vector<std::int64_t> starts;
   starts.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
-    starts.push_back(static_cast<std::int64_t>(take(view, kHeaderBytes + i * kStartBytes, 8)));
+    starts.push_back(static_cast<std::int64_t>(take_number(view, kHeaderBytes + i * kStartBytes, 8)));
   if (const std::string wrong = wrong_start(starts, tokens); !wrong.empty()) reject(text("say that ", kRule), wrong);
   return starts;
 }

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/data/little_endian.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {
@@ -23,17 +24,6 @@ constexpr std::string_view kMagic = "ENGRAMTK";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 56;
 constexpr std::size_t kHashedHeaderBytes = 48;
-
-void put(std::string& out, std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xff);
-}
-
-std::uint64_t take(std::string_view bytes, std::size_t offset, int count) {
-  std::uint64_t number = 0;
-  for (int i = count - 1; i >= 0; --i)
-    number = number << 8 | static_cast<unsigned char>(bytes[offset + static_cast<std::size_t>(i)]);
-  return number;
-}
 
 [[noreturn]] void reject(const std::filesystem::path& path, std::string_view rule, std::string_view fact) {
   throw FileError(text("token file: '", path.string(), "' must ", rule, ", got ", fact,
@@ -64,7 +54,7 @@ void TokenFileWriter::append(std::span<const std::int32_t> ids) {
       throw UsageError(text("token file: an id must be from 0 to ", vocabulary_size_ - 1, ", got ", ids[i],
                             " at position ", count_ + static_cast<std::int64_t>(i), " of '", file_.path().string(),
                             "'"));
-    put(bytes, static_cast<std::uint32_t>(ids[i]), width);
+    put_number(bytes, static_cast<std::uint32_t>(ids[i]), width);
   }
   content_.add(bytes);
   file_.append(bytes);
@@ -74,13 +64,13 @@ void TokenFileWriter::append(std::span<const std::int32_t> ids) {
 void TokenFileWriter::flush() {
   if (std::exchange(complete_, true)) return;
   std::string header(kMagic);
-  put(header, kVersion, 4);
-  put(header, static_cast<std::uint64_t>(token_width(vocabulary_size_)), 4);
-  put(header, static_cast<std::uint64_t>(vocabulary_size_), 8);
-  put(header, static_cast<std::uint64_t>(count_), 8);
-  put(header, vocabulary_hash_, 8);
-  put(header, content_.value(), 8);
-  put(header, hash_of(header), 8);
+  put_number(header, kVersion, 4);
+  put_number(header, static_cast<std::uint64_t>(token_width(vocabulary_size_)), 4);
+  put_number(header, static_cast<std::uint64_t>(vocabulary_size_), 8);
+  put_number(header, static_cast<std::uint64_t>(count_), 8);
+  put_number(header, vocabulary_hash_, 8);
+  put_number(header, content_.value(), 8);
+  put_number(header, hash_of(header), 8);
   file_.overwrite(0, header);
   file_.flush();
 }
@@ -128,27 +118,27 @@ void TokenFile::check(const std::filesystem::path& path, std::string_view bytes)
   if (bytes.substr(0, kMagic.size()) != kMagic.substr(0, bytes.size()) || bytes.empty())
     reject(path, "begin with 'ENGRAMTK'", bytes.empty() ? "an empty file" : "a foreign file");
   if (bytes.size() < kHeaderBytes) reject(path, "have a header of 56 bytes", text("a file of ", bytes.size()));
-  if (const std::uint64_t version = take(bytes, 8, 4); version != kVersion)
+  if (const std::uint64_t version = take_number(bytes, 8, 4); version != kVersion)
     reject(path, text("be of version ", kVersion), text("version ", version));
-  if (take(bytes, kHashedHeaderBytes, 8) != hash_of(bytes.substr(0, kHashedHeaderBytes)))
+  if (take_number(bytes, kHashedHeaderBytes, 8) != hash_of(bytes.substr(0, kHashedHeaderBytes)))
     reject(path, "have a header with the hash that it states", "a header whose bytes have changed");
 
-  const std::uint64_t vocabulary_size = take(bytes, 16, 8);
+  const std::uint64_t vocabulary_size = take_number(bytes, 16, 8);
   if (vocabulary_size < 1 || vocabulary_size > std::numeric_limits<std::int32_t>::max())
     reject(path, "have a vocabulary size from 1 to 2147483647", text(vocabulary_size));
   vocabulary_size_ = static_cast<std::int64_t>(vocabulary_size);
   const int width = token_width(vocabulary_size_);
-  if (const std::uint64_t stated = take(bytes, 12, 4); stated != static_cast<std::uint64_t>(width))
+  if (const std::uint64_t stated = take_number(bytes, 12, 4); stated != static_cast<std::uint64_t>(width))
     reject(path, text("have ids of ", width, " bytes for a vocabulary of ", vocabulary_size_), text(stated));
 
   // Compared by division: a made-up count times the width may overflow.
-  const std::uint64_t count = take(bytes, 24, 8);
+  const std::uint64_t count = take_number(bytes, 24, 8);
   const std::string_view ids = bytes.substr(kHeaderBytes);
   if (count != ids.size() / static_cast<std::size_t>(width) || ids.size() % static_cast<std::size_t>(width) != 0)
     reject(path, text("hold the ", count, " ids of ", width, " bytes that its header states"),
            text(ids.size(), " bytes of ids"));
-  vocabulary_hash_ = take(bytes, 32, 8);
-  content_hash_ = take(bytes, 40, 8);
+  vocabulary_hash_ = take_number(bytes, 32, 8);
+  content_hash_ = take_number(bytes, 40, 8);
   if (hash_of(ids) != content_hash_) reject(path, "hold ids with the hash in its header", "ids that have changed");
 
   tokens_ = TokenView(ids.data(), width, static_cast<std::int64_t>(count));

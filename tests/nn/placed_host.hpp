@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "nn/models/product_key_transformer.hpp"
 #include "nn/visitor.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/nn/placed_parameters.hpp"
 #include "tests/reference/central_differences.hpp"
 #include "tests/reference/product_key_transformer.hpp"
 
@@ -38,39 +38,18 @@ inline std::vector<HostVariant> host_variants() {
   return all;
 }
 
-struct PlacedHost {
-  using Ids = std::vector<std::int64_t>;
-
-  Backend& backend;
-  HeapAllocator heap{backend};
-  Step step{backend, heap, 5};
-  ParameterStore store;
+struct PlacedHost : PlacedParameters {
   ProductKeyTransformer model;
   ModelPast past;
 
   explicit PlacedHost(const ProductKeyTransformerOptions& options, DType type = DType::f64,
                       Backend& device = *available_backends().front())
-      : backend(device), model(options) {
+      : PlacedParameters(device), model(options) {
     collect(model, store);
     store.place(backend, type, 3);
     past = model.training_past(backend, heap, 1, type);
   }
 
-  const Tensor& tensor(const std::string& name) const {
-    const Parameter* found = store.find(name);
-    if (found == nullptr) throw Error("test: no parameter " + name);
-    return found->value();
-  }
-  reference::Array64 value(const std::string& name) { return to_host(backend, tensor(name)); }
-  reference::Array64 gradient(const std::string& name) { return to_host(backend, store.find(name)->gradient()); }
-  void set(const std::string& name, const std::vector<double>& values) {
-    const Tensor& to = tensor(name);
-    reference::require(to.count() == static_cast<std::int64_t>(values.size()), "set: one value for every element");
-    dispatch_float(to.dtype(), "test", [&]<class T>() {
-      const std::vector<T> host(values.begin(), values.end());
-      backend.copy(to.raw(), host.data(), to.bytes(), CopyKind::host_to_device);
-    });
-  }
   /// Numbers of the size of 0.4 for every parameter, gains near 1: those that models start with would hide mistakes.
   void spread(std::uint64_t seed) {
     reference::RandomArrays random(seed);
@@ -82,12 +61,6 @@ struct PlacedHost {
     }
   }
 
-  Tensor ids(const Ids& tokens, Shape shape) {
-    Tensor tensor(shape, DType::i32, backend.device(), heap);
-    const std::vector<std::int32_t> host(tokens.begin(), tokens.end());
-    backend.copy(tensor.raw(), host.data(), tensor.bytes(), CopyKind::host_to_device);
-    return tensor;
-  }
   TokenBatch batch(const Ids& tokens, const Ids& targets, std::int64_t streams) {
     const auto count = static_cast<std::int64_t>(tokens.size());
     TokenBatch block;

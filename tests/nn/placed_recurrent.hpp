@@ -10,18 +10,12 @@
 #include "core/error.hpp"
 #include "nn/models/recurrent.hpp"
 #include "nn/visitor.hpp"
-#include "tests/harness/op_run.hpp"
+#include "tests/nn/placed_parameters.hpp"
 #include "tests/reference/array64.hpp"
 
 namespace engram::harness {
 
-struct PlacedRecurrent {
-  using Ids = std::vector<std::int64_t>;
-
-  Backend& backend;
-  HeapAllocator heap{backend};
-  Step step{backend, heap, 5};
-  ParameterStore store;
+struct PlacedRecurrent : PlacedParameters {
   RecurrentModel model;
   ModelPast past;
   Tensor window_weights;  // of the last run, where there are any
@@ -29,27 +23,12 @@ struct PlacedRecurrent {
 
   explicit PlacedRecurrent(const RecurrentOptions& options, std::int64_t streams = 1, DType type = DType::f64,
                            Backend& device = *available_backends().front())
-      : backend(device), model(options) {
+      : PlacedParameters(device), model(options) {
     collect(model, store);
     store.place(backend, type, 3);
     past = model.training_past(backend, heap, streams, type);
   }
 
-  const Tensor& tensor(const std::string& name) const {
-    const Parameter* found = store.find(name);
-    if (found == nullptr) throw Error("test: no parameter " + name);
-    return found->value();
-  }
-  reference::Array64 value(const std::string& name) { return to_host(backend, tensor(name)); }
-  reference::Array64 gradient(const std::string& name) { return to_host(backend, store.find(name)->gradient()); }
-  void set(const std::string& name, const std::vector<double>& values) {
-    const Tensor& to = tensor(name);
-    reference::require(to.count() == static_cast<std::int64_t>(values.size()), "set: one value for every element");
-    dispatch_float(to.dtype(), "test", [&]<class T>() {
-      const std::vector<T> host(values.begin(), values.end());
-      backend.copy(to.raw(), host.data(), to.bytes(), CopyKind::host_to_device);
-    });
-  }
   void reset() {
     for (const auto& part : past) part->reset();
   }
@@ -61,12 +40,6 @@ struct PlacedRecurrent {
     return std::sqrt(sum);
   }
 
-  Tensor ids(const Ids& tokens, Shape shape) {
-    Tensor tensor(shape, DType::i32, backend.device(), heap);
-    const std::vector<std::int32_t> host(tokens.begin(), tokens.end());
-    backend.copy(tensor.raw(), host.data(), tensor.bytes(), CopyKind::host_to_device);
-    return tensor;
-  }
   struct Block {
     Ids inputs, targets;              ///< [B M], stream by stream
     Ids preceding = {};               ///< [B M], or none
