@@ -15,10 +15,10 @@ namespace engram::cpu {
 namespace detail {
 
 using Floats = float __attribute__((vector_size(kVectorBytes), may_alias));
-using Ints = std::int32_t __attribute__((vector_size(kVectorBytes), may_alias));
+using Words = std::uint32_t __attribute__((vector_size(kVectorBytes), may_alias));
 
 /// exp by 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], relative error below 1e-7, for -87 <= x <= 88; NaN stays
-/// NaN.
+/// NaN. Beyond these any number: exponents wrap around.
 inline Floats exponential_of_moderate(Floats x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits.
   const Floats rounder = Floats{} + 12582912.0f;
@@ -33,7 +33,7 @@ inline Floats exponential_of_moderate(Floats x) {
   p = p * r + 1.66665196e-1f;
   p = p * r + 4.9999994e-1f;
   p = p * (r * r) + r + 1.0f;
-  const Ints exponent = (reinterpret_cast<const Ints&>(rounded) << 23) + (127 << 23);
+  const Words exponent = (reinterpret_cast<const Words&>(rounded) << 23) + (127u << 23);
   return p * reinterpret_cast<const Floats&>(exponent);
 }
 
