@@ -134,6 +134,37 @@ TEST_CASE("a steady training step of windows, with a memory, calls no operator n
   CHECK(taken.load() - steady == 0);
 }
 
+TEST_CASE("a steady training step of a recurrent model calls no operator new") {
+  RunConfig config = config_of(MemoryMode::none, OptimizerKind::adam, Pad::mask);
+  const auto [encoder, readout] = GENERATE(table<RecurrentCell, ReadoutKind>({
+      {RecurrentCell::lstm, ReadoutKind::key_value_predict},
+      {RecurrentCell::lstm, ReadoutKind::recurrent_memory},
+      {RecurrentCell::hornn_gated, ReadoutKind::n_gram},
+  }));
+  config.model.family = ModelFamily::recurrent;
+  // So many words that their logits are never there all at once.
+  config.model.recurrent = {.vocabulary = 4000,
+                            .embedding_width = 16,
+                            .width = 24,
+                            .encoder = encoder,
+                            .readout = readout,
+                            .logits_memory = 1};
+  config.training.span_loss = 0;
+  Runtime runtime({}, 2, 5);
+  ParameterStore store;
+  const std::unique_ptr<LanguageModel> model = make_model(config.model);
+  collect(*model, store);
+  store.place(runtime.backend(), DType::f32, 3);
+  Trainer trainer(config, *model, store, runtime);
+  data::Block block = random_block(config);
+  // Texts that begin anywhere, as they do among articles.
+  for (std::int64_t i = 0; i < block.scored_count; ++i) block.preceding.push_back(static_cast<std::int32_t>(i % 13));
+  for (int step = 0; step < 6; ++step) trainer.step(block);
+  const std::int64_t steady = taken.load();
+  for (int step = 0; step < 5; ++step) trainer.step(block);
+  CHECK(taken.load() - steady == 0);
+}
+
 TEST_CASE("a steady update of tables calls no operator new") {
   const TableMode mode = GENERATE(TableMode::dense, TableMode::lazy, TableMode::row_step, TableMode::deferred);
   Runtime runtime({}, 2, 5);
