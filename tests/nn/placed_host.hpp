@@ -85,7 +85,7 @@ struct PlacedHost : PlacedParameters {
     const double loss = to_host(backend, parts.front().loss.value()).data[0];
     const std::vector<Variable> losses{parts.front().loss};
     parts.clear();
-    tape.backward(losses);
+    if (differentiates) tape.backward(losses);
     return loss;
   }
 

@@ -20,6 +20,8 @@ struct PlacedParameters {
   HeapAllocator heap{backend};
   Step step{backend, heap, 5};
   ParameterStore store;
+  /// False: losses of training without their gradients, for differences, which ask for thousands of them.
+  bool differentiates = true;
 
   explicit PlacedParameters(Backend& device) : backend(device) {}
 

@@ -74,7 +74,7 @@ struct PlacedRecurrent : PlacedParameters {
     loss = to_host(backend, parts.front().loss.value()).data[0];
     const std::vector<Variable> roots{parts.front().loss};
     parts.clear();
-    if (mode == Tape::Mode::training) tape.backward(roots);
+    if (mode == Tape::Mode::training && differentiates) tape.backward(roots);
     window_weights = trace.window_weights;
     return rows;
   }

@@ -55,6 +55,8 @@ struct PlacedXl {
   TransformerXlModel model;
   DType dtype;  // of activations
   TokenPartition partition;
+  /// False: losses of training without their gradients, for differences, which ask for thousands of them.
+  bool differentiates = true;
 
   explicit PlacedXl(const TransformerXlOptions& options, DType type = DType::f64,
                     Backend& device = *available_backends().front(),
@@ -163,7 +165,7 @@ struct PlacedXl {
       total += to_host(backend, part.loss.value()).data[0];
       parts.push_back(std::move(part.loss));
     }
-    tape.backward(parts);
+    if (differentiates) tape.backward(parts);
     return total;
   }
 

@@ -158,7 +158,8 @@ std::size_t slots_read_after_training(QueryNorm norm) {
 
 }  // namespace
 
-TEST_CASE("product-key memory: learns by heart what a feed-forward sublayer of more arithmetic cannot (test 23)") {
+TEST_CASE("product-key memory: learns by heart what a feed-forward sublayer of more arithmetic cannot (test 23)",
+          "[slow]") {
   const ProductKeyOptions memory{.subkeys = 64, .heads = 2, .selected = 8, .query_width = 64};
   // Multiply-adds of a token: queries, scores of both halves, values that are read.
   const std::int64_t of_memory = kWidth * memory.heads * memory.query_width +
@@ -173,7 +174,7 @@ TEST_CASE("product-key memory: learns by heart what a feed-forward sublayer of m
   CHECK(with_memory < 0.8 * without);
 }
 
-TEST_CASE("product-key memory: batch norm of queries makes it use more slots (test 23)") {
+TEST_CASE("product-key memory: batch norm of queries makes it use more slots (test 23)", "[slow]") {
   // Measured with four seeds: 11,859 to 12,525 of 16,384 slots, and 10,925 to 11,428.
   const std::size_t with_norm = slots_read_after_training(QueryNorm::batch);
   const std::size_t without = slots_read_after_training(QueryNorm::none);

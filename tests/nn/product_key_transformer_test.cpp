@@ -70,6 +70,7 @@ TEST_CASE("product-key host: gradients of all parameters equal central differenc
     placed.train(tokens, targets, 2);
     std::map<std::string, reference::Array64> analytic;
     for (const auto& [name, parameter] : placed.store.parameters()) analytic[name] = placed.gradient(name);
+    placed.differentiates = false;
     for (const auto& [name, gradient] : analytic) {
       CAPTURE(name);
       reference::Array64 value = placed.value(name);

@@ -81,6 +81,7 @@ TEST_CASE("recurrent: gradients of all parameters equal central differences", "[
     CAPTURE(variant.name);
     TwoBlocks bench(variant.options);
     const std::map<std::string, reference::Array64> analytic = bench.gradients();
+    bench.differentiates = false;
     for (const auto& [name, gradient] : analytic) {
       CAPTURE(name);
       reference::Array64 value = bench.value(name);

@@ -72,7 +72,7 @@ RecurrentOptions learning(ReadoutKind readout, std::int64_t width, std::int64_t 
 
 /// Needed to come below 1.5, where this was written: 450 steps of the 4-gram, 550 of the attention; one part of a
 /// state, which has no window, was at 1.6 after 600.
-TEST_CASE("recurrent: what was three words before is learned", "[recurrent]") {
+TEST_CASE("recurrent: what was three words before is learned", "[recurrent][slow]") {
   constexpr int kSteps = 650;
   Learner four_gram(learning(ReadoutKind::n_gram, 64, 4)), attending(learning(ReadoutKind::key_value_predict, 66)),
       alone(learning(ReadoutKind::n_gram, 64, 1));

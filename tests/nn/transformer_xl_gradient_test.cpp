@@ -52,6 +52,7 @@ TEST_CASE("gradients of all parameters of the Transformer-XL family equal centra
     CAPTURE(variant.name);
     GradientBench bench(variant.options);
     const std::map<std::string, reference::Array64> analytic = bench.gradients();
+    bench.differentiates = false;
     for (const auto& [name, gradient] : analytic) {
       CAPTURE(name);
       reference::Array64 value = bench.value(name);
