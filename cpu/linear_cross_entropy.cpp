@@ -33,7 +33,7 @@ template <class T>
 class Softmax {
  public:
   using Vector = typename detail::ExponentialLanes<T>::Vector;
-  static constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T);
+  static constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T), kPanel = kPanelColumns<T>;
 
   Softmax(Step& step, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
           const Tensor& row_weight, std::int64_t rows, const LinearCrossEntropyGradients& gradients)
@@ -55,8 +55,8 @@ class Softmax {
     T* next = memory_.template data<T>();
     const auto take = [&next](std::int64_t size) { return std::exchange(next, next + size); };
     logits_ = take(vocabulary_ * block_rows_);
-    columns_ = take(width_ * block_rows_);
-    block_ = take(block_rows_ * padded_width_);
+    columns_ = take(width_ * panels(block_rows_));
+    block_ = take(block_rows_ * panels(padded_width_));
     maxima_ = take(tiles_ * block_rows_);
     part_maxima_ = take(parts_ * block_rows_);
     part_sums_ = take(parts_ * block_rows_);
@@ -84,11 +84,13 @@ class Softmax {
 
  private:
   static constexpr std::int64_t whole(std::int64_t count) { return pieces(count, kLanes) * kLanes; }
+  static constexpr std::int64_t panels(std::int64_t count) { return pieces(count, kPanel) * kPanel; }
   /// A copy of a tile's last columns, and of rows of the weight at its end.
   std::int64_t scratch_size() const { return kTile * padded_width_; }
   std::int64_t all_sizes() const {
-    return block_rows_ * (vocabulary_ + width_ + padded_width_ + tiles_ + 2 * parts_ + 4) +
-           max_threads() * scratch_size() + (gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
+    return block_rows_ * (vocabulary_ + panels(padded_width_) + tiles_ + 2 * parts_ + 4) +
+           width_ * panels(block_rows_) + max_threads() * scratch_size() +
+           (gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
   }
   std::int64_t first_symbol(std::int64_t tile) const { return std::min(vocabulary_, tile * kTile); }
   std::int64_t symbols(std::int64_t tile) const { return first_symbol(tile + 1) - first_symbol(tile); }
@@ -100,18 +102,21 @@ class Softmax {
   }
   static void store_vector(const Vector& x, T* to) { std::memcpy(to, static_cast<const void*>(&x), sizeof x); }
 
-  /// The block's rows as they lie, columns and rows beyond the last zero, and transposed.
+  /// The block's rows as they lie and transposed, both in panels, what lies beyond the last row or column zero.
   void pack_rows() {
     parallel_chunks(lanes_, kLanes, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        T* const row = block_ + r * padded_width_;
-        std::fill_n(row, padded_width_, T(0));
-        if (r < rows_) std::copy_n(x_ + (first_ + r) * width_, width_, row);
+        const T* const row = x_ + (first_ + r) * width_;
+        for (std::int64_t i = 0; i < padded_width_; ++i) {
+          const T element = r < rows_ && i < width_ ? row[i] : T(0);
+          block_[i / kPanel * block_panel() + r * kPanel + i % kPanel] = element;
+          if (i < width_) columns_[r / kPanel * columns_panel() + i * kPanel + r % kPanel] = element;
+        }
       }
-      for (std::int64_t i = 0; i < width_; ++i)
-        for (std::int64_t r = begin; r < end; ++r) columns_[i * lanes_ + r] = block_[r * padded_width_ + i];
     });
   }
+  std::int64_t block_panel() const { return lanes_ * kPanel; }
+  std::int64_t columns_panel() const { return width_ * kPanel; }
 
   /// The first way over a part: its logits become exp(logit - the tile's maximum).
   void add_up(std::int64_t part) {
@@ -132,7 +137,8 @@ class Softmax {
                             .a_row = width_,
                             .a_inner = 1,
                             .b = columns_,
-                            .b_stride = lanes_,
+                            .b_stride = kPanel,
+                            .b_panel = columns_panel(),
                             .c = logits + v * lanes_,
                             .c_stride = lanes_,
                             .start = bias_ + begin + v,
@@ -273,7 +279,8 @@ class Softmax {
                             .a_row = lanes_,
                             .a_inner = 1,
                             .b = block_,
-                            .b_stride = padded_width_,
+                            .b_stride = kPanel,
+                            .b_panel = block_panel(),
                             .c = to,
                             .c_stride = width_,
                             .write = write,
@@ -282,7 +289,7 @@ class Softmax {
     const std::int64_t left = width_ - direct;
     if (left == 0) return;
     product.n = left;
-    product.b += direct;
+    product.b += direct / kPanel * block_panel() + direct % kPanel;
     product.c = copy;
     product.c_stride = kLanes;
     if (write == Write::add)
@@ -339,7 +346,7 @@ class Softmax {
   Workspace memory_;
   std::int64_t first_ = 0, rows_ = 0, lanes_ = 0;  ///< of the block at work; lanes: rows up to whole vectors
   T* logits_;                                      ///< [V, lanes]
-  T *columns_, *block_;                            ///< x transposed, [n, lanes], and as it lies, [lanes, padded n]
+  T *columns_, *block_;                            ///< x transposed, [n, lanes], and as it lies, [lanes, n]: in panels
   T *maxima_, *part_maxima_, *part_sums_;          ///< of every tile and every part: [block_rows]
   T *chosen_, *largest_, *scale_, *subtracted_;    ///< of every row
   T *scratch_, *partial_dx_;

@@ -14,9 +14,10 @@ namespace engram::cpu {
 /// Vectors of c that lie in registers; of AVX-512 there are 32, else 16.
 inline constexpr int kSumsInRegisters = kVectorBytes == 64 ? 24 : 12;
 /// Vectors of one panel of columns, and places of the inner axis between two stores of sums: a panel stays in the
-/// first cache, and the rows of a whole number of every register block fit into kProductRows.
-inline constexpr int kPanelVectors = kVectorBytes == 64 ? 6 : 3;
-inline constexpr std::int64_t kProductDepth = 96, kProductRows = 24;
+/// first cache, and the rows of a whole number of every register block fit into kProductRows. With 16 registers a panel
+/// of 3 would need all of them, and a compiler then reads it from memory for every row.
+inline constexpr int kPanelVectors = kVectorBytes == 64 ? 6 : 2;
+inline constexpr std::int64_t kProductDepth = kVectorBytes == 64 ? 96 : 288, kProductRows = 24;
 
 /// Memory that is needed soon: fetched into the second cache little by little while a product is at work, since many
 /// fetches at once are waited for.
@@ -42,25 +43,28 @@ class FetchedAhead {
   std::int64_t step_ = 0;
 };
 
+template <class T>
+inline constexpr std::int64_t kVectorLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(T));
+template <class T>
+inline constexpr std::int64_t kPanelColumns = kPanelVectors* kVectorLanes<T>;
+
 /// c[m, n] (set or add) a[m, k] b[k, n]: element (i, p) of a is a[i * a_row + p * a_inner]; rows of b and c are
-/// b_stride and c_stride apart, and are read and written up to whole vectors. `start`: of set, row i starts from
-/// start[i] (nullptr: zero).
+/// b_stride and c_stride apart, and are read and written up to whole vectors. Panels of b, kPanelColumns each, lie side
+/// by side, or b_panel apart: one that is met by many rows is best stored on its own. `start`: of set, row i starts
+/// from start[i] (nullptr: zero).
 template <class T>
 struct PieceProduct {
   std::int64_t m = 0, n = 0, k = 0;
   const T* a = nullptr;
   std::int64_t a_row = 0, a_inner = 0;
   const T* b = nullptr;
-  std::int64_t b_stride = 0;
+  std::int64_t b_stride = 0, b_panel = kPanelColumns<T>;
   T* c = nullptr;
   std::int64_t c_stride = 0;
   Write write = Write::set;
   const T* start = nullptr;
   FetchedAhead* ahead = nullptr;
 };
-
-template <class T>
-inline constexpr std::int64_t kVectorLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(T));
 
 /// Rounded up to whole vectors.
 template <class T>
@@ -121,23 +125,12 @@ void multiply_panel(PieceProduct<T> g) {
   for (; row < g.m; ++row, advance(1)) multiply_block<1, kVectors>(g);
 }
 
-template <class T>
-void multiply_panel(int vectors, const PieceProduct<T>& g) {
-  static_assert(kPanelVectors == 3 || kPanelVectors == 6);
-  switch (vectors) {
-    case 1:
-      return multiply_panel<1>(g);
-    case 2:
-      return multiply_panel<2>(g);
-    case 3:
-      return multiply_panel<3>(g);
-    case 4:
-      return multiply_panel < kPanelVectors == 6 ? 4 : 1 > (g);
-    case 5:
-      return multiply_panel < kPanelVectors == 6 ? 5 : 1 > (g);
-    default:
-      return multiply_panel<kPanelVectors>(g);
-  }
+/// The same of a panel of `vectors`, at least kVectors.
+template <int kVectors = 1, class T>
+void multiply_panel_of(int vectors, const PieceProduct<T>& g) {
+  if constexpr (kVectors < kPanelVectors)
+    if (vectors > kVectors) return multiply_panel_of<kVectors + 1>(vectors, g);
+  multiply_panel<kVectors>(g);
 }
 
 }  // namespace detail
@@ -148,16 +141,16 @@ void multiply_pieces(const PieceProduct<T>& g) {
   constexpr std::int64_t kLanes = kVectorLanes<T>;
   const std::int64_t vectors = whole_vectors<T>(g.n) / kLanes;
   const std::int64_t parts = std::max<std::int64_t>(1, (g.k + kProductDepth - 1) / kProductDepth);
-  const std::int64_t depth = (g.k + parts - 1) / parts;
+  const std::int64_t depth = std::max<std::int64_t>(1, (g.k + parts - 1) / parts);
   for (std::int64_t first = 0; first == 0 || first < g.k; first += depth)
     for (std::int64_t v = 0; v < vectors; v += kPanelVectors) {
       PieceProduct<T> part = g;
       part.k = std::min(depth, g.k - first);
       part.a += first * g.a_inner;
-      part.b += first * g.b_stride + v * kLanes;
+      part.b += first * g.b_stride + v / kPanelVectors * g.b_panel;
       part.c += v * kLanes;
       if (first > 0) part.write = Write::add;
-      detail::multiply_panel(static_cast<int>(std::min<std::int64_t>(kPanelVectors, vectors - v)), part);
+      detail::multiply_panel_of(static_cast<int>(std::min<std::int64_t>(kPanelVectors, vectors - v)), part);
     }
 }
 

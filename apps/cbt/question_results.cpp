@@ -75,6 +75,18 @@ nlohmann::json json_of(const QuestionResults& results) {
   return json;
 }
 
+std::string_view candidates_csv_names() { return "file,block,line,candidate,ln_p,answer,predicted\n"; }
+
+std::string candidates_csv(const std::string& file, const data::CbtQuestion& question, const CandidateScores& scores) {
+  const BestCandidates best(scores);
+  std::string lines;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    lines += fmt::format("{},{},{},{},{:.9g},{},{}\n", csv_field(file), question.block, question.line,
+                         csv_field(question.candidates.at(i)), scores.at(i), i == question.answer_index ? 1 : 0,
+                         i == best.first ? 1 : 0);
+  return lines;
+}
+
 std::string question_table(const std::vector<QuestionResults>& files, const QuestionResults& all) {
   std::vector<TableColumn> columns{{.heading = "file", .cells = {}, .left = true},
                                    {"questions", {}},

@@ -16,6 +16,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -25,6 +26,7 @@ struct Arguments {
   std::string source, data;
   std::vector<std::string> questions;
   std::string score = "whole";
+  std::string csv;
   std::string device = "cpu", dtype = "f32";
   int batch = 32, threads = 0;
   bool lenient = false, best = false, json = false;
@@ -38,21 +40,25 @@ RecurrentModel& recurrent_model(TrainedModel& trained) {
   return *model;
 }
 
-/// Questions are read, and answered, so many at a time.
+/// Questions are read, and answered, so many at a time. What --csv is to hold of them is added to `csv`.
 QuestionResults answer(const std::filesystem::path& path, const Arguments& arguments, const QuestionTokens& tokens_of,
-                       QuestionScorer& scorer) {
+                       QuestionScorer& scorer, std::string& csv) {
   constexpr std::size_t kAtOnce = 1024;
   QuestionResults results;
   results.name = path.filename().string();
   data::CbtReader reader(path, arguments.lenient);
+  std::vector<data::CbtQuestion> asked;
   std::vector<TokenQuestion> questions;
   const auto score = [&] {
     const std::vector<CandidateScores> scores = scorer(questions);
     for (std::size_t i = 0; i < questions.size(); ++i) results.add(questions[i], scores[i]);
+    for (std::size_t i = 0; i < asked.size(); ++i) csv += candidates_csv(results.name, asked[i], scores[i]);
     questions.clear();
+    asked.clear();
   };
   for (data::CbtQuestion question; reader.next(question);) {
     questions.push_back(tokens_of(question));
+    if (!arguments.csv.empty()) asked.push_back(question);
     if (questions.size() == kAtOnce) score();
   }
   score();
@@ -80,8 +86,9 @@ void run(const Arguments& arguments) {
   std::vector<QuestionResults> files;
   QuestionResults all;
   all.name = "all";
+  std::string csv(candidates_csv_names());
   for (const std::string& path : arguments.questions) {
-    files.push_back(answer(path, arguments, tokens_of, scorer));
+    files.push_back(answer(path, arguments, tokens_of, scorer, csv));
     all.add(files.back());
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -89,6 +96,7 @@ void run(const Arguments& arguments) {
     throw FileError(text("cbt: there must be a question to answer, got ", files.size(),
                          files.size() == 1 ? " file" : " files", " without any (", all.blocks_left_out(),
                          " blocks left out)"));
+  if (!arguments.csv.empty()) write_durably(arguments.csv, csv);
   const double per_second = static_cast<double>(all.questions) / seconds;
 
   if (arguments.json) {
@@ -127,6 +135,7 @@ Command* add_cbt_command(Command& program) {
   command->add_option("--batch", arguments->batch, "questions side by side; does not change results")
       ->positive()
       ->capture_default_str();
+  command->add_option("--csv", arguments->csv, "write every candidate's ln p, and which is predicted, to this file");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();

@@ -30,6 +30,10 @@ struct FinalGradient {
   }
   /// How the next block writes: what comes after the first is added.
   Write write() { return std::exchange(target.write, Write::add); }
+  /// Without a block there is nothing to add.
+  void leave(Step& step) {
+    if (target && target.write == Write::set) kernels::fill(step, target.tensor, 0.0);
+  }
   explicit operator bool() const { return static_cast<bool>(target); }
 
   GradTarget target;
@@ -141,9 +145,14 @@ LinearCrossEntropy linear_cross_entropy(const Variable& x, const Variable& weigh
 
   FinalGradient dx(step, x), dweight(step, weight), dbias(step, bias);
   Tensor row_loss = step.empty({count}, dtype), loss = step.empty({1}, dtype);
+  if (count == 0) {
+    kernels::fill(step, loss, 0.0);
+    dweight.leave(step);
+    dbias.leave(step);
+  }
   // The one kernel, where there is one, knows neither matrices of bf16 nor products that round to it.
-  if (kernels::linear_cross_entropy.available(step.device().kind) && x.dtype() == dtype &&
-      step.products() == ProductPrecision::f32) {
+  else if (kernels::linear_cross_entropy.available(step.device().kind) && x.dtype() == dtype &&
+           step.products() == ProductPrecision::f32) {
     kernels::linear_cross_entropy(step, x.value(), weight.value(), bias.value(), targets, row_weight, rows, row_loss,
                                   loss,
                                   {.dx = dx.target.tensor,

@@ -27,8 +27,8 @@ struct Recurrence {
 /// weight: rnn [k, k]; lstm [4 k, k]; fofe [N k, k] = U_1, ..., U_N; gated [2 N k, k] = U_1, ..., U_N, R_1, ..., R_N.
 /// preceding: i32 [B, M], a constant: how many positions before this one belong to its sequence, in this chunk and
 /// before it: 0 resets the stream, h_{t-m} is read where it is at least m.
-/// f32 or f64. Gradients flow to inputs and weight, within the chunk. Throws ShapeError, DTypeError, DeviceError, or
-/// UsageError for an order below 1 or a decay outside (0, 1].
+/// f32 or f64. M is at least 1, B may be 0. Gradients flow to inputs and weight, within the chunk. Throws ShapeError,
+/// DTypeError, DeviceError, or UsageError for an order below 1 or a decay outside (0, 1].
 Recurrence recurrence(Variable inputs, const Variable& weight, const RecurrentStart& start, const Tensor& preceding,
                       const RecurrenceOptions& options);
 

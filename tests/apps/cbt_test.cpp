@@ -8,6 +8,8 @@
 #include "apps/cbt/question_scores.hpp"
 #include "apps/cbt/question_tokens.hpp"
 #include "apps/data/prepare.hpp"
+#include "apps/data/read_file.hpp"
+#include "apps/tables/csv_table.hpp"
 #include "apps/training/trained_model.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
@@ -317,6 +319,25 @@ seed = 3
   CHECK(one.at("all").at("tie_aware_accuracy") == expected.tie_aware_accuracy());
   CHECK(one.at("all").at("unknown_words") == expected.unknown_words);
   CHECK(one.at("questions_per_second").get<double>() > 0);
+
+  json_of(with({"--questions", path("questions.txt"), "--csv", path("candidates.csv")}));
+  const CsvTable table = parse_csv(data::read_bytes(folder / "candidates.csv"), "candidates.csv");
+  CHECK(table.names == std::vector<std::string>{"file", "block", "line", "candidate", "ln_p", "answer", "predicted"});
+  REQUIRE(table.rows.size() == 110);
+  std::int64_t correct = 0;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::vector<std::string>& fields = table.rows[row];
+    const std::size_t question = row / 10, candidate = row % 10;
+    CHECK(fields[0] == "questions.txt");
+    CHECK(fields[1] == std::to_string(question + 1));
+    CHECK(fields[2] == std::to_string(22 * question + 1));  // 21 lines and an empty one
+    if (candidate == 4) CHECK(fields[3] == "Zorro");
+    CHECK(std::stod(fields[4]) == Approx(scores[question].at(candidate)).epsilon(1e-8));
+    CHECK(fields[5] == (candidate == questions[question].answer ? "1" : "0"));
+    CHECK(fields[6] == (candidate == BestCandidates(scores[question]).first ? "1" : "0"));
+    correct += fields[5] == "1" && fields[6] == "1" ? 1 : 0;
+  }
+  CHECK(correct == expected.correct);
 
   CHECK_THAT(error_of(with({"--questions", path("damaged.txt")}), 1),
              Contains("numbered 1 to 21") && Contains("block 2") && Contains("damaged.txt") && Contains("--lenient"));

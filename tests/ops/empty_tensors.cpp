@@ -20,6 +20,7 @@ struct EmptyFixture {
     const std::vector<double> numbers(static_cast<std::size_t>(shape.count()), 1);
     return to_device(backend, memory, Array64{{shape.count()}, numbers}, values(shape, numbers), dtype).view(shape);
   }
+  Tensor counts(Shape shape) { return filled(shape, DType::i32); }
   Tensor no_ids() { return step.empty({0}, DType::i32); }
   std::vector<double> gradient(const Variable& x) { return to_host(backend, tape.gradient(x)).data; }
 };
@@ -82,6 +83,67 @@ TEST_CASE_METHOD(EmptyFixture, "no results of rows, and results of no rows", "[o
     tape.backward({sum(y)});
     CHECK(gradient(table) == std::vector<double>(12, 0));
     CHECK(gradient(weights).empty());
+  }
+}
+
+TEST_CASE_METHOD(EmptyFixture, "a loss of no rows from a vocabulary", "[ops]") {
+  for (const std::int64_t rows : {1, 100}) {
+    const Variable x = leaf({0, 3}), weight = leaf({4, 3}), bias = leaf({4});
+    const LinearCrossEntropy result = linear_cross_entropy(x, weight, bias, no_ids(), filled({0}, DType::f32), rows);
+    CHECK(to_host(backend, result.loss.value()).data == std::vector<double>{0});
+    CHECK(result.row_loss.shape() == Shape{0});
+    tape.backward({result.loss});
+    CHECK(gradient(x).empty());
+    CHECK(gradient(weight) == std::vector<double>(12, 0));
+    CHECK(gradient(bias) == std::vector<double>(4, 0));
+  }
+}
+
+TEST_CASE_METHOD(EmptyFixture, "joined products of no rows", "[ops]") {
+  const Variable x = leaf({0, 3}), weights[] = {leaf({2, 3}), leaf({1, 3})}, biases[] = {leaf({2}), leaf({1})};
+  const Variable y = joined_linear(x, weights, biases);
+  CHECK(y.shape() == Shape{0, 3});
+  tape.backward({sum(y)});
+  CHECK(gradient(weights[0]) == std::vector<double>(6, 0));
+  CHECK(gradient(biases[1]) == std::vector<double>{0});
+}
+
+TEST_CASE_METHOD(EmptyFixture, "slots of no queries", "[ops]") {
+  const Variable query = leaf({0, 8}), keys = leaf({2, 2, 3, 2});
+  const ProductKeySelection best = product_key_top_k(query, keys, 4);
+  CHECK(best.scores.shape() == Shape{0, 2, 4});
+  CHECK(best.ids.shape() == Shape{0, 2, 4});
+  tape.backward({sum(best.scores)});
+  CHECK(gradient(query).empty());
+  CHECK(gradient(keys) == std::vector<double>(24, 0));
+}
+
+TEST_CASE_METHOD(EmptyFixture, "a recurrence of no streams", "[ops]") {
+  const Variable inputs = leaf({0, 3, 8}), weight = leaf({8, 2});
+  const Recurrence result = recurrence(inputs, weight, {}, counts({0, 3}), {.cell = RecurrentCell::lstm});
+  CHECK(result.outputs.shape() == Shape{0, 3, 2});
+  CHECK(result.cells.shape() == Shape{0, 3, 2});
+  tape.backward({sum(result.outputs)});
+  CHECK(gradient(inputs).empty());
+  CHECK(gradient(weight) == std::vector<double>(16, 0));
+}
+
+TEST_CASE_METHOD(EmptyFixture, "windows of no streams and no times", "[ops]") {
+  // The second: no times after one carried row.
+  const std::pair<Shape, Shape> shapes[] = {{{0, 3}, {0, 3}}, {{2, 0}, {2, 1}}};
+  for (const auto& [block, extended] : shapes) {
+    const Variable rows = leaf({extended[0], extended[1], 4}), queries = leaf({block[0], block[1], 4});
+    const Variable score = leaf({4}), of_keys = leaf({2, 4});
+    const Variable sums[] = {
+        sum(window_attention_additive(rows, queries, score, rows, counts(block), {.window = 2}).context),
+        sum(window_attention_dot(rows, queries, rows, of_keys, {}, counts(block), 2).context),
+        sum(delayed_slices(rows, counts(block), 2))};
+    for (const Variable& y : sums) CHECK(to_host(backend, y.value()).data == std::vector<double>{0});
+    tape.backward({sums[0], sums[1], sums[2]});
+    CHECK(gradient(rows) == std::vector<double>(static_cast<std::size_t>(rows.shape().count()), 0));
+    CHECK(gradient(queries).empty());
+    CHECK(gradient(score) == std::vector<double>(4, 0));
+    CHECK(gradient(of_keys) == std::vector<double>(8, 0));
   }
 }
 
