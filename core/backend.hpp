@@ -41,6 +41,8 @@ class Backend {
   /// it is captured, and it may neither read nor write memory of the host (copy() throws). false: results are there at
   /// once, and replaying is calling.
   virtual bool works_behind() const { return false; }
+  /// Whether a step is being captured just now.
+  virtual bool capturing() const { return false; }
 
   /// Bytes in use through reserve(), where the device has memory of its own; 0 where it is the host's.
   virtual std::size_t reserved_bytes() const { return 0; }

@@ -78,6 +78,12 @@ TokenBatch BlockTensors::piece(std::int64_t index) const {
 
 void BlockTensors::append_state(std::vector<std::int64_t>& state) const {
   state.insert(state.end(), {length_, context_, fed_again_, has_preceding_, all_count_});
+  // A block that is longer than all before it moves them.
+  const auto append_place = [&state](const Tensor& tensor) {
+    state.push_back(tensor ? static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(tensor.raw())) : 0);
+  };
+  for (const Tensor* tensor : {&inputs_, &targets_, &preceding_, &scored_}) append_place(*tensor);
+  for (const Tensor& list : lists_) append_place(list);
   for (const TokenPartition& partition : partitions_) partition.append_counts(state);
 }
 

@@ -99,6 +99,7 @@ void Trainer::begin(const data::Block& block) {
   runtime_->step().write_scalars(scalars_);
   tokens_.write(tokens_of(block), config_->training.split, model_->tokens().clusters(), runtime_->backend(),
                 runtime_->memory(), store_->dtype());
+  for_each_past([this](StatePast& past) { past.settle(tokens_.remembered()); });
 }
 
 void Trainer::accumulate_pieces() {

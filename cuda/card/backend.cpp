@@ -117,6 +117,7 @@ CardBackend& card_of(Backend& backend) {
 }
 
 cudaStream_t stream_of(Backend& backend) { return card_of(backend).stream(); }
+std::size_t shared_bytes_of(Backend& backend) { return card_of(backend).facts().shared_bytes; }
 
 namespace {
 

@@ -39,6 +39,7 @@ class CardBackend final : public Backend {
   void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override;
   void synchronize() override;
   std::unique_ptr<Replay> capture(std::function<void()> step) override;
+  bool capturing() const override { return capturing_; }
   std::size_t reserved_bytes() const override { return reserved_.bytes(); }
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }
@@ -47,6 +48,7 @@ class CardBackend final : public Backend {
   KernelObserver* profiler() override { return profiler_listens() ? &ranges_ : nullptr; }
 
   cudaStream_t stream() const { return stream_; }
+  const CardFacts& facts() const { return facts_; }
   ProductPlans& products() { return products_; }
 
  private:

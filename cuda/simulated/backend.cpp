@@ -9,6 +9,7 @@
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
+#include "cuda/launch_size.hpp"
 #include "cuda/reserved_memory.hpp"
 
 namespace engram::simulated {
@@ -32,6 +33,8 @@ class SimulatedBackend final : public Backend {
 
   Device device() const override { return {DeviceKind::simulated, 0}; }
   void* reserve(std::size_t bytes) override {
+    if (engine.capturing())
+      throw DeviceError(text("memory: a captured step must find its memory in the arena, asked for ", bytes));
     void* data = nullptr;
     if (bytes + reserved_.bytes() <= memory_limit)
       data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
@@ -74,8 +77,10 @@ class SimulatedBackend final : public Backend {
   bool multiplies_bf16() const override { return true; }
   bool stores_bf16() const override { return true; }
 
+  bool capturing() const override { return engine.capturing(); }
   std::size_t reserved_bytes() const override { return reserved_.bytes(); }
   std::size_t memory_limit = SIZE_MAX;
+  std::size_t shared_limit = cuda::kMostSharedBytes;
 
  private:
   cuda::ReservedMemory reserved_;
@@ -100,6 +105,7 @@ SimulatedBackend& simulated(Backend& backend) {
 
 Engine& engine_of(Backend& backend) { return simulated(backend).engine; }
 std::size_t& memory_limit_of(Backend& backend) { return simulated(backend).memory_limit; }
+std::size_t& shared_limit_of(Backend& backend) { return simulated(backend).shared_limit; }
 
 RunOptions parse_run_options(const char* order) {
   const std::string_view name = order;

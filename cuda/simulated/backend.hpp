@@ -14,6 +14,9 @@ Engine& engine_of(Backend& backend);
 /// A card's memory has an end; that of a backend of kind `simulated` only where a test sets one, in bytes.
 std::size_t& memory_limit_of(Backend& backend);
 
+/// The shared memory that a block can have, in bytes: of the largest card, or what a test sets.
+std::size_t& shared_limit_of(Backend& backend);
+
 /// The text of ENGRAM_SIMULATED_ORDER: forward, reversed, shuffled or shuffled:SEED. Throws UsageError on another.
 RunOptions parse_run_options(const char* text);
 

@@ -24,6 +24,7 @@ class HiddenCache final : public StatePast, public AttentionPast {
   void reset() override;
 
   void append_state(std::vector<std::int64_t>& state) const override;
+  void settle(std::int64_t) override { buffers_.settle(span_->cache_length()); }
   void replayed(std::int64_t positions) override;
   void undo(std::int64_t positions) override;
 

@@ -51,6 +51,9 @@ class StatePast : public LayerPast {
   virtual std::int64_t valid() const = 0;
   /// Memory for a past of another length, zeroed, to load a checkpoint into.
   virtual void restore(std::int64_t length, std::int64_t valid) = 0;
+  /// Takes the memory that a block of so many positions will be written to, so that the block itself takes none. What
+  /// the last update() did can no longer be taken back.
+  virtual void settle(std::int64_t positions) = 0;
   /// Appends all that the kernels of a block depend on, memory and arguments: a captured block may be replayed where
   /// it is the same.
   virtual void append_state(std::vector<std::int64_t>& state) const = 0;

@@ -33,6 +33,7 @@ class RecurrentPast final : public StatePast {
   std::int64_t valid() const override { return valid_; }
   void restore(std::int64_t length, std::int64_t valid) override;
   void append_state(std::vector<std::int64_t>& state) const override;
+  void settle(std::int64_t) override { buffers_.settle(length_); }
   void replayed(std::int64_t positions) override;
   void undo(std::int64_t positions) override;
 

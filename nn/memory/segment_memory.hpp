@@ -36,6 +36,9 @@ class SegmentMemory final : public StatePast, public SegmentPast {
   void restore(std::int64_t length, std::int64_t valid) override;
   void append_state(std::vector<std::int64_t>& state) const override;
   /// `positions`: those that the block remembered.
+  void settle(std::int64_t positions) override {
+    if (remembers(positions)) buffers_.settle(context().memory);
+  }
   void replayed(std::int64_t positions) override;
   /// Whatever it remembered.
   void undo(std::int64_t positions) override;

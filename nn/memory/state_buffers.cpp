@@ -30,12 +30,16 @@ void StateBuffers::restore(std::int64_t length) {
   backend_->copy(states_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
 }
 
-void StateBuffers::push(Step& step, const Tensor& block, std::int64_t length) {
+void StateBuffers::settle(std::int64_t length) {
   before_ = spare_before_ = {};
   const Shape wanted{streams_, length, width_};
   // A tape that still holds the spare (two blocks before one backward pass) must not see it change.
   if (!spare_ || spare_.shape() != wanted || spare_.use_count() > 1)
     spare_ = Tensor(wanted, dtype_, backend_->device(), *allocator_);
+}
+
+void StateBuffers::push(Step& step, const Tensor& block, std::int64_t length) {
+  settle(length);
   kernels::shift_cache(step, states_, block, spare_);
   take_turns();
 }

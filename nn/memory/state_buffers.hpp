@@ -25,6 +25,8 @@ class StateBuffers {
   void clear();
   /// C = `length` states of zeros.
   void restore(std::int64_t length);
+  /// Takes what the next push() of this length writes to; undo() does nothing after it.
+  void settle(std::int64_t length);
   /// The last `length` of (states, block); zeros in front where both together are fewer. block: [B, M, width].
   void push(Step& step, const Tensor& block, std::int64_t length);
   /// [B, C, width], stream b being stream streams[b] of `from`, which has the same width and dtype. Both are on the

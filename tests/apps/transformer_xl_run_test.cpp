@@ -260,12 +260,17 @@ TEST_CASE("transformer-xl: half of the loss is the mean over the latest halves o
 TEST_CASE("transformer-xl: training on every device follows the CPU, captured steps too") {
   const RunFolder folder;
   const data::DataSet data = data::DataSet::open(folder.data());
+  // Drawn lengths: steps for one length are captured before a longer one comes.
+  const auto [lengths, steps] =
+      GENERATE(std::pair("training.drawn_lengths=false", 14), std::pair("training.drawn_lengths=true", 60));
+  CAPTURE(lengths);
   const RunConfig config = resolved_config(
-      parse_run_config(xl_config(), "test", {"training.batch=2", "training.block=12", "model.clamp=16"}), data);
+      parse_run_config(xl_config(), "test", {"training.batch=2", "training.block=12", "model.clamp=16", lengths}),
+      data);
   Runtime host({}, 1, config.training.seed);
   TrainingSession reference(config, data, host, DType::f32);
   std::vector<double> expected;
-  for (int i = 0; i < 14; ++i) expected.push_back(reference.step().nll);
+  for (int i = 0; i < steps; ++i) expected.push_back(reference.step().nll);
   for (const Device device : other_devices()) {
     Runtime runtime(device, 0, config.training.seed);
     TrainingSession session(config, data, runtime, DType::f32);
