@@ -29,6 +29,17 @@ void Arena::add_slab(std::size_t bytes) {
   insert_free(data, bytes);
 }
 
+void Arena::grow(std::size_t size) {
+  const std::size_t wanted = std::max({size, kSmallestSlab, capacity_ / 2 / kAlignment * kAlignment});
+  try {
+    add_slab(wanted);
+  } catch (const OutOfMemory&) {
+    // Half as much again as there is was asked for to have few slabs, not because all of it is needed.
+    if (wanted == size) throw;
+    add_slab(size);
+  }
+}
+
 void Arena::release_slabs() {
   for (const Slab& slab : slabs_) source_->free(slab.data, slab.bytes);
   slabs_.clear();
@@ -67,7 +78,7 @@ void* Arena::allocate(std::size_t bytes) {
   const std::size_t size = rounded(bytes);
   auto fit = free_by_size_.lower_bound({size, nullptr});
   if (fit == free_by_size_.end()) {
-    add_slab(std::max({size, kSmallestSlab, capacity_ / 2 / kAlignment * kAlignment}));
+    grow(size);
     fit = free_by_size_.lower_bound({size, nullptr});
   }
   const auto [available, begin] = *fit;

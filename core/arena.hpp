@@ -43,6 +43,8 @@ class Arena final : public Allocator {
     std::size_t bytes;
   };
   void add_slab(std::size_t bytes);
+  /// A slab that a request of `size` fits into.
+  void grow(std::size_t size);
   void release_slabs();
   void insert_free(std::byte* begin, std::size_t bytes);
   static std::size_t rounded(std::size_t bytes) {

@@ -135,6 +135,35 @@ TEST_CASE("arena: several slabs become one of the peak at the end of the step", 
   for (int i = 0; i < 3; ++i) CHECK(again[0][i] == again[1][i]);
 }
 
+TEST_CASE("arena: where there is no room to grow by half, what is needed is taken", "[core]") {
+  // Gives no more than so many bytes.
+  struct Limited final : Allocator {
+    explicit Limited(Allocator& from) : source(&from) {}
+    void* allocate(std::size_t bytes) override {
+      if (bytes > left) throw OutOfMemory("nothing left");
+      left -= bytes;
+      return source->allocate(bytes);
+    }
+    void free(void* data, std::size_t bytes) noexcept override {
+      left += bytes;
+      source->free(data, bytes);
+    }
+    std::pmr::memory_resource& objects() override { return source->objects(); }
+    Allocator* source;
+    std::size_t left = 10 * kMiB;
+  };
+  Fixture f;
+  Limited limited(f.source);
+  Arena arena(limited);
+  void* const large = arena.allocate(8 * kMiB);
+  void* const small = arena.allocate(kMiB + kMiB / 2);  // of the 4 MiB that it would rather take
+  CHECK(arena.slab_bytes() == 9 * kMiB + kMiB / 2);
+  CHECK_THROWS_AS(arena.allocate(kMiB), OutOfMemory);
+  arena.free(large, 8 * kMiB);
+  arena.free(small, kMiB + kMiB / 2);
+  CHECK(arena.bytes_in_use() == 0);
+}
+
 TEST_CASE("arena: intervals of two slabs are never merged", "[core]") {
   // A source that hands out neighbouring slabs.
   class Neighbours final : public Allocator {
