@@ -1,12 +1,14 @@
 /// Which form of attention serves a call. Kept weights are left alone by both: the backward pass always computes scores
 /// again.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "core/kernels/copy.hpp"
 #include "cuda/attention_plain.hpp"
 #include "cuda/fused_attention_depth.hpp"
+#include "cuda/launch.hpp"
 
 namespace engram::cuda {
 namespace {
@@ -20,7 +22,8 @@ bool fit_for_fused(const Tensors&... tensors) {
 }
 
 /// The fused form multiplies in bf16, so it serves steps that ask for that, in what they store or in what they
-/// multiply. It knows neither positions of values nor spans of single queries.
+/// multiply. It knows neither positions of values nor spans of single queries. Smaller cards lack the shared memory for
+/// deep heads.
 bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
   const Shape& shape = in.content_query.shape();
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
@@ -29,7 +32,9 @@ bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOption
   return in_bf16 && out.count() > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
          rows < std::numeric_limits<std::int32_t>::max() && !in.position_values && !has_query_spans(in) &&
          fit_for_fused(in.content_query, in.position_query, in.past_keys, in.past_values, in.keys, in.values,
-                       in.position_keys, in.slot_keys, in.slot_values, out);
+                       in.position_keys, in.slot_keys, in.slot_values, out) &&
+         std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options)) <=
+             most_shared_bytes(step);
 }
 
 /// The plain form computes with f32: what is bf16 is copied there and back.

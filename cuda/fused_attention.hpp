@@ -24,6 +24,11 @@ inline namespace ENGRAM_CUDA_DEVICE {
 /// most one span per head. Operands of products are rounded to bf16 whatever the step says.
 inline constexpr int kMostFusedHeads = 64;  ///< so that tables of heads fit into a kernel's arguments
 
+/// The shared memory that a block of the forward and of the backward pass takes at most, bytes. Not every card has as
+/// much for heads of depth 128.
+std::size_t fused_forward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options);
+std::size_t fused_backward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options);
+
 /// As kernels::attention_forward; kept weights are left alone. Allocates nothing.
 void fused_attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                              RandomStream random, Tensor& out, Tensor& lse);

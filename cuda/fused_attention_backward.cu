@@ -116,6 +116,18 @@ struct Backward {
 
 inline namespace ENGRAM_CUDA_DEVICE {
 
+std::size_t fused_backward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options) {
+  std::size_t bytes = 0;
+  const Tensor& queries = in.content_query;
+  dispatch_fused(queries.dtype(), queries.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+    const FusedCall<T> call(in, options, {});
+    // The kernels of keys and of slots take a part of what that of queries takes.
+    bytes = query_gradient_bytes<T, kDepth>(call);
+    if (call.positions) bytes = std::max(bytes, PositionGradientMemory<T, kDepth>::bytes(call.two_queries));
+  });
+  return bytes;
+}
+
 void fused_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
                               AttentionGradients& gradients) {

@@ -203,6 +203,16 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 
 inline namespace ENGRAM_CUDA_DEVICE {
 
+std::size_t fused_forward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options) {
+  std::size_t bytes = 0;
+  const Tensor& queries = in.content_query;
+  dispatch_fused(queries.dtype(), queries.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+    const FusedCall<T> call(in, options, {});
+    bytes = ForwardMemory<kDepth>::bytes(call.two_queries, call.positions);
+  });
+  return bytes;
+}
+
 void fused_attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                              RandomStream random, Tensor& out, Tensor& lse) {
   dispatch_fused(out.dtype(), out.shape()[2] / options.heads, [&]<class T, int kDepth>() {

@@ -5,6 +5,8 @@
 ///
 /// Arguments are converted to the kernel's parameters, which are copied as bytes. Throws DeviceError for a size that no
 /// card allows, and for what the device reports.
+///
+/// most_shared_bytes(step): the dynamic shared memory that a block can have there.
 
 #if defined(ENGRAM_CUDA_SIMULATED)
 #include "cuda/simulated/launch.hpp"

@@ -38,12 +38,13 @@ struct LaunchedFrom {
       : step(&of), file(in_file), line(at_line) {}
 };
 
-/// Of every card since compute capability 9.0. Static shared memory is limited to 48 KiB by nvcc.
+/// Of every card since compute capability 9.0 for data centres; others have less (most_shared_bytes() of
+/// cuda/launch.hpp). Static shared memory is limited to 48 KiB by nvcc.
 inline constexpr std::int64_t kMostThreads = 1024;
 inline constexpr std::size_t kMostSharedBytes = 227 << 10;
 
-/// Throws DeviceError when no card could do this.
-inline void check_launch(const LaunchedFrom& from, const LaunchSize& size) {
+/// Throws DeviceError when no card could do this, or not one with so much shared memory for a block.
+inline void check_launch(const LaunchedFrom& from, const LaunchSize& size, std::size_t most_shared_bytes) {
   const auto check = [&from](const char* what, std::int64_t got, std::int64_t least, std::int64_t most) {
     if (got >= least && got <= most) return;
     throw DeviceError(text("launch: ", what, " must be ", least, " to ", most, ", got ", got, "\n  launched at ",
@@ -56,7 +57,8 @@ inline void check_launch(const LaunchedFrom& from, const LaunchSize& size) {
   check("blocks.x", size.blocks.x, 0, 0x7fffffff);
   check("blocks.y", size.blocks.y, 0, 65535);
   check("blocks.z", size.blocks.z, 0, 65535);
-  check("bytes of shared memory", static_cast<std::int64_t>(size.shared_bytes), 0, kMostSharedBytes);
+  check("bytes of shared memory", static_cast<std::int64_t>(size.shared_bytes), 0,
+        static_cast<std::int64_t>(most_shared_bytes));
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -40,10 +40,9 @@ struct RowSums {
   /// Of the uses from place `begin` to before `end`, at least one.
   template <int kWidth>
   __device__ Pack<C, kWidth> piece(std::int64_t begin, std::int64_t end, std::int64_t column) const {
-    Pack<C, kWidth> sum = source<kWidth>(uses[begin], column);
-    const C first = weights[uses[begin]];
-    for (int j = 0; j < kWidth; ++j) sum.value[j] = first * sum.value[j];
-    for (std::int64_t i = begin + 1; i < end; ++i) {
+    // From zero on, as sum_scaled_rows: a first product of its own could be rounded otherwise than there.
+    Pack<C, kWidth> sum = {};
+    for (std::int64_t i = begin; i < end; ++i) {
       const Pack<C, kWidth> more = source<kWidth>(uses[i], column);
       const C weight = weights[uses[i]];
       for (int j = 0; j < kWidth; ++j) sum.value[j] += weight * more.value[j];

@@ -23,6 +23,7 @@ __device__ __forceinline__ void window_softmax(C* row, std::int64_t window, std:
   C sum = 0;
   for (std::int64_t c = first + lane; c < window; c += kWarpLanes) sum += std::exp(row[c] - largest);
   sum = warp_sum(sum);
+  __syncwarp();  // columns change lanes: they were counted from `first`
   for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : std::exp(row[c] - largest) / sum;
 }
 
@@ -42,6 +43,7 @@ __device__ __forceinline__ void window_softmax_gradient(const C* weights, C* row
     rest += weights[c] * row[c];
   }
   rest = warp_sum(rest);
+  __syncwarp();  // columns change lanes
   for (std::int64_t c = lane; c < window; c += kWarpLanes) row[c] = c < first ? C(0) : weights[c] * (row[c] - rest);
 }
 

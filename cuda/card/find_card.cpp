@@ -23,7 +23,7 @@ bool has_kernels_for(int capability) {
   std::string_view list = ENGRAM_CUDA_ARCHITECTURES;
   int newest = 0;
   while (!list.empty()) {
-    const std::string_view one = list.substr(0, list.find(';'));
+    const std::string_view one = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), one.size() + 1));
     int built = 0;
     std::from_chars(one.data(), one.data() + one.size(), built);
@@ -65,7 +65,8 @@ CardFacts find_card(int index) {
 
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), device.c_str());
-  CardFacts facts{properties.name, properties.major * 10 + properties.minor, properties.multiProcessorCount};
+  CardFacts facts{properties.name, properties.major * 10 + properties.minor, properties.multiProcessorCount,
+                  properties.sharedMemPerBlockOptin};
   const auto capability = text(properties.major, ".", properties.minor);
   if (facts.capability < kLeastCapability)
     throw DeviceError(text(device, ": a card must have compute capability 8.0 or newer, with bf16, got ", facts.name,

@@ -1,6 +1,7 @@
 #pragma once
 /// Which cards this machine has, and whether this build can use them.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -8,8 +9,9 @@ namespace engram::card {
 
 struct CardFacts {
   std::string name;
-  int capability = 0;  ///< major times 10 plus minor: 90 for compute capability 9.0
-  int processors = 0;  ///< streaming multiprocessors
+  int capability = 0;            ///< major times 10 plus minor: 90 for compute capability 9.0
+  int processors = 0;            ///< streaming multiprocessors
+  std::size_t shared_bytes = 0;  ///< shared memory that a block can ask for
 };
 
 /// Makes card number `index` the one of this thread. Throws DeviceError that says what to do: no driver, a driver that

@@ -11,11 +11,13 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
+inline std::size_t most_shared_bytes(const Step& step) { return simulated::shared_limit_of(step.backend()); }
+
 template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "every parameter of the kernel needs an argument");
   static_assert((std::is_trivially_copyable_v<Parameters> && ...), "a kernel's parameters are copied as bytes");
-  check_launch(from, size);
+  check_launch(from, size, most_shared_bytes(*from.step));
   if (size.is_empty()) return;
   const auto index = [](const Extent& extent) {
     return simulated::Index3{static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y),

@@ -19,6 +19,8 @@ build=build/gpu
 mkdir -p "$results"
 
 heading() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
+# What failed; the parts after it run all the same, since a card is rarely at hand.
+failed=()
 wants() { [[ " $parts " == *" $1 "* ]]; }
 
 if wants build; then
@@ -27,7 +29,8 @@ if wants build; then
   if command -v ninja >/dev/null; then generator=(-G Ninja); fi
   cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_CUDA_RESOURCES=ON \
     -DENGRAM_SIMULATED=OFF ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"}
-  cmake --build "$build" --parallel "$(nproc)" --target engram engram_tests_ops engram_tests_apps |
+  # What nvcc reports of a kernel goes to the error stream.
+  cmake --build "$build" --parallel "$(nproc)" --target engram engram_tests_ops engram_tests_apps 2>&1 |
     tee "$results/build.txt" | grep -v '^ptxas\|^ *[0-9]* bytes stack frame'
   heading "Registers, spills and shared memory of every kernel: $results/resources.txt"
   grep -E 'Compiling entry function|spill stores|Used [0-9]+ registers' "$results/build.txt" | c++filt \
@@ -42,21 +45,35 @@ if [[ "$parts" != build ]] && ! nvidia-smi -L; then
 fi
 export OMP_WAIT_POLICY=passive ENGRAM_TEST_DEVICE=cuda
 if wants test; then
-  heading "Op table and training on the card"
-  ctest --test-dir "$build" --output-on-failure -L gpu --no-tests=error | tee "$results/tests.txt"
+  heading "Kernels and training on the card"
+  ctest --test-dir "$build" --output-on-failure -L gpu --no-tests=error | tee "$results/tests.txt" || failed+=(test)
 fi
 
 if wants sanitize; then
+  # In names of tests Catch reads a comma as "or", so the beginning of a name is enough.
   for tool in memcheck racecheck; do
     heading "compute-sanitizer $tool"
     compute-sanitizer --tool "$tool" --error-exitcode 9 --log-file "$results/$tool.txt" \
-      "$build/tests/engram_tests_ops" "op table: gradients of a second use are added, f32 on every device" >/dev/null
+      "$build/tests/engram_tests_ops" "op table: gradients of a second use*,fused attention: as exact*" \
+      >"$results/$tool-tests.txt" || failed+=("$tool")
     tail -n 1 "$results/$tool.txt"
+    # Its last line says how many tests ran; of none nothing would be found.
+    tail -n 2 "$results/$tool-tests.txt"
+    grep -q "^All tests passed\|^test cases:" "$results/$tool-tests.txt" || failed+=("$tool-tests")
   done
+  heading "compute-sanitizer memcheck of training steps, captured ones too"
+  compute-sanitizer --tool memcheck --error-exitcode 9 --log-file "$results/memcheck-training.txt" \
+    "$build/tests/engram_tests_apps" "steps on every device have*" >"$results/memcheck-training-tests.txt" ||
+    failed+=(memcheck-training)
+  tail -n 1 "$results/memcheck-training.txt"
 fi
 
 if wants bench; then
   heading "Bench, PyTorch beside it"
-  "$python" tests/gpu/bench.py --engram "$build/apps/engram" --results "$results"
+  "$python" tests/gpu/bench.py --engram "$build/apps/engram" --results "$results" || failed+=(bench)
 fi
 heading "Done; everything is in $results"
+if ((${#failed[@]} > 0)); then
+  echo "tests/gpu/run.sh: every part must succeed, these did not: ${failed[*]}" >&2
+  exit 1
+fi

@@ -1,11 +1,15 @@
-/// Fused attention (cuda/fused_attention.hpp) on the simulated device: against f64 on the CPU, and against the plain
-/// form, which serves the same calls where the queries are not aligned to 16 bytes.
+/// Fused attention (cuda/fused_attention.hpp) on the simulated device, or on a card: against f64 on the CPU, and
+/// against the plain form, which serves the same calls where the queries are not aligned to 16 bytes.
 
 #include <cmath>
 #include <initializer_list>
 #include <random>
 #include <string>
+#include <utility>
 
+#if defined(ENGRAM_HAVE_SIMULATED)
+#include "cuda/simulated/backend.hpp"
+#endif
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/ops/attention_kernels.hpp"
@@ -15,10 +19,15 @@ namespace {
 
 using Positions = AttentionInputSizes::Positions;
 
-Backend* simulated_device() {
+Backend* device_of(DeviceKind kind) {
   for (const auto& backend : available_backends())
-    if (backend->device().kind == DeviceKind::simulated) return backend.get();
+    if (backend->device().kind == kind) return backend.get();
   return nullptr;
+}
+/// The card where the tests run on one, else the simulated device; nullptr: neither is there.
+Backend* fused_device() {
+  Backend* const card = device_of(DeviceKind::cuda);
+  return card != nullptr ? card : device_of(DeviceKind::simulated);
 }
 
 /// f32 tensors and products in bf16.
@@ -135,12 +144,11 @@ double distance(const Array64& got, const Array64& wanted) {
 }
 
 /// The fused form misses f64 by as much as the plain form does, of which every operand is rounded to bf16 as well.
-void check_exactness(const FusedCase& one) {
-  Backend* const simulated = simulated_device();
+void check_exactness(const FusedCase& one, Backend* device) {
   const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);
   const std::vector<Array64> truth = run_both(x, one.options, {}).all();
-  const std::vector<Array64> fused = run_both(x, one.options, fused_call(simulated)).all();
-  const std::vector<Array64> plain = run_both(x, one.options, plain_call(simulated)).all();
+  const std::vector<Array64> fused = run_both(x, one.options, fused_call(device)).all();
+  const std::vector<Array64> plain = run_both(x, one.options, plain_call(device)).all();
   REQUIRE(fused.size() == truth.size());
   for (std::size_t i = 0; i < truth.size(); ++i) {
     if (!truth[i].given()) continue;
@@ -152,10 +160,11 @@ void check_exactness(const FusedCase& one) {
 }
 
 TEST_CASE("fused attention: as exact as the plain form", "[attention][fused]") {
-  if (simulated_device() == nullptr) return;
+  Backend* const device = fused_device();
+  if (device == nullptr) return;
   for (const FusedCase& one : fused_cases()) {
     INFO(one.name);
-    check_exactness(one);
+    check_exactness(one, device);
   }
 }
 
@@ -194,16 +203,39 @@ FusedCase random_case(unsigned seed) {
 }
 
 TEST_CASE("fused attention: calls of every kind", "[attention][fused]") {
-  if (simulated_device() == nullptr) return;
+  Backend* const device = fused_device();
+  if (device == nullptr) return;
   for (unsigned seed = 0; seed < 16; ++seed) {
     CAPTURE(seed);
-    check_exactness(random_case(seed));
+    check_exactness(random_case(seed), device);
   }
 }
 
-TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
-  Backend* const simulated = simulated_device();
+#if defined(ENGRAM_HAVE_SIMULATED)
+TEST_CASE("fused attention: deep heads on a card with little shared memory", "[attention][fused]") {
+  Backend* const simulated = device_of(DeviceKind::simulated);
   if (simulated == nullptr) return;
+  struct Limited {
+    std::size_t& limit;
+    std::size_t before = std::exchange(limit, std::size_t{99} << 10);  // of many cards
+    ~Limited() { limit = before; }
+  } limited{simulated::shared_limit_of(*simulated)};
+  for (const FusedCase& one : fused_cases()) {
+    INFO(one.name);
+    const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);
+    std::size_t bytes = 0;
+    AttentionCall call = fused_call(simulated);
+    call.workspace = &bytes;
+    run_attention(x, one.options, call);
+    CHECK((bytes == 0) == (one.sizes.depth <= 64));
+    if (one.sizes.depth > 64) check_exactness(one, simulated);
+  }
+}
+#endif
+
+TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
+  Backend* const device = fused_device();
+  if (device == nullptr) return;
   AttentionInputSizes sizes{.block = 20, .slots = 3, .span = {0.5, 0.2}};
   const auto workspace = [&](std::int64_t depth, AttentionCall call) {
     const AttentionOptions options = attention_options(30, {30, 12});
@@ -215,31 +247,31 @@ TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
     return bytes;
   };
   // The plain form holds matrices of scores, the fused one nothing.
-  for (const std::int64_t depth : {16, 32, 64, 128}) CHECK(workspace(depth, fused_call(simulated)) == 0);
-  for (const std::int64_t depth : {8, 24, 48, 256}) CHECK(workspace(depth, fused_call(simulated)) > 0);
-  CHECK(workspace(16, plain_call(simulated)) > 0);
-  AttentionCall other = fused_call(simulated);
+  for (const std::int64_t depth : {16, 32, 64, 128}) CHECK(workspace(depth, fused_call(device)) == 0);
+  for (const std::int64_t depth : {8, 24, 48, 256}) CHECK(workspace(depth, fused_call(device)) > 0);
+  CHECK(workspace(16, plain_call(device)) > 0);
+  AttentionCall other = fused_call(device);
   other.products = ProductPrecision::f32;
   CHECK(workspace(16, other) > 0);
-  other = fused_call(simulated);
+  other = fused_call(device);
   other.dtype = DType::f64;
   CHECK(workspace(16, other) > 0);
   sizes.query_spans = true;
-  CHECK(workspace(16, fused_call(simulated)) > 0);
+  CHECK(workspace(16, fused_call(device)) > 0);
   sizes.query_spans = false;
   sizes.position_values = Positions::shared;
-  CHECK(workspace(16, fused_call(simulated)) > 0);
+  CHECK(workspace(16, fused_call(device)) > 0);
 }
 
 TEST_CASE("fused attention: the same bits in every order, and again", "[attention][fused]") {
-  Backend* const simulated = simulated_device();
-  if (simulated == nullptr) return;
+  Backend* const device = fused_device();
+  if (device == nullptr) return;
   for (const std::size_t number : {0, 1}) {
     const FusedCase& one = fused_cases()[number];
     INFO(one.name);
     const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);
-    const std::vector<Array64> wanted = run_both(x, one.options, fused_call(simulated)).all();
-    CHECK(compare_bits("again", run_both(x, one.options, fused_call(simulated)).all(), wanted).empty());
+    const std::vector<Array64> wanted = run_both(x, one.options, fused_call(device)).all();
+    CHECK(compare_bits("again", run_both(x, one.options, fused_call(device)).all(), wanted).empty());
     for (const auto& [order, backend] : simulated_in_other_orders())
       for (const std::string& fault :
            compare_bits(order, run_both(x, one.options, fused_call(backend.get())).all(), wanted))
@@ -248,21 +280,21 @@ TEST_CASE("fused attention: the same bits in every order, and again", "[attentio
 }
 
 TEST_CASE("fused attention: gradients are added, or left out", "[attention][fused]") {
-  Backend* const simulated = simulated_device();
-  if (simulated == nullptr) return;
+  Backend* const device = fused_device();
+  if (device == nullptr) return;
   for (const std::size_t number : {0, 1, 5}) {
     const FusedCase& one = fused_cases()[number];
     INFO(one.name);
     const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);
-    const Results set = run_both(x, one.options, fused_call(simulated));
-    AttentionCall call = fused_call(simulated);
+    const Results set = run_both(x, one.options, fused_call(device));
+    AttentionCall call = fused_call(device);
     call.write = Write::add;
     std::vector<Array64> added = run_both(x, one.options, call).gradients;
     for (Array64& gradient : added)
       for (double& element : gradient.data) element -= 1;
     for (const std::string& fault : compare_elements("added", added, set.gradients, 1e-6)) FAIL_CHECK(fault);
     for (const int unwanted : {0, 1}) {
-      call = fused_call(simulated);
+      call = fused_call(device);
       std::vector<Array64> wanted = set.gradients;
       for (int i = unwanted; i < kPastValid; i += 2) {
         call.unwanted.push_back(i);
@@ -283,8 +315,8 @@ std::string dropped(const Array64& weights) {
 }
 
 TEST_CASE("fused attention: dropout decides as everywhere", "[attention][fused]") {
-  Backend* const simulated = simulated_device();
-  if (simulated == nullptr) return;
+  Backend* const device = fused_device();
+  if (device == nullptr) return;
   // Values are unit vectors, a component for every key and slot, so that outputs are weights; so are cotangents, a
   // component for every query, so that the gradients of values are.
   AttentionOptions options = attention_options(30, {27});
@@ -312,11 +344,11 @@ TEST_CASE("fused attention: dropout decides as everywhere", "[attention][fused]"
       all.push_back(dropped(gradients[static_cast<std::size_t>(place)]));
     return all;
   };
-  const std::vector<std::string> wanted = decisions({}), fused = decisions(fused_call(simulated));
+  const std::vector<std::string> wanted = decisions({}), fused = decisions(fused_call(device));
   for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(fused[i] == wanted[i]);
-  CHECK(decisions(plain_call(simulated)) == wanted);
+  CHECK(decisions(plain_call(device)) == wanted);
   options.dropout = {};
-  CHECK(decisions(fused_call(simulated)) != wanted);
+  CHECK(decisions(fused_call(device)) != wanted);
 }
 
 }  // namespace
