@@ -19,10 +19,13 @@ bool StepReplay::run(const Key& key, const std::function<void()>& step) {
     ++replayed_;
     return true;
   }
-  if (++now.times <= kPlainRuns)
+  if (now.times < kPlainRuns) {
     step();
-  else
+    // Only now: one that ran out of memory has settled nothing.
+    ++now.times;
+  } else {
     now.replay = backend_->capture(step);
+  }
   return false;
 }
 

@@ -20,8 +20,8 @@ class StepReplay {
 
   explicit StepReplay(Backend& backend) : backend_(&backend) {}
 
-  /// Does what `step` does. Two times in a row as it is, so that memory and plans settle, then by capturing it; from
-  /// then on what was captured is replayed, and `step` is not called. Returns whether that was so. Only for devices
+  /// Does what `step` does. Until it has come to its end twice as it is, so that memory and plans have settled, then by
+  /// capturing it; from then on what was captured is replayed, and `step` is not called. Returns whether that was so. Only for devices
   /// that work behind the host.
   bool run(const Key& key, const std::function<void()>& step);
 
