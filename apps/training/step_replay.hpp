@@ -21,8 +21,8 @@ class StepReplay {
   explicit StepReplay(Backend& backend) : backend_(&backend) {}
 
   /// Does what `step` does. Until it has come to its end twice as it is, so that memory and plans have settled, then by
-  /// capturing it; from then on what was captured is replayed, and `step` is not called. Returns whether that was so. Only for devices
-  /// that work behind the host.
+  /// capturing it; from then on what was captured is replayed, and `step` is not called. Returns whether that was so.
+  /// Only for devices that work behind the host.
   bool run(const Key& key, const std::function<void()>& step);
 
   /// Of all calls: how many were replayed.
