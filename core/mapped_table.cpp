@@ -17,11 +17,6 @@
 namespace engram {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void fail(const std::filesystem::path& path, const Parts&... parts) {
-  throw FileError(text("table file: '", path.string(), "' ", parts...));
-}
-
 std::string reason() { return std::generic_category().message(errno); }
 
 struct Descriptor {
@@ -35,7 +30,7 @@ std::string read_header(int file, const std::filesystem::path& path) {
   while (done < bytes.size()) {
     const ssize_t count = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, "must be readable, got '", reason(), "'");
+    if (count < 0) refuse_table_file(path, text("must be readable, got '", reason(), "'"));
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
@@ -51,15 +46,18 @@ MappedTable::Mapping::Mapping(const std::filesystem::path& path, TableHeader& he
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0)
-    fail(path, "must be a readable file, got '", reason(), "'");
-  if (!S_ISREG(status.st_mode)) fail(path, "must be a regular file, got a folder, device, pipe or socket");
+    refuse_table_file(path, text("must be a readable file, got '", reason(), "'"));
+  if (!S_ISREG(status.st_mode))
+    refuse_table_file(path, text("must be a regular file, got a folder, device, pipe or socket"));
   header = TableHeader::parse(read_header(file.number, path), static_cast<std::uint64_t>(status.st_size), path);
   if (header.shape() != shape || header.dtype != dtype)
-    fail(path, "must hold the model's table, ", dtype, " ", shape, ", got ", header.dtype, " ", header.shape(),
-         "\n  it belongs to another model, or the model is read in another precision (--dtype) than it was written in");
+    refuse_table_file(
+        path, text("must hold the model's table, ", dtype, " ", shape, ", got ", header.dtype, " ", header.shape(),
+                   "\n  it belongs to another model, or the model is read in another precision (--dtype) than it was "
+                   "written in"));
   const auto bytes = static_cast<std::size_t>(header.file_bytes());
   void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number, 0);
-  if (data == MAP_FAILED) fail(path, "must be mappable, got '", reason(), "' for ", bytes, " bytes");
+  if (data == MAP_FAILED) refuse_table_file(path, text("must be mappable, got '", reason(), "' for ", bytes, " bytes"));
   data_ = data;
   bytes_ = bytes;
   // Rows lie anywhere: what the system would fetch beside them would push others out. Only a hint.

@@ -28,7 +28,7 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 
 template <class... Parts>
-[[noreturn]] void fail(const std::filesystem::path& path, const Parts&... parts) {
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, const Parts&... parts) {
   throw FileError(text("safetensors: '", path.string(), "': ", parts...));
 }
 
@@ -41,18 +41,18 @@ std::pair<std::shared_ptr<const std::byte>, std::size_t> map_file(const std::fil
   const auto reason = [](int error) { return std::generic_category().message(error); };
   // Non-blocking: opening a pipe would wait for its writer.
   const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (opened < 0) fail(path, "must be a readable file, got '", reason(errno), "'");
+  if (opened < 0) fail_to_read(path, "must be a readable file, got '", reason(errno), "'");
   const Descriptor descriptor{opened};
   struct stat status {};
-  if (::fstat(opened, &status) != 0) fail(path, "must be a readable file, got '", reason(errno), "'");
-  if (S_ISDIR(status.st_mode)) fail(path, "must be a file, got a folder");
-  if (!S_ISREG(status.st_mode)) fail(path, "must be a regular file, got a device, pipe or socket");
+  if (::fstat(opened, &status) != 0) fail_to_read(path, "must be a readable file, got '", reason(errno), "'");
+  if (S_ISDIR(status.st_mode)) fail_to_read(path, "must be a file, got a folder");
+  if (!S_ISREG(status.st_mode)) fail_to_read(path, "must be a regular file, got a device, pipe or socket");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size < kLengthBytes)
-    fail(path, "must begin with the 8 bytes of the header's length, got a file of ", size, " bytes",
-         "\n  the file was cut short or is not of this format");
+    fail_to_read(path, "must begin with the 8 bytes of the header's length, got a file of ", size, " bytes",
+                 "\n  the file was cut short or is not of this format");
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened, 0);
-  if (data == MAP_FAILED) fail(path, "must be mappable, got '", reason(errno), "' for ", size, " bytes");
+  if (data == MAP_FAILED) fail_to_read(path, "must be mappable, got '", reason(errno), "' for ", size, " bytes");
   return {std::shared_ptr<const std::byte>(static_cast<const std::byte*>(data),
                                            [data, size](const std::byte*) { ::munmap(data, size); }),
           size};
@@ -62,8 +62,8 @@ void check_checksum(const std::filesystem::path& path, std::span<const std::byte
                     std::string_view stated) {
   const std::optional<std::size_t> found_digits = find_checksum_digits(header, stated);
   if (!found_digits)
-    fail(path, "the metadata entry ", kChecksumKey,
-         " must be \"crc32:\" and eight digits, without escapes, got something else");
+    fail_to_read(path, "the metadata entry ", kChecksumKey,
+                 " must be \"crc32:\" and eight digits, without escapes, got something else");
   const std::size_t digits = kLengthBytes + *found_digits;
   std::array<std::byte, kChecksumDigits> zeros;
   zeros.fill(std::byte{'0'});
@@ -72,8 +72,8 @@ void check_checksum(const std::filesystem::path& path, std::span<const std::byte
   crc.add(zeros);
   crc.add(file.subspan(digits + kChecksumDigits));
   if (const std::string found = checksum_text(crc.value()); found != stated)
-    fail(path, "its contents must have the checksum ", stated, ", got ", found,
-         "\n  the file was damaged after it was written; take another copy of it");
+    fail_to_read(path, "its contents must have the checksum ", stated, ", got ", found,
+                 "\n  the file was damaged after it was written; take another copy of it");
 }
 
 }  // namespace
@@ -127,9 +127,10 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, HalfFloats h
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > size - kLengthBytes)
-    fail(path, "the header must fit the file of ", size, " bytes, got a header length of ", length,
-         "\n  the file was cut short or is not of this format");
-  if (length > kLongestHeader) fail(path, "the header must be of at most ", kLongestHeader, " bytes, got ", length);
+    fail_to_read(path, "the header must fit the file of ", size, " bytes, got a header length of ", length,
+                 "\n  the file was cut short or is not of this format");
+  if (length > kLongestHeader)
+    fail_to_read(path, "the header must be of at most ", kLongestHeader, " bytes, got ", length);
   data_begin_ = kLengthBytes + static_cast<std::size_t>(length);
   const std::string_view header(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
   SafetensorsHeader parsed = parse_safetensors_header(header, size - data_begin_, path.string(), half_floats);

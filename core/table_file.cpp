@@ -35,11 +35,6 @@ std::uint32_t checksum_of(std::string_view bytes) {
   return crc.value();
 }
 
-template <class... Parts>
-[[noreturn]] void fail(const std::filesystem::path& path, const Parts&... parts) {
-  throw FileError(text("table file: '", path.string(), "' ", parts...));
-}
-
 /// What is no letter becomes a question mark.
 std::string shown(std::string_view bytes) {
   std::string letters(bytes.substr(0, std::min(bytes.find('\0'), bytes.size())));
@@ -58,10 +53,14 @@ DType parse_table_dtype(std::string_view field, const std::filesystem::path& pat
   const std::string_view name = field.substr(0, std::min(field.find('\0'), field.size()));
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
     if (name == name_of(dtype)) return dtype;
-  fail(path, "must have numbers of dtype f32, f64 or bf16, got '", shown(name), "'");
+  refuse_table_file(path, text("must have numbers of dtype f32, f64 or bf16, got '", shown(name), "'"));
 }
 
 }  // namespace
+
+void refuse_table_file(const std::filesystem::path& path, const std::string& message) {
+  throw FileError(text("table file: '", path.string(), "' ", message));
+}
 
 TableHeader TableHeader::of(const Shape& shape, DType dtype) {
   if (shape.rank() != 2 || shape[0] < 1 || shape[1] < 1)
@@ -88,16 +87,18 @@ std::string TableHeader::bytes() const {
 
 TableHeader TableHeader::parse(std::string_view bytes, std::uint64_t file_bytes, const std::filesystem::path& path) {
   if (bytes.size() < kTableHeaderBytes)
-    fail(path, "must begin with a header of ", kTableHeaderBytes, " bytes, got a file of ", file_bytes,
-         "\n  it was cut short or is no table");
+    refuse_table_file(path, text("must begin with a header of ", kTableHeaderBytes, " bytes, got a file of ",
+                                 file_bytes, "\n  it was cut short or is no table"));
   if (const std::string_view magic = bytes.substr(0, kMagic.size()); magic != kMagic)
-    fail(path, "must begin with '", kMagic, "', got '", shown(magic), "'\n  it is no table of Engram");
+    refuse_table_file(path,
+                      text("must begin with '", kMagic, "', got '", shown(magic), "'\n  it is no table of Engram"));
   if (const auto version = get<std::uint32_t>(bytes, kVersionAt); version != kVersion)
-    fail(path, "must be of version ", kVersion, ", got ", version, "\n  it was damaged, or a newer Engram wrote it");
+    refuse_table_file(path, text("must be of version ", kVersion, ", got ", version,
+                                 "\n  it was damaged, or a newer Engram wrote it"));
   const auto stated = get<std::uint32_t>(bytes, kChecksumAt);
   if (const std::uint32_t found = checksum_of(bytes.substr(0, kChecksumAt)); found != stated)
-    fail(path, "must have a header of checksum ", hexadecimal(stated), ", as it states, got ", hexadecimal(found),
-         "\n  the file was damaged after it was written; write it again");
+    refuse_table_file(path, text("must have a header of checksum ", hexadecimal(stated), ", as it states, got ",
+                                 hexadecimal(found), "\n  the file was damaged after it was written; write it again"));
   TableHeader header{.rows = get<std::int64_t>(bytes, kRowsAt),
                      .width = get<std::int64_t>(bytes, kWidthAt),
                      .dtype = parse_table_dtype(bytes.substr(kDTypeAt, kDTypeBytes), path),
@@ -105,14 +106,15 @@ TableHeader TableHeader::parse(std::string_view bytes, std::uint64_t file_bytes,
                      .contents = get<std::uint32_t>(bytes, kContentsAt)};
   if (header.rows < 1 || header.width < 1 || header.width > kMostBytes / 4096 ||
       header.rows > kMostBytes / table_stride(header.row_bytes()))
-    fail(path, "must have from 1 to 2^62 bytes of rows, got ", header.rows, " rows of ", header.width, " ",
-         header.dtype);
+    refuse_table_file(path, text("must have from 1 to 2^62 bytes of rows, got ", header.rows, " rows of ", header.width,
+                                 " ", header.dtype));
   if (const std::int64_t stride = table_stride(header.row_bytes()); header.stride != stride)
-    fail(path, "must have a row every ", stride, " bytes, for rows of ", header.row_bytes(), ", got one every ",
-         header.stride);
+    refuse_table_file(path, text("must have a row every ", stride, " bytes, for rows of ", header.row_bytes(),
+                                 ", got one every ", header.stride));
   if (header.file_bytes() != file_bytes)
-    fail(path, "must have ", header.file_bytes(), " bytes, for ", header.rows, " rows every ", header.stride,
-         ", got a file of ", file_bytes, "\n  it was cut short, or something was added to it");
+    refuse_table_file(
+        path, text("must have ", header.file_bytes(), " bytes, for ", header.rows, " rows every ", header.stride,
+                   ", got a file of ", file_bytes, "\n  it was cut short, or something was added to it"));
   return header;
 }
 

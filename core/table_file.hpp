@@ -30,6 +30,9 @@ namespace engram {
 
 inline constexpr std::size_t kTableHeaderBytes = 4096;
 
+/// Throws FileError "table file: '<path>' <message>".
+[[noreturn]] void refuse_table_file(const std::filesystem::path& path, const std::string& message);
+
 /// What a header says.
 struct TableHeader {
   std::int64_t rows = 0, width = 0;

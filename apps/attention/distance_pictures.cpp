@@ -12,7 +12,7 @@ namespace engram {
 namespace {
 
 /// More columns would be thinner than a pixel.
-constexpr std::int64_t kMostColumns = 640;
+constexpr std::int64_t kMostDistanceColumns = 640;
 /// Probabilities below this look like nothing.
 constexpr double kLeastProbability = 1e-5;
 
@@ -30,7 +30,7 @@ std::string distances_csv(const std::vector<HeadDistances>& heads) {
 std::string distances_svg(const std::vector<HeadDistances>& heads, std::string_view title) {
   const std::int64_t distances = heads.empty() ? 0 : std::ssize(heads.front().probability);
   if (distances == 0) throw UsageError("attention: --svg draws attention by distance, but nothing was read");
-  const std::int64_t size = (distances + kMostColumns - 1) / kMostColumns;
+  const std::int64_t size = (distances + kMostDistanceColumns - 1) / kMostDistanceColumns;
   HeatMap map;
   map.title = title;
   if (size > 1) map.note = fmt::format("the mean of {} neighbouring distances in each cell", size);

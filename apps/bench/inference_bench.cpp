@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "apps/bench/median.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "autograd/tape.hpp"
 
@@ -54,11 +55,6 @@ class BlockTimer {
   BlockTensors input_;
 };
 
-double median(std::vector<double> seconds) {
-  std::ranges::sort(seconds);
-  return seconds[seconds.size() / 2];
-}
-
 /// `past`: positions that the model keeps of what came before, beyond the block.
 BlockInference time_block(BenchModel& bench, Runtime& runtime, std::int64_t block, double past, std::int64_t runs) {
   const std::int64_t streams = bench.config.training.batch;
@@ -76,8 +72,8 @@ BlockInference time_block(BenchModel& bench, Runtime& runtime, std::int64_t bloc
     forward_seconds.push_back(forward.run());
     frozen_seconds.push_back(frozen.run());
   }
-  one.forward_seconds = median(std::move(forward_seconds));
-  one.frozen_seconds = median(std::move(frozen_seconds));
+  one.forward_seconds = median_of(std::move(forward_seconds));
+  one.frozen_seconds = median_of(std::move(frozen_seconds));
   const StepCost cost = bench.cost(block);
   one.forward_flops = cost.forward_flops;
   one.frozen_flops = cost.frozen_flops;
@@ -123,7 +119,7 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
                    1);
   std::vector<double> seconds;
   for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
-  result.token_seconds = median(std::move(seconds));
+  result.token_seconds = median_of(std::move(seconds));
   result.token_bytes = cost.token_bytes;
   result.token_floor_seconds = result.token_bytes / limits.bytes_per_second;
   return result;

@@ -8,7 +8,7 @@
 namespace engram {
 namespace {
 
-constexpr double kMilli = 1e3, kGiga = 1e9;
+constexpr double kMilliseconds = 1e3, kGigabyte = 1e9;
 
 /// Columns, filled row by row.
 class Rows {
@@ -48,7 +48,7 @@ std::string read_text(const MemoryBench& bench, const MemoryBenchResult& result)
   Rows rows{"slots", "threads", "tokens/s", "GB/s",  "of copy", "plain",
             "times", "flushed", "in order", "plain", "times"};
   for (const ReadRun& run : result.reads)
-    rows.add({whole(run.slots), whole(run.threads), number(run.speed(), 0), number(run.speed() * bytes / kGiga),
+    rows.add({whole(run.slots), whole(run.threads), number(run.speed(), 0), number(run.speed() * bytes / kGigabyte),
               number(ratio(run.speed() * bytes, copy_rate(result, run.threads)), 2), number(run.plain_speed(), 0),
               number(ratio(run.speed(), run.plain_speed()), 2), number(run.flushed_speed(), 0),
               number(ratio(run.flushed_speed(), run.in_order_speed()), 2), number(run.flushed_plain_speed(), 0),
@@ -71,13 +71,13 @@ std::string layer_text(const MemoryBench& bench, const MemoryBenchResult& result
   for (const ReadRun& read : result.reads) threads = std::max(threads, read.threads);
   const double row_rate = result.row_rate(bench, threads);
   for (const LayerRun& run : result.layers) {
-    const auto milliseconds = [&run](LayerStage of) { return number(stage(run, of).median() * kMilli, 2); };
-    rows.add({keys_of(run), whole(run.slots), whole(run.tokens), number(run.whole.median() * kMilli, 2),
-              milliseconds(LayerStage::query), number(run.query_flops / flops * kMilli, 2),
-              milliseconds(LayerStage::scores), number(run.score_flops / flops * kMilli, 2),
+    const auto milliseconds = [&run](LayerStage of) { return number(stage(run, of).median() * kMilliseconds, 2); };
+    rows.add({keys_of(run), whole(run.slots), whole(run.tokens), number(run.whole.median() * kMilliseconds, 2),
+              milliseconds(LayerStage::query), number(run.query_flops / flops * kMilliseconds, 2),
+              milliseconds(LayerStage::scores), number(run.score_flops / flops * kMilliseconds, 2),
               milliseconds(LayerStage::select), milliseconds(LayerStage::softmax), milliseconds(LayerStage::read),
-              number(run.read_bytes / row_rate * kMilli, 2), milliseconds(LayerStage::other),
-              number(run.without_scores() * kMilli, 2),
+              number(run.read_bytes / row_rate * kMilliseconds, 2), milliseconds(LayerStage::other),
+              number(run.without_scores() * kMilliseconds, 2),
               number(run.whole.median() / model_seconds(bench, result, run), 2),
               number(run.whole.rate(static_cast<double>(run.tokens)), 0)});
   }
@@ -85,7 +85,7 @@ std::string layer_text(const MemoryBench& bench, const MemoryBenchResult& result
              "\nForward pass of the layer in evaluation: d={} H={} k={} dq={}, ms; floors by products at {:.0f} "
              "GFLOP/s\n"
              "and rows at {:.1f} GB/s; of model: time over the floors of query, scores and read together\n",
-             bench.width, bench.heads, bench.selected, bench.query_width, flops / kGiga, row_rate / kGiga) +
+             bench.width, bench.heads, bench.selected, bench.query_width, flops / kGigabyte, row_rate / kGigabyte) +
          rows.text();
 }
 
@@ -96,24 +96,24 @@ std::string training_text(const MemoryBench& bench, const MemoryBenchResult& res
   const double rate = result.machine.bytes_per_second;
   for (const MemoryTrainingRun& run : result.trainings) {
     const double update_floor = run.update_bytes / rate, catch_up_floor = run.catch_up_bytes / rate;
-    rows.add({whole(run.slots), rule_of(run), number(run.touched, 0), number(run.step.median() * kMilli),
-              number(run.forward.median() * kMilli), number(run.backward.median() * kMilli),
-              number(run.order.median() * kMilli), number(run.update.median() * kMilli), number(update_floor * kMilli),
-              number(ratio(run.update.median(), update_floor), 2), number(run.catch_up.median() * kMilli),
-              number(catch_up_floor * kMilli), number(ratio(run.catch_up.median(), catch_up_floor), 2),
-              number(run.rest.median() * kMilli)});
+    rows.add({whole(run.slots), rule_of(run), number(run.touched, 0), number(run.step.median() * kMilliseconds),
+              number(run.forward.median() * kMilliseconds), number(run.backward.median() * kMilliseconds),
+              number(run.order.median() * kMilliseconds), number(run.update.median() * kMilliseconds),
+              number(update_floor * kMilliseconds), number(ratio(run.update.median(), update_floor), 2),
+              number(run.catch_up.median() * kMilliseconds), number(catch_up_floor * kMilliseconds),
+              number(ratio(run.catch_up.median(), catch_up_floor), 2), number(run.rest.median() * kMilliseconds)});
   }
   return fmt::format(
              "\nTraining step of the layer alone: {} tokens, ms, medians of {} steps; order: sorting the uses, in the\n"
              "backward pass and the update; floors: bytes of the touched rows at the copy's {:.1f} GB/s\n",
-             bench.tokens, bench.steps, rate / kGiga) +
+             bench.tokens, bench.steps, rate / kGigabyte) +
          rows.text();
 }
 
 nlohmann::json times_json(const PassTimes& times) {
-  return {{"median", times.median() * kMilli},
-          {"p10", times.quantile(0.1) * kMilli},
-          {"p90", times.quantile(0.9) * kMilli}};
+  return {{"median", times.median() * kMilliseconds},
+          {"p10", times.quantile(0.1) * kMilliseconds},
+          {"p90", times.quantile(0.9) * kMilliseconds}};
 }
 
 nlohmann::json read_json(const MemoryBench& bench, const MemoryBenchResult& result, const ReadRun& run) {
@@ -137,13 +137,13 @@ nlohmann::json read_json(const MemoryBench& bench, const MemoryBenchResult& resu
 nlohmann::json layer_json(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run) {
   nlohmann::json stages = nlohmann::json::object();
   for (std::size_t i = 0; i < kLayerStages; ++i)
-    stages[name_of(static_cast<LayerStage>(i))] = run.stages[i].median() * kMilli;
+    stages[name_of(static_cast<LayerStage>(i))] = run.stages[i].median() * kMilliseconds;
   return {{"keys", keys_of(run)},
           {"slots", run.slots},
           {"tokens", run.tokens},
           {"milliseconds", times_json(run.whole)},
           {"stages", stages},
-          {"milliseconds_without_scores", run.without_scores() * kMilli},
+          {"milliseconds_without_scores", run.without_scores() * kMilliseconds},
           {"query_flops", run.query_flops},
           {"score_flops", run.score_flops},
           {"read_bytes", run.read_bytes},
@@ -159,15 +159,15 @@ nlohmann::json training_json(const MemoryBenchResult& result, const MemoryTraini
           {"rows_touched", run.touched},
           {"rows_behind", run.behind},
           {"milliseconds", times_json(run.step)},
-          {"forward", run.forward.median() * kMilli},
-          {"backward", run.backward.median() * kMilli},
-          {"order", run.order.median() * kMilli},
-          {"update", run.update.median() * kMilli},
-          {"update_floor", run.update_bytes / rate * kMilli},
+          {"forward", run.forward.median() * kMilliseconds},
+          {"backward", run.backward.median() * kMilliseconds},
+          {"order", run.order.median() * kMilliseconds},
+          {"update", run.update.median() * kMilliseconds},
+          {"update_floor", run.update_bytes / rate * kMilliseconds},
           {"update_times_floor", ratio(run.update.median(), run.update_bytes / rate)},
-          {"catch_up", run.catch_up.median() * kMilli},
-          {"catch_up_floor", run.catch_up_bytes / rate * kMilli},
-          {"update_of_others", run.rest.median() * kMilli}};
+          {"catch_up", run.catch_up.median() * kMilliseconds},
+          {"catch_up_floor", run.catch_up_bytes / rate * kMilliseconds},
+          {"update_of_others", run.rest.median() * kMilliseconds}};
 }
 
 }  // namespace

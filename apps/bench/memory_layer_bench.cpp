@@ -69,9 +69,9 @@ void fill_uniform(Tensor& tensor, double bound, int threads) {
 
 /// The layer as the library has it; or, with flat keys, its operations on keys that are constants, because parameters
 /// would have gradients of their size.
-class Layer final : public Module {
+class TimedMemory final : public Module {
  public:
-  Layer(const MemoryBench& bench, std::int64_t slots, KeyKind keys, Runtime& runtime) : bench_(bench) {
+  TimedMemory(const MemoryBench& bench, std::int64_t slots, KeyKind keys, Runtime& runtime) : bench_(bench) {
     const ProductKeyOptions options = bench.layer(slots, keys);
     if (keys == KeyKind::product) {
       memory_.emplace(options, bench.width);
@@ -121,7 +121,7 @@ LayerRun time_layer(const MemoryBench& bench, std::int64_t slots, KeyKind keys, 
   run.exponentials = tokens * static_cast<double>(bench.reads());
   run.read_bytes = tokens * static_cast<double>(bench.reads() * bench.row_bytes());
 
-  Layer layer(bench, slots, keys, runtime);
+  TimedMemory layer(bench, slots, keys, runtime);
   Step& step = runtime.step();
   StageClock clock;
   Tensor all({run.tokens * (bench.steps + 1), bench.width}, DType::f32, runtime.backend().device(), runtime.memory());

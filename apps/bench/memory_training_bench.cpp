@@ -15,9 +15,9 @@
 namespace engram {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kTrainingSeed = 1;
 constexpr double kFloat = 4;  // bytes
-constexpr std::int64_t kWarmUpSteps = 2;
+constexpr std::int64_t kMemoryWarmUpSteps = 2;
 
 /// A rule of a table, and the numbers per element that its update reads and writes.
 struct Rule {
@@ -38,12 +38,12 @@ OptimizerOptions options_of(const Rule& rule) {
   return options;
 }
 
-class Layer final : public Module {
+class TrainedMemory final : public Module {
  public:
-  Layer(const MemoryBench& bench, std::int64_t slots, Runtime& runtime)
+  TrainedMemory(const MemoryBench& bench, std::int64_t slots, Runtime& runtime)
       : memory(bench.layer(slots, KeyKind::product), bench.width) {
     collect(*this, store);
-    store.place(runtime.backend(), DType::f32, kSeed);
+    store.place(runtime.backend(), DType::f32, kTrainingSeed);
   }
   void visit(Visitor& visit) override { visit("memory", memory); }
 
@@ -103,14 +103,14 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
                         .rest = {}};
   Step& step = runtime.step();
   step.begin({});
-  Layer layer(bench, slots, runtime);
+  TrainedMemory layer(bench, slots, runtime);
   const auto optimizer = make_optimizer(options_of(rule), layer.store, step);
   UsedRows used(slots);
   const Device device = runtime.backend().device();
   Tensor x({bench.tokens, bench.width}, DType::f32, device, runtime.memory());
   Tensor dy(x.shape(), DType::f32, device, runtime.memory());
   fill_mixed(dy, 0);
-  for (std::int64_t number = 0; number < kWarmUpSteps + bench.steps; ++number) {
+  for (std::int64_t number = 0; number < kMemoryWarmUpSteps + bench.steps; ++number) {
     fill_mixed(x, static_cast<std::uint32_t>(number + 1));
     KernelTimes times(runtime.backend());
     step.observe(&times);
@@ -132,7 +132,7 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
     layer.store.clear_row_gradients();
     runtime.arena().end_step();
     step.observe(nullptr);
-    if (number < kWarmUpSteps) continue;
+    if (number < kMemoryWarmUpSteps) continue;
     run.touched += counts.touched / static_cast<double>(bench.steps);
     run.behind += counts.behind / static_cast<double>(bench.steps);
     run.step.seconds.push_back(forward + backward + update);

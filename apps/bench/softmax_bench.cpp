@@ -20,8 +20,8 @@
 namespace engram {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
-constexpr int kWarmUpSteps = 2;
+constexpr std::uint64_t kSoftmaxSeed = 1;
+constexpr int kSoftmaxWarmUpSteps = 2;
 constexpr double kMilli = 1e3;
 
 /// Both ends, placed, and a block for them.
@@ -34,9 +34,9 @@ class Ends final : public Module {
                            .tie_tables = model.tie_tables,
                            .tie_projections = model.tie_projections})),
         runtime_(runtime),
-        words_(ranked_tokens(tokens + 1, model.vocabulary, kSeed)) {
+        words_(ranked_tokens(tokens + 1, model.vocabulary, kSoftmaxSeed)) {
     collect(*this, store_);
-    store_.place(runtime.backend(), DType::f32, kSeed);
+    store_.place(runtime.backend(), DType::f32, kSoftmaxSeed);
     const std::span<const std::int32_t> words(words_);
     block_.write({.inputs = words.first(words.size() - 1), .targets = words.subspan(1), .length = tokens}, 1,
                  io_->clusters(), runtime.backend(), runtime.memory());
@@ -110,7 +110,7 @@ SoftmaxRun time_ends(const AllAttentionOptions& model, std::int64_t tokens, Runt
   run.tokens = tokens;
   run.cluster_shares = ends.shares();
   run.flops = 3 * (input_flops(model, run.cluster_shares) + output_flops(model, run.cluster_shares));
-  for (int i = 0; i < kWarmUpSteps; ++i) ends.train();
+  for (int i = 0; i < kSoftmaxWarmUpSteps; ++i) ends.train();
   double before = ends.product_rate();
   for (std::int64_t i = 0; i < steps; ++i) {
     run.seconds.push_back(ends.train());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/bench/bench_model.hpp"
+#include "apps/bench/median.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
@@ -73,11 +74,6 @@ class ForwardTimer {
   BlockTensors input_;
 };
 
-double median(std::vector<double> seconds) {
-  std::ranges::sort(seconds);
-  return seconds[seconds.size() / 2];
-}
-
 void check(const VanillaBenchCase& bench, const std::vector<std::int64_t>& lengths) {
   const ModelOptions& model = bench.config.model;
   if (model.family != ModelFamily::transformer_xl)
@@ -138,9 +134,9 @@ std::vector<VanillaComparison> bench_against_vanilla(const VanillaBenchCase& ben
     std::vector<std::vector<double>> seconds(timers.size());
     for (std::int64_t pass = 0; pass < steps; ++pass)  // alternating, so that all see the same machine
       for (std::size_t i = 0; i < timers.size(); ++i) seconds[i].push_back(timers[i].run());
-    comparison.vanilla_seconds = median(seconds.front());
+    comparison.vanilla_seconds = median_of(seconds.front());
     for (std::size_t i = 0; i < comparison.evaluations.size(); ++i)
-      comparison.evaluations[i].seconds = median(seconds[i + 1]);
+      comparison.evaluations[i].seconds = median_of(seconds[i + 1]);
     comparisons.push_back(std::move(comparison));
   }
   return comparisons;

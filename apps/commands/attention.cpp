@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Arguments {
+struct AttentionArguments {
   std::string run, text, file, csv, svg;
   StudiedHead studied{.rows = 64};
   std::int64_t slots = 10;
@@ -35,7 +35,7 @@ struct Arguments {
   AttentionWindowsArguments windows;
 };
 
-struct Report {
+struct HeadsReport {
   std::vector<HeadAttention> heads;
   StudiedHead studied;
   std::vector<AttentionRow> rows;
@@ -47,7 +47,7 @@ std::string name_of(const HeadAttention& head) {
   return !head.sees_slots ? "context" : head.sees_context ? "both" : "slots";
 }
 
-std::string heads_table(const Report& report) {
+std::string heads_table(const HeadsReport& report) {
   std::string lines =
       fmt::format("{} tokens read from the start of a text\n\n{:>5} {:>5} {:<8} {:>10} {:>10} {:>9} {:>10}\n",
                   report.tokens.size(), "layer", "head", "sees", "on slots", "on padding", "entropy", "distance");
@@ -59,7 +59,7 @@ std::string heads_table(const Report& report) {
          "vectors before the text)\n";
 }
 
-std::string slots_table(const Report& report) {
+std::string slots_table(const HeadsReport& report) {
   if (report.slots.empty()) return "";
   const StudiedHead& head = report.studied;
   std::string lines =
@@ -72,7 +72,7 @@ std::string slots_table(const Report& report) {
   return lines;
 }
 
-json as_json(const Report& report) {
+json as_json(const HeadsReport& report) {
   json object{{"tokens", report.tokens.size()},
               {"layer", report.studied.layer},
               {"head", report.studied.head},
@@ -96,7 +96,7 @@ json as_json(const Report& report) {
   return object;
 }
 
-std::vector<std::int32_t> tokens_of(const Arguments& arguments, const data::Vocabulary& vocabulary) {
+std::vector<std::int32_t> tokens_of(const AttentionArguments& arguments, const data::Vocabulary& vocabulary) {
   const int given = (arguments.text.empty() ? 0 : 1) + (arguments.file.empty() ? 0 : 1);
   if (!arguments.distances.data.empty()) {
     if (given > 0) throw UsageError("attention: --data is a text of its own, got --text or --file too");
@@ -125,7 +125,7 @@ void refuse_given(const Command& command, ModelFamily family) {
 }
 
 /// Makes the model one for studies. Throws UsageError for options and models that do not fit each other.
-void prepare(const Command& command, const Arguments& arguments, ModelOptions& model) {
+void prepare(const Command& command, const AttentionArguments& arguments, ModelOptions& model) {
   const ModelFamily family = model.family;
   if (family == ModelFamily::product_key)
     throw UsageError(
@@ -144,7 +144,7 @@ void prepare(const Command& command, const Arguments& arguments, ModelOptions& m
   }
 }
 
-void run(const Command& command, const Arguments& arguments) {
+void run_attention(const Command& command, const AttentionArguments& arguments) {
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, [&](ModelOptions& model) { prepare(command, arguments, model); });
@@ -164,11 +164,11 @@ void run(const Command& command, const Arguments& arguments) {
   AttentionStudy study(trained.all_attention("attention"), runtime, trained.dtype(), arguments.studied);
   study.read(tokens, trained.config().training.block);
 
-  const Report report{.heads = study.heads(),
-                      .studied = arguments.studied,
-                      .rows = {study.rows().begin(), study.rows().end()},
-                      .slots = study.slots(static_cast<std::size_t>(arguments.slots)),
-                      .tokens = ReadTokens(tokens, trained.vocabulary())};
+  const HeadsReport report{.heads = study.heads(),
+                           .studied = arguments.studied,
+                           .rows = {study.rows().begin(), study.rows().end()},
+                           .slots = study.slots(static_cast<std::size_t>(arguments.slots)),
+                           .tokens = ReadTokens(tokens, trained.vocabulary())};
   if (!arguments.csv.empty()) write_durably(arguments.csv, attention_csv(report.rows, report.tokens));
   if (!arguments.svg.empty())
     write_durably(arguments.svg,
@@ -183,7 +183,7 @@ void run(const Command& command, const Arguments& arguments) {
 
 Command* add_attention_command(Command& program) {
   Command* command = program.add_subcommand("attention", "show where a trained model looks while it reads a text");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<AttentionArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--text", arguments->text, "text to read");
   command->add_option("--file", arguments->file, "file with the text to read");
@@ -209,7 +209,7 @@ Command* add_attention_command(Command& program) {
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
   arguments->windows.add_to(*command, arguments->distances.add_to(*command));
-  command->callback([arguments, command] { run(*command, *arguments); });
+  command->callback([arguments, command] { run_attention(*command, *arguments); });
   return command;
 }
 

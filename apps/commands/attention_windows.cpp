@@ -40,7 +40,7 @@ data::ArticleSplit first_tokens(const data::ArticleSplit& split, std::int64_t to
           split.starts.first(static_cast<std::size_t>(end - split.starts.begin())), split.start};
 }
 
-struct Study {
+struct StudyMaker {
   TrainedModel& trained;
   Runtime& runtime;
 
@@ -155,7 +155,7 @@ void AttentionWindowsArguments::refuse_given(std::string_view other) const {
 
 void show_attention_windows(TrainedModel& trained, Runtime& runtime, const AttentionWindowsArguments& arguments,
                             std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading) {
-  const Study study{trained, runtime};
+  const StudyMaker study{trained, runtime};
   const auto report = [&](const WindowStudy& read, const std::string& what) {
     write_files(read, trained, arguments, reading, what);
     const RecurrentOptions& model = trained.config().model.recurrent;

@@ -22,7 +22,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::vector<std::string> configs;
   std::vector<std::string> overrides;
   std::string filter;
@@ -48,7 +48,7 @@ std::vector<std::int64_t> ragged_spans(const AllAttentionOptions& model) {
   return spans;
 }
 
-std::vector<BenchCase> cases_of(const Arguments& arguments) {
+std::vector<BenchCase> cases_of(const BenchArguments& arguments) {
   std::vector<std::string> files = arguments.configs;
   const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
   if (files.empty() && arguments.compare_spans) files = {(folder / "bench-b.toml").string()};
@@ -85,7 +85,7 @@ BenchCase context_only(BenchCase bench) {
 
 /// The released word model; the softmax over all of its vocabulary has fewer tokens, because every one of them has
 /// 267,735 logits.
-SoftmaxBench softmax_case(const Arguments& arguments) {
+SoftmaxBench softmax_case(const BenchArguments& arguments) {
   SoftmaxBench bench;
   bench.model.vocabulary = arguments.vocabulary != 0 ? arguments.vocabulary : 267'735;
   bench.model.width = 512;
@@ -98,7 +98,7 @@ SoftmaxBench softmax_case(const Arguments& arguments) {
   return bench;
 }
 
-void run_softmax(const Arguments& arguments) {
+void run_softmax(const BenchArguments& arguments) {
   const SoftmaxBench bench = softmax_case(arguments);
   const Device device = parse_device(arguments.device);
   const ProductPrecision products = arguments.dtype == "bf16" ? ProductPrecision::bf16 : ProductPrecision::f32;
@@ -116,7 +116,7 @@ void run_softmax(const Arguments& arguments) {
     print(softmax_text(bench, result, limits));
 }
 
-void run(const Arguments& arguments) {
+void run_bench(const BenchArguments& arguments) {
   if (arguments.tokens != 0 && !arguments.softmax && !arguments.memory.wanted)
     throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", arguments.tokens, " and neither"));
   if (arguments.vanilla.wanted)
@@ -173,7 +173,7 @@ void run(const Arguments& arguments) {
 Command* add_bench_command(Command& program) {
   Command* command =
       program.add_subcommand("bench", "time training steps, evaluation and generation against this machine's limits");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--config", arguments->configs,
                       "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs]");
   command->add_option("--set", arguments->overrides, "override a key of the configs: section.key=value");
@@ -225,7 +225,7 @@ Command* add_bench_command(Command& program) {
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_bench(*arguments); });
   return command;
 }
 

@@ -22,7 +22,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct CbtArguments {
   std::string source, data;
   std::vector<std::string> questions;
   std::string score = "whole";
@@ -41,8 +41,8 @@ RecurrentModel& recurrent_model(TrainedModel& trained) {
 }
 
 /// Questions are read, and answered, so many at a time. What --csv is to hold of them is added to `csv`.
-QuestionResults answer(const std::filesystem::path& path, const Arguments& arguments, const QuestionTokens& tokens_of,
-                       QuestionScorer& scorer, std::string& csv) {
+QuestionResults answer(const std::filesystem::path& path, const CbtArguments& arguments,
+                       const QuestionTokens& tokens_of, QuestionScorer& scorer, std::string& csv) {
   constexpr std::size_t kAtOnce = 1024;
   QuestionResults results;
   results.name = path.filename().string();
@@ -68,7 +68,7 @@ QuestionResults answer(const std::filesystem::path& path, const Arguments& argum
   return results;
 }
 
-void run(const Arguments& arguments) {
+void run_cbt(const CbtArguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = parse_dtype(arguments.dtype);
   if (dtype != DType::f32 && dtype != DType::f64)
@@ -116,7 +116,7 @@ void run(const Arguments& arguments) {
 Command* add_cbt_command(Command& program) {
   Command* command =
       program.add_subcommand("cbt", "answer the questions of the Children's Book Test with a recurrent model");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CbtArguments>();
   command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
   command
       ->add_option("--data", arguments->data,
@@ -141,7 +141,7 @@ Command* add_cbt_command(Command& program) {
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_cbt(*arguments); });
   return command;
 }
 

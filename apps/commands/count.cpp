@@ -26,7 +26,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct CountArguments {
   std::string config, data;
   std::vector<std::string> overrides;
   std::int64_t vocabulary = 0, target = 0;
@@ -127,7 +127,7 @@ std::optional<Tables> tables_of(const RunConfig& config) {
 }
 
 /// Of --solve; nothing where it was not asked for.
-std::optional<SolvedWidth> solved_of(const Arguments& arguments, const ModelOptions& model) {
+std::optional<SolvedWidth> solved_of(const CountArguments& arguments, const ModelOptions& model) {
   if (!arguments.solve) return std::nullopt;
   if (model.family != ModelFamily::recurrent)
     throw UsageError(text("count: --solve must be for a model of family recurrent, got ", name_of(model.family)));
@@ -165,7 +165,7 @@ std::string lines_of(const Tables& tables) {
   return lines;
 }
 
-void run(const Arguments& arguments) {
+void run_count(const CountArguments& arguments) {
   RunConfig config = load_run_config(arguments.config, arguments.overrides);
   if (arguments.vocabulary != 0) config.model.set_vocabulary(arguments.vocabulary);
   std::optional<data::DataSet> data;
@@ -255,7 +255,7 @@ void run(const Arguments& arguments) {
 
 Command* add_count_command(Command& program) {
   Command* command = program.add_subcommand("count", "count a model's parameters, memory and arithmetic");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CountArguments>();
   command->add_option("--config", arguments->config, "TOML file of the run")->required();
   command->add_option("--set", arguments->overrides, "override a key of the config: section.key=value");
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
@@ -269,7 +269,7 @@ Command* add_count_command(Command& program) {
       ->positive()
       ->needs(solve);
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_count(*arguments); });
   return command;
 }
 

@@ -26,7 +26,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   std::string source, data, per_token;
   std::string split = "valid";
   std::string device = "cpu", dtype = "f32";
@@ -57,7 +57,7 @@ std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, do
          fmt::format("  of {} words{}\n", text.words, text.bytes > 0 ? fmt::format(" and {} bytes", text.bytes) : "");
 }
 
-ContextOptions context_of(const Command& command, const Arguments& arguments) {
+ContextOptions context_of(const Command& command, const EvaluateArguments& arguments) {
   ContextOptions context;
   for (const auto& [option, value] : {std::pair("--mem-len", arguments.memory), {"--clamp-len", arguments.clamp}})
     if (value < 0) throw UsageError(text("evaluate: ", option, " must be at least 0, got ", value));
@@ -80,7 +80,7 @@ ContextOptions context_of(const Command& command, const Arguments& arguments) {
   return context;
 }
 
-void run(const Command& command, const Arguments& arguments) {
+void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
   const ContextOptions context = context_of(command, arguments);
   if (arguments.cache.positions == 0 && command.count("--cache-theta") + command.count("--cache-lambda") > 0)
     throw UsageError("evaluate: --cache-theta and --cache-lambda are those of --cache, got none");
@@ -173,7 +173,7 @@ void run(const Command& command, const Arguments& arguments) {
 
 Command* add_evaluate_command(Command& program) {
   Command* command = program.add_subcommand("evaluate", "measure a model on a split of prepared data");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EvaluateArguments>();
   command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
@@ -222,7 +222,7 @@ Command* add_evaluate_command(Command& program) {
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([command, arguments] { run(*command, *arguments); });
+  command->callback([command, arguments] { run_evaluate(*command, *arguments); });
   return command;
 }
 

@@ -13,13 +13,13 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string to, run, out;
   std::vector<std::string> settings;
   bool best = false, json = false;
 };
 
-void run(const Arguments& arguments) {
+void run_export(const ExportArguments& arguments) {
   const TransfoXlExported exported =
       export_transfo_xl({.run = arguments.run,
                          .kind = arguments.best ? CheckpointKind::best : CheckpointKind::newest,
@@ -36,7 +36,7 @@ void run(const Arguments& arguments) {
 
 Command* add_export_command(Command& program) {
   Command* command = program.add_subcommand("export", "write a trained model as another program's weights");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExportArguments>();
   command->add_option("--to", arguments->to, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
       ->required()
       ->one_of({"transfo-xl"});
@@ -50,7 +50,7 @@ Command* add_export_command(Command& program) {
       ->allow_extra_args(false);  // what follows may be the file
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_export(*arguments); });
   return command;
 }
 

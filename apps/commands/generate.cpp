@@ -17,7 +17,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct GenerateArguments {
   std::string run;
   std::string prompt;
   std::int64_t length = 400;  ///< tokens
@@ -37,7 +37,7 @@ std::int32_t start_token(const data::Vocabulary& vocabulary) {
   return vocabulary.end_token();
 }
 
-void run(const Arguments& arguments) {
+void run_generate(const GenerateArguments& arguments) {
   arguments.sampling.check();
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime);
@@ -69,7 +69,7 @@ void run(const Arguments& arguments) {
 
 Command* add_generate_command(Command& program) {
   Command* command = program.add_subcommand("generate", "let a trained model write on");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<GenerateArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--prompt", arguments->prompt, "the beginning, printed too [none: the start of a line]");
   command
@@ -93,7 +93,7 @@ Command* add_generate_command(Command& program) {
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
   command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_generate(*arguments); });
   return command;
 }
 

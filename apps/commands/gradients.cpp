@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Arguments {
+struct GradientsArguments {
   std::string run, csv;
   bool json = false;
 };
@@ -60,7 +60,7 @@ std::string csv(const std::vector<json>& reports) {
   return lines;
 }
 
-void run(const Arguments& arguments) {
+void run_gradients(const GradientsArguments& arguments) {
   const std::filesystem::path metrics = std::filesystem::path(arguments.run) / "metrics.jsonl";
   const std::vector<json> reports = read_reports(metrics, "gradients");
   if (reports.empty())
@@ -76,11 +76,11 @@ void run(const Arguments& arguments) {
 Command* add_gradients_command(Command& program) {
   Command* command =
       program.add_subcommand("gradients", "show norms and clipping of a run's gradients, and what moves its spans");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<GradientsArguments>();
   command->add_option("run", arguments->run, "folder of a run with training.gradient_report = true")->required();
   command->add_option("--csv", arguments->csv, "write the norms of every report to this file");
   command->add_flag("--json", arguments->json, "print all reports as one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_gradients(*arguments); });
   return command;
 }
 

@@ -13,13 +13,13 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string from, weights, out, config, vocabulary;
   std::vector<std::string> settings;
   bool json = false;
 };
 
-void run(const Arguments& arguments) {
+void run_import(const ImportArguments& arguments) {
   const TransfoXlImported imported = import_transfo_xl({.weights = arguments.weights,
                                                         .out = arguments.out,
                                                         .config = arguments.config,
@@ -45,7 +45,7 @@ void run(const Arguments& arguments) {
 
 Command* add_import_command(Command& program) {
   Command* command = program.add_subcommand("import", "turn weights of another program into a checkpoint");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ImportArguments>();
   command->add_option("--from", arguments->from, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
       ->required()
       ->one_of({"transfo-xl"});
@@ -62,7 +62,7 @@ Command* add_import_command(Command& program) {
                       "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
                       "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_import(*arguments); });
   return command;
 }
 

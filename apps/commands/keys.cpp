@@ -10,7 +10,7 @@
 namespace engram {
 namespace {
 
-void run(const std::string& name) {
+void run_keys(const std::string& name) {
   std::string families;
   for (const ModelFamily family : kModelFamilies) {
     if (name == name_of(family)) return print(config_help(family));
@@ -29,7 +29,7 @@ Command* add_keys_command(Command& program) {
   command->footer(
       "A configuration is a TOML file with the sections [model], [optimizer], [schedule] and [training].\n"
       "apps/configs holds those of the papers, and small ones for a laptop.");
-  command->callback([family] { run(*family); });
+  command->callback([family] { run_keys(*family); });
   return command;
 }
 

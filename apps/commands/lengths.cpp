@@ -19,7 +19,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct LengthsArguments {
   StudyArguments study;
   std::string lengths, svg;
   std::int64_t step = 20, longest = 1000, stride = 0;
@@ -27,7 +27,7 @@ struct Arguments {
   bool same_length = false, exact = false;
 };
 
-LengthSweepOptions options_of(const Command& command, const Arguments& arguments) {
+LengthSweepOptions options_of(const Command& command, const LengthsArguments& arguments) {
   const bool listed = command.count("--lengths") > 0;
   if (listed && command.count("--step") + command.count("--longest") > 0)
     throw UsageError("lengths: --lengths lists all lengths, got --step or --longest too");
@@ -47,7 +47,7 @@ std::string progress_of(const LengthCurve& curve, const LengthPoint& point, data
                      score_of(kind, *point.nll), point.seconds);
 }
 
-void run(const Command& command, const Arguments& arguments) {
+void run_lengths(const Command& command, const LengthsArguments& arguments) {
   const LengthSweepOptions options = options_of(command, arguments);
   Study study(arguments.study, "lengths");
   check_length_sweep(study.runs, options, study.tokens);
@@ -79,7 +79,7 @@ void run(const Command& command, const Arguments& arguments) {
 Command* add_lengths_command(Command& program) {
   Command* command =
       program.add_subcommand("lengths", "measure transformer_xl runs at other attention lengths than in training");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<LengthsArguments>();
   arguments->study.add_reading(*command, "folders of runs, or checkpoints");
   command->add_option("--lengths", arguments->lengths,
                       "32,64,96: positions that layers remember, or, without memory, of the windows that are read; "
@@ -103,7 +103,7 @@ Command* add_lengths_command(Command& program) {
       ->non_negative();
   command->add_option("--svg", arguments->svg, "draw a line for each run");
   arguments->study.add_running(*command, "write every run and length to this file");
-  command->callback([command, arguments] { run(*command, *arguments); });
+  command->callback([command, arguments] { run_lengths(*command, *arguments); });
   return command;
 }
 

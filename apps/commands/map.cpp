@@ -17,7 +17,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct MapArguments {
   std::string run, out, config, data;
   std::vector<std::string> settings;
   int threads = 0;
@@ -29,7 +29,7 @@ std::string described(const TableHeader& table) {
                      static_cast<double>(table.file_bytes()) / double(1 << 30));
 }
 
-MappedRun map(const Arguments& arguments) {
+MappedRun map(const MapArguments& arguments) {
   const TableNews news = [](const std::string& name, const TableHeader& table) {
     log(LogLevel::info, text("map: ", name, ", ", described(table)));
   };
@@ -40,7 +40,7 @@ MappedRun map(const Arguments& arguments) {
   return map_new_model(config, data, arguments.out, arguments.threads, news);
 }
 
-void run(const Arguments& arguments) {
+void run_map(const MapArguments& arguments) {
   const bool fresh = !arguments.config.empty();
   if (fresh == !arguments.run.empty())
     throw UsageError(text("map: there must be a run or --config, got ", fresh ? "both" : "none",
@@ -73,7 +73,7 @@ void run(const Arguments& arguments) {
 Command* add_map_command(Command& program) {
   Command* command =
       program.add_subcommand("map", "make a run folder whose tables are read from mapped files, to evaluate");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<MapArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint, that has tables");
   command->add_option("--out", arguments->out, "new folder: evaluate, generate and memory take it as a run")
       ->required();
@@ -88,7 +88,7 @@ Command* add_map_command(Command& program) {
       ->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer("No table is in memory as a whole: docs/tables.md has the file format.");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_map(*arguments); });
   return command;
 }
 

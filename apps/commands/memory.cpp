@@ -24,7 +24,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct MemoryArguments {
   std::string run, data, csv, svg;
   std::string split = "test", device = "cpu";
   std::int64_t tokens = 0;
@@ -63,7 +63,7 @@ std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::stri
   return idle_rows(last_use, step);
 }
 
-void run(const Arguments& arguments) {
+void run_memory(const MemoryArguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, require_memories);
@@ -97,7 +97,7 @@ void run(const Arguments& arguments) {
 Command* add_memory_command(Command& program) {
   Command* command =
       program.add_subcommand("memory", "show how the product-key memories of a trained model use their slots");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<MemoryArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
@@ -110,7 +110,7 @@ Command* add_memory_command(Command& program) {
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_memory(*arguments); });
   return command;
 }
 

@@ -15,13 +15,13 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct OrderingsArguments {
   std::string sweep;
   std::vector<std::string> claims;
   bool strict = false, json = false;
 };
 
-void run(const Arguments& arguments) {
+void run_orderings(const OrderingsArguments& arguments) {
   std::vector<Claim> claims;
   for (const std::string& written : arguments.claims) claims.push_back(parse_claim(written));
   const std::filesystem::path table = std::filesystem::path(arguments.sweep) / "sweep.csv";
@@ -41,7 +41,7 @@ void run(const Arguments& arguments) {
 
 Command* add_orderings_command(Command& program) {
   Command* command = program.add_subcommand("orderings", "say whether a sweep's variants are in the order expected");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<OrderingsArguments>();
   command->add_option("sweep", arguments->sweep, "folder of a sweep, with its sweep.csv")->required();
   command
       ->add_option("--claim", arguments->claims,
@@ -55,7 +55,7 @@ Command* add_orderings_command(Command& program) {
       "Means over seeds are compared; where there are several it says whether a claim holds whichever seeds are put "
       "side by "
       "side.");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_orderings(*arguments); });
   return command;
 }
 

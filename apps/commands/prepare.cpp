@@ -19,7 +19,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct PrepareArguments {
   std::string kind = "char";
   std::string text, train, valid, test, out;
   std::string split;  ///< percent
@@ -106,7 +106,7 @@ std::string table_of(const data::PrepareSummary& summary) {
 }
 
 /// The rules: those of --rules, if it is given, and in their place those that are given by themselves.
-void set_rules(const Arguments& arguments, const Command& command, data::PrepareOptions& options) {
+void set_rules(const PrepareArguments& arguments, const Command& command, data::PrepareOptions& options) {
   const auto given = [&command](const char* name) { return command.count(name) > 0; };
   if (given("--rules")) data::set_named_rules(arguments.rules, options);
   const data::TokenKind kind = data::parse_token_kind(arguments.kind);
@@ -133,7 +133,7 @@ void set_rules(const Arguments& arguments, const Command& command, data::Prepare
 }
 
 /// The rules of articles, if they are wanted.
-void set_article_rules(const Arguments& arguments, const Command& command, data::PrepareOptions& options) {
+void set_article_rules(const PrepareArguments& arguments, const Command& command, data::PrepareOptions& options) {
   const auto given = [&command](const char* name) { return command.count(name) > 0; };
   if (!given("--articles")) {
     for (const char* name : {"--format", "--pretokenized", "--sentence-lines", "--no-eos", "--keep-numbers",
@@ -159,7 +159,7 @@ void set_article_rules(const Arguments& arguments, const Command& command, data:
   rules.seed = arguments.seed;
 }
 
-void run(const Arguments& arguments, const Command& command) {
+void run_prepare(const PrepareArguments& arguments, const Command& command) {
   data::PrepareOptions options;
   set_rules(arguments, command, options);
   set_article_rules(arguments, command, options);
@@ -180,7 +180,7 @@ void run(const Arguments& arguments, const Command& command) {
   if (arguments.json) print_json(as_json(summary, arguments.out));
 }
 
-void add_article_options(Command& command, Arguments& arguments) {
+void add_article_options(Command& command, PrepareArguments& arguments) {
   command
       .add_option("--articles", arguments.articles,
                   "word: files and folders of articles, to be split; without one --train, --valid and --test name them")
@@ -211,7 +211,7 @@ void add_article_options(Command& command, Arguments& arguments) {
 
 Command* add_prepare_command(Command& program) {
   Command* command = program.add_subcommand("prepare", "turn text files into a data folder for training");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PrepareArguments>();
   command
       ->add_option("--kind", arguments->kind,
                    "what a token is: char (a byte), word (UTF-8, between white space) or bpe (a part of a word)")
@@ -281,7 +281,7 @@ Command* add_prepare_command(Command& program) {
   command->add_option("--bpe-model", arguments->bpe_model,
                       "bpe: file of a model of SentencePiece, instead of learning");
   command->add_flag("--json", arguments->json, "print the summary as one JSON object");
-  command->callback([arguments, command] { run(*arguments, *command); });
+  command->callback([arguments, command] { run_prepare(*arguments, *command); });
   return command;
 }
 

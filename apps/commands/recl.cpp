@@ -21,7 +21,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct ReclArguments {
   StudyArguments study;
   std::string ratios = "0.1,0.5,1", method = "exact";
   std::int64_t first = 100, step = 100, longest = 1000, positions = 500;
@@ -66,7 +66,7 @@ std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vec
   return losses;
 }
 
-void run(const Arguments& arguments) {
+void run_recl(const ReclArguments& arguments) {
   const ContextMethod method = method_of(arguments.method);
   RelativeReport report{.data = arguments.study.data,
                         .split = arguments.study.split,
@@ -104,7 +104,7 @@ void run(const Arguments& arguments) {
 Command* add_recl_command(Command& program) {
   Command* command =
       program.add_subcommand("recl", "measure how many tokens of context the runs of a group make use of");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ReclArguments>();
   arguments->study.add_reading(*command, "folders of the group's runs, or checkpoints: two or more");
   command->add_option("--first", arguments->first, "tokens of the shortest context")->positive()->capture_default_str();
   command->add_option("--step", arguments->step, "tokens that the next context has more")
@@ -128,7 +128,7 @@ Command* add_recl_command(Command& program) {
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "of the drawing")->capture_default_str();
   arguments->study.add_running(*command, "write the gain of every run, share and step to this file");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_recl(*arguments); });
   return command;
 }
 

@@ -22,7 +22,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct SpansArguments {
   std::string run;
   std::string csv, svg;
   bool history = false;
@@ -31,7 +31,7 @@ struct Arguments {
   bool json = false;
 };
 
-struct Report {
+struct SpansReport {
   CheckpointFacts facts;
   std::filesystem::path path;
   std::vector<LayerSpans> layers;
@@ -41,7 +41,7 @@ struct Report {
   std::int64_t shortfalls = -1;  // of caches; below 0: not known
 };
 
-std::string table(const Report& report) {
+std::string table(const SpansReport& report) {
   const AllAttentionOptions& model = report.facts.config.model.all_attention;
   std::string lines = fmt::format("{} at step {}\n", report.path.string(), report.facts.step);
   if (model.span == SpanKind::dynamic)
@@ -107,7 +107,7 @@ std::string history_csv(const std::vector<SpanMoment>& history) {
   return lines;
 }
 
-nlohmann::json as_json(const Report& report, bool history) {
+nlohmann::json as_json(const SpansReport& report, bool history) {
   const AllAttentionOptions& model = report.facts.config.model.all_attention;
   const SpanStatistics& all = report.statistics;
   nlohmann::json layers = nlohmann::json::array();
@@ -156,16 +156,16 @@ std::int64_t shortfalls_of(const std::vector<SpanMoment>& history, std::int64_t 
   return count;
 }
 
-void run(const Arguments& arguments) {
+void run_spans(const SpansArguments& arguments) {
   const std::filesystem::path run_dir = arguments.run;
   const CheckpointFile file(find_checkpoint(run_dir, arguments.best ? CheckpointKind::best : CheckpointKind::newest));
-  Report report{.facts = read_facts(file),
-                .path = file.path(),
-                .layers = {},
-                .statistics = {},
-                .history = {},
-                .cost = {},
-                .shortfalls = -1};
+  SpansReport report{.facts = read_facts(file),
+                     .path = file.path(),
+                     .layers = {},
+                     .statistics = {},
+                     .history = {},
+                     .cost = {},
+                     .shortfalls = -1};
   const RunConfig& config = report.facts.config;
   const AllAttentionOptions& model = require_all_attention(config.model, "spans");
   report.layers = read_spans(file, model);
@@ -193,7 +193,7 @@ void run(const Arguments& arguments) {
 
 Command* add_spans_command(Command& program) {
   Command* command = program.add_subcommand("spans", "show how far each head of a trained model looks back");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SpansArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--csv", arguments->csv,
                       "write zeta and positions of every head to this file; with --history those of every report");
@@ -204,7 +204,7 @@ Command* add_spans_command(Command& program) {
   command->add_flag("--cost", arguments->cost, "what the spans save, in arithmetic and in memory for caches");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_spans(*arguments); });
   return command;
 }
 

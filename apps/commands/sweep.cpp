@@ -15,7 +15,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string config, data, out, seeds, names;
   std::vector<std::string> vary, variants, overrides;
   std::string device = "cpu", dtype = "f32";
@@ -23,7 +23,7 @@ struct Arguments {
   bool test = false, exact = false, dry_run = false, json = false;
 };
 
-SweepOptions options_of(const Arguments& arguments) {
+SweepOptions options_of(const SweepArguments& arguments) {
   SweepOptions options;
   options.config = arguments.config;
   options.data = arguments.data;
@@ -46,7 +46,7 @@ SweepOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-void run(const Arguments& arguments) {
+void run_sweep(const SweepArguments& arguments) {
   const SweepOptions options = options_of(arguments);
   const data::DataSet data = data::DataSet::open(options.data);
   const std::vector<SweepRun> runs = prepare_runs(options, data);
@@ -66,7 +66,7 @@ void run(const Arguments& arguments) {
 
 Command* add_sweep_command(Command& program) {
   Command* command = program.add_subcommand("sweep", "train variants of a config and compare them in one table");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SweepArguments>();
   command->add_option("--config", arguments->config, "TOML file that all variants begin with")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command
@@ -95,7 +95,7 @@ Command* add_sweep_command(Command& program) {
   command->footer(
       "The same command again goes on with what was interrupted and trains nothing twice.\n"
       "engram train --help lists the keys.");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments] { run_sweep(*arguments); });
   return command;
 }
 

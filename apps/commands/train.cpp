@@ -11,7 +11,7 @@
 namespace engram {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   TrainingRunOptions run;
   std::string config, data, out;
   std::string device = "cpu";
@@ -20,7 +20,7 @@ struct Arguments {
   std::int64_t seed = -1;
 };
 
-void run(const Command& command, const Arguments& arguments) {
+void run_train(const Command& command, const TrainArguments& arguments) {
   TrainingRunOptions options = arguments.run;
   options.config = arguments.config;
   options.data = arguments.data;
@@ -41,7 +41,7 @@ void run(const Command& command, const Arguments& arguments) {
 
 Command* add_train_command(Command& program) {
   Command* command = program.add_subcommand("train", "train a model on prepared data");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TrainArguments>();
   command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
   command->add_option("--set", arguments->run.overrides, "override a key of the config: section.key=value");
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
@@ -57,7 +57,7 @@ Command* add_train_command(Command& program) {
   command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");
   command->add_flag("--trace-nan", arguments->run.trace_nan, "stop at the first number that is not finite (slow)");
   command->footer("engram keys lists the keys of a configuration, those of [model] for each family of models.");
-  command->callback([command, arguments] { run(*command, *arguments); });
+  command->callback([command, arguments] { run_train(*command, *arguments); });
   return command;
 }
 

@@ -8,8 +8,6 @@
 namespace engram {
 namespace {
 
-constexpr double kFloat = 4;  // bytes
-
 /// Every cluster with its share of the tokens.
 template <class Found>
 void for_each_cluster(const AllAttentionOptions& model, const std::vector<double>& shares, const Found& found) {
@@ -131,13 +129,13 @@ double training_bytes(const AllAttentionOptions& model, const CostSetting& setti
   const double layer = 2 * batch * block * width + states + 4 * states + LayerCost(model).slots / 2 +
                        static_cast<double>(model.max_span * (model.width / model.heads)) +
                        batch * static_cast<double>(model.heads) * block;
-  return kFloat * 3 * static_cast<double>(model.layers) * layer + update_bytes(optimizer, parameters);
+  return kFloatBytes * 3 * static_cast<double>(model.layers) * layer + update_bytes(optimizer, parameters);
 }
 
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters) {
-  return kFloat * (static_cast<double>(parameters) + 2 * static_cast<double>(model.layers * model.width) * window *
-                                                         static_cast<double>(model.context_heads()) /
-                                                         static_cast<double>(model.heads));
+  return kFloatBytes * (static_cast<double>(parameters) + 2 * static_cast<double>(model.layers * model.width) * window *
+                                                              static_cast<double>(model.context_heads()) /
+                                                              static_cast<double>(model.heads));
 }
 
 StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting) {

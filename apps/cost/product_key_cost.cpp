@@ -6,13 +6,11 @@
 namespace engram {
 namespace {
 
-constexpr double kFloat = 4;  // bytes
-
 /// Sizes as numbers, and FLOPs of a forward pass per token.
-struct Sizes {
+struct ProductKeySizes {
   double d, F, L, V, H;
   double memories;  ///< that they add
-  explicit Sizes(const ProductKeyTransformerOptions& model)
+  explicit ProductKeySizes(const ProductKeyTransformerOptions& model)
       : d(static_cast<double>(model.width)),
         F(static_cast<double>(model.feed_forward_width())),
         L(static_cast<double>(model.layers)),
@@ -29,12 +27,12 @@ double mean_keys(std::int64_t window) { return (static_cast<double>(window) + 1)
 }  // namespace
 
 double forward_flops(const ProductKeyTransformerOptions& model, std::int64_t window) {
-  const Sizes size(model);
+  const ProductKeySizes size(model);
   return size.products() + size.attention(mean_keys(window));
 }
 
 TrainingFlops training_flops(const ProductKeyTransformerOptions& model, std::int64_t window) {
-  const Sizes size(model);
+  const ProductKeySizes size(model);
   TrainingFlops flops;
   flops.products = 3 * size.products();
   flops.attention_forward = size.attention(mean_keys(window));
@@ -43,7 +41,7 @@ TrainingFlops training_flops(const ProductKeyTransformerOptions& model, std::int
 }
 
 StepCost step_cost(const ProductKeyTransformerOptions& model, const StepSetting& setting) {
-  const Sizes size(model);
+  const ProductKeySizes size(model);
   const auto tokens = static_cast<double>(setting.batch * setting.block);
   StepCost cost;
   cost.window = mean_keys(setting.block);
@@ -54,11 +52,11 @@ StepCost step_cost(const ProductKeyTransformerOptions& model, const StepSetting&
   const TableSizes tables = table_sizes(model.memories, model.width, model.layers, setting.tables);
   // Per layer queries, keys, values, result and the rows' statistics, forward once and backward twice.
   cost.bytes =
-      kFloat * 3 * size.L * tokens * (4 * size.d + size.H) +
+      kFloatBytes * 3 * size.L * tokens * (4 * size.d + size.H) +
       update_bytes(setting.optimizer, setting.parameters - tables.parameters()) +
       table_traffic(model.memories, model.width, model.layers, setting.tables, setting.batch * setting.block).bytes();
   cost.forward_flops = cost.frozen_flops = forward_flops(model, setting.block);
-  cost.token_bytes = kFloat * (size.L * (4 * size.d * size.d + 2 * size.d * size.F) + size.d * size.V) +
+  cost.token_bytes = kFloatBytes * (size.L * (4 * size.d * size.d + 2 * size.d * size.F) + size.d * size.V) +
                      added_token_bytes(model.memories, model.width, model.layers, 2 * size.d * size.F);
   return cost;
 }

@@ -6,12 +6,10 @@
 namespace engram {
 namespace {
 
-constexpr double kFloat = 4;  // bytes
-
 /// Sizes as numbers.
-struct Sizes {
+struct RecurrentSizes {
   double V, w, k, d, L, N;
-  explicit Sizes(const RecurrentOptions& model)
+  explicit RecurrentSizes(const RecurrentOptions& model)
       : V(static_cast<double>(model.vocabulary)),
         w(static_cast<double>(model.vector_width())),
         k(static_cast<double>(model.width)),
@@ -22,7 +20,7 @@ struct Sizes {
 
 /// Numbers in the encoder's matrices.
 double encoder_weights(const RecurrentOptions& model) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   const double extra = model.output_map ? size.k * size.k : 0;
   switch (model.encoder) {
     case RecurrentCell::lstm:
@@ -38,20 +36,20 @@ double encoder_weights(const RecurrentOptions& model) {
 
 /// Of the encoder's activations, per token.
 double encoder_exponentials(const RecurrentOptions& model) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   if (model.encoder == RecurrentCell::lstm) return 5 * size.k;
   return model.encoder == RecurrentCell::hornn_gated ? (1 + size.N) * size.k : size.k;
 }
 
 /// Of what a window's weights need, per token.
 double window_exponentials(const RecurrentOptions& model) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   if (model.attends()) return size.L * size.d + size.L;
   return model.readout == ReadoutKind::recurrent_memory ? size.L : 0;
 }
 
 double readout_weights(const RecurrentOptions& model) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   if (model.attends()) return 4 * size.d * size.d;
   if (model.readout == ReadoutKind::n_gram) return size.d * size.k;
   return model.readout == ReadoutKind::recurrent_memory ? 6 * size.k * size.k : 0;
@@ -60,7 +58,7 @@ double readout_weights(const RecurrentOptions& model) {
 }  // namespace
 
 RecurrentFlops forward_flops(const RecurrentOptions& model) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   RecurrentFlops flops;
   flops.encoder = 2 * encoder_weights(model);
   flops.readout = 2 * readout_weights(model);
@@ -80,7 +78,7 @@ TrainingFlops training_flops(const RecurrentOptions& model) {
 }
 
 double forward_exponentials(const RecurrentOptions& model) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   double sum = encoder_exponentials(model) + window_exponentials(model);
   if (model.output_map) sum += size.k;
   if (model.attends()) sum += size.d;
@@ -90,7 +88,7 @@ double forward_exponentials(const RecurrentOptions& model) {
 }
 
 StepCost step_cost(const RecurrentOptions& model, const StepSetting& setting) {
-  const Sizes size(model);
+  const RecurrentSizes size(model);
   const auto tokens = static_cast<double>(setting.batch * setting.block);
   StepCost cost;
   cost.window = static_cast<double>(model.readout_reach());
@@ -102,14 +100,14 @@ StepCost step_cost(const RecurrentOptions& model, const StepSetting& setting) {
   cost.recurrence_exponentials = encoder_exponentials(model);
   cost.window_exponentials = window_exponentials(model);
   cost.exponentials = 2 * cost.attention_exponentials + cost.output_exponentials;
-  const double row_bytes = kFloat * size.V;
+  const double row_bytes = kFloatBytes * size.V;
   const double rows = std::max(1.0, std::floor(static_cast<double>(model.logits_memory << 20) / row_bytes));
   const double blocks = std::ceil(tokens / rows);
   // Per token vectors, gates, states and what the readout reads and makes, forward once and backward twice.
-  cost.bytes = kFloat * 3 * tokens * (size.w + 6 * size.k + 4 * size.d) + blocks * 4 * kFloat * size.V * size.d +
-               update_bytes(setting.optimizer, setting.parameters);
+  cost.bytes = kFloatBytes * 3 * tokens * (size.w + 6 * size.k + 4 * size.d) +
+               blocks * 4 * kFloatBytes * size.V * size.d + update_bytes(setting.optimizer, setting.parameters);
   cost.forward_flops = cost.frozen_flops = forward_flops(model).total();
-  cost.token_bytes = kFloat * (encoder_weights(model) + readout_weights(model) + size.V * size.d);
+  cost.token_bytes = kFloatBytes * (encoder_weights(model) + readout_weights(model) + size.V * size.d);
   return cost;
 }
 

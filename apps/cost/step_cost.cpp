@@ -5,8 +5,7 @@ namespace engram {
 int values_per_parameter(OptimizerKind optimizer) { return optimizer == OptimizerKind::adam ? 4 : 3; }
 
 double update_bytes(OptimizerKind optimizer, std::int64_t parameters) {
-  constexpr double kFloat = 4;
-  return kFloat * (2 * values_per_parameter(optimizer) - 1) * static_cast<double>(parameters);
+  return kFloatBytes * (2 * values_per_parameter(optimizer) - 1) * static_cast<double>(parameters);
 }
 
 }  // namespace engram

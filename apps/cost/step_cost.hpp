@@ -10,6 +10,8 @@
 
 namespace engram {
 
+inline constexpr double kFloatBytes = 4;
+
 /// FLOPs per token, forward plus backward unless said otherwise, by the part of the step that spends them.
 struct TrainingFlops {
   double products = 0;            ///< all linear maps of the new tokens, input and output included

@@ -5,14 +5,14 @@
 namespace engram {
 namespace {
 
-constexpr std::int64_t kFloat = 4;  // bytes
+constexpr std::int64_t kNumberBytes = 4;  // bytes
 
 /// Bytes of the optimiser's state of a row.
 std::int64_t state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
-  const std::int64_t last_use = optimizer.last_use ? kFloat : 0;
-  if (optimizer.kind == TableKind::row_adagrad) return kFloat + last_use;  // the sum
+  const std::int64_t last_use = optimizer.last_use ? kNumberBytes : 0;
+  if (optimizer.kind == TableKind::row_adagrad) return kNumberBytes + last_use;  // the sum
   const bool counts = optimizer.mode == TableMode::row_step || optimizer.mode == TableMode::deferred;
-  return 2 * kFloat * row_numbers + (counts ? kFloat : 0) + last_use;  // moments
+  return 2 * kNumberBytes * row_numbers + (counts ? kNumberBytes : 0) + last_use;  // moments
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ TableTraffic table_traffic(const ProductKeyOptions& options, std::int64_t width,
   const bool all = optimizer.kind == TableKind::adam && optimizer.mode == TableMode::dense;
   traffic.update_bytes =
       (all ? tables * rows : traffic.touched) *
-      (2 * row_bytes + kFloat * row_numbers + 2 * static_cast<double>(state_bytes(optimizer, sizes.row_numbers)));
+      (2 * row_bytes + kNumberBytes * row_numbers + 2 * static_cast<double>(state_bytes(optimizer, sizes.row_numbers)));
   return traffic;
 }
 
@@ -57,7 +57,7 @@ double added_token_bytes(const ProductKeyOptions& options, std::int64_t width, s
   const MemoryCost cost = memory_cost(options, width);
   const double parameters = (cost.flops() - cost.read) / 2;  // a number of a key or map is a multiply-add
   const double replaced = options.placement == MemoryPlacement::replace ? feed_forward_parameters : 0;
-  return memories * (kFloat * (parameters - replaced) + cost.read_bytes);
+  return memories * (kNumberBytes * (parameters - replaced) + cost.read_bytes);
 }
 
 }  // namespace engram

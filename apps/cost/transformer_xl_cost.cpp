@@ -9,14 +9,12 @@
 namespace engram {
 namespace {
 
-constexpr double kFloat = 4;  // bytes
-
 /// Sizes as numbers, and what is the same for all ways of counting. Letters as in the spec.
-struct Sizes {
+struct XlSizes {
   double D, a, F, N, S, M, B, new_tokens;
   bool relative;      // sinusoids of distances, which every layer projects
   double score_maps;  // products per visible pair and number of a head: content, positions, values
-  Sizes(const TransformerXlOptions& model, const XlCostSetting& setting)
+  XlSizes(const TransformerXlOptions& model, const XlCostSetting& setting)
       : D(static_cast<double>(model.width)),
         a(static_cast<double>(model.heads * model.head_depth())),
         F(static_cast<double>(model.inner)),
@@ -75,13 +73,13 @@ double ends_of(const TransformerXlOptions& model, const XlCostSetting& setting) 
 }
 
 /// Of all product-key memories, per scored token of one forward pass.
-double memories_of(const TransformerXlOptions& model, const Sizes& z) {
+double memories_of(const TransformerXlOptions& model, const XlSizes& z) {
   return added_flops(model.memories, model.width, model.layers, 4 * z.D * z.F) * z.S / z.new_tokens;
 }
 
 /// `passes`: of what costs the same in every pass, 1 for a forward, 2 for a backward pass.
 XlFlops per_token(const TransformerXlOptions& model, const XlCostSetting& setting, double layer, double passes) {
-  const Sizes size(model, setting);
+  const XlSizes size(model, setting);
   return {.layers = size.N * layer / size.new_tokens + passes * memories_of(model, size),
           .ends = passes * ends_of(model, setting)};
 }
@@ -96,7 +94,7 @@ double mean_keys(const TransformerXlOptions& model, const XlCostSetting& setting
 }
 
 XlFlops forward_flops(const TransformerXlOptions& model, const XlCostSetting& setting) {
-  const Sizes z(model, setting);
+  const XlSizes z(model, setting);
   const double pairs = z.S * mean_keys(model, setting);
   return per_token(
       model, setting,
@@ -104,7 +102,7 @@ XlFlops forward_flops(const TransformerXlOptions& model, const XlCostSetting& se
 }
 
 XlFlops backward_flops(const TransformerXlOptions& model, const XlCostSetting& setting) {
-  const Sizes z(model, setting);
+  const XlSizes z(model, setting);
   const double pairs = z.S * mean_keys(model, setting);
   const double memory = (model.pre_norm ? 8 : 4) * z.M * z.D * z.a;
   return per_token(model, setting,
@@ -112,20 +110,20 @@ XlFlops backward_flops(const TransformerXlOptions& model, const XlCostSetting& s
 }
 
 XlFlops cached_flops(const TransformerXlOptions& model, const XlCostSetting& setting) {
-  const Sizes z(model, setting);
+  const XlSizes z(model, setting);
   const double pairs = z.S * mean_keys(model, setting);
   return per_token(model, setting, 6 * z.S * z.D * z.a + 2 * z.score_maps * pairs * z.a + z.rest(), 1);
 }
 
 XlFlops released_flops(const TransformerXlOptions& model, const XlCostSetting& setting) {
-  const Sizes z(model, setting);
+  const XlSizes z(model, setting);
   const double keys = z.S + z.M;
   return per_token(model, setting,
                    6 * keys * z.D * z.a + z.positions() + 2 * z.score_maps * z.S * keys * z.a + z.rest(), 1);
 }
 
 TrainingFlops training_flops(const TransformerXlOptions& model, const XlCostSetting& setting) {
-  const Sizes z(model, setting);
+  const XlSizes z(model, setting);
   const double pairs = z.S * mean_keys(model, setting), layers = z.N / z.new_tokens;
   const double past = layers * 4 * z.M * z.D * z.a;
   TrainingFlops flops;
@@ -148,24 +146,25 @@ double output_exponentials(const TransformerXlOptions& model, const XlCostSettin
 
 double training_bytes(const TransformerXlOptions& model, const XlCostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters) {
-  const Sizes z(model, setting);
+  const XlSizes z(model, setting);
   const double keys = z.M + z.S;
   const double layer = z.B * (2 * z.S * z.a + keys * (z.D + 4 * z.a) + static_cast<double>(model.heads) * z.S) +
                        (z.has_distances() ? keys * z.a : 0);
-  return kFloat * 3 * z.N * layer + update_bytes(optimizer, parameters);
+  return kFloatBytes * 3 * z.N * layer + update_bytes(optimizer, parameters);
 }
 
 double generation_bytes(const TransformerXlOptions& model) {
   const XlCostSetting one_token;
-  const Sizes z(model, one_token);
+  const XlSizes z(model, one_token);
   const double keys = mean_keys(model, one_token);
   // Distances above the clamp share the keys of one.
   const double distances = model.clamp > 0 ? std::min(keys, static_cast<double>(model.clamp) + 1) : keys;
   double output = 0;
   for (const Cluster& one : clusters_of(model, one_token))
     output += one.projection + one.width * (one.words + one.slots);
-  return kFloat * (z.N * (4 * z.D * z.a + 2 * z.D * z.F + 2 * keys * z.a + (z.has_distances() ? distances * z.a : 0)) +
-                   output) +
+  return kFloatBytes *
+             (z.N * (4 * z.D * z.a + 2 * z.D * z.F + 2 * keys * z.a + (z.has_distances() ? distances * z.a : 0)) +
+              output) +
          added_token_bytes(model.memories, model.width, model.layers, 2 * z.D * z.F);
 }
 
@@ -174,7 +173,7 @@ StepCost step_cost(const TransformerXlOptions& model, const StepSetting& setting
                            .extension = setting.extension,
                            .batch = setting.batch,
                            .cluster_shares = {}};
-  const Sizes z(model, with);
+  const XlSizes z(model, with);
   StepCost cost;
   cost.window = mean_keys(model, with);
   cost.training = training_flops(model, with);

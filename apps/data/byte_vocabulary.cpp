@@ -12,11 +12,11 @@
 namespace engram::data {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kBytesVersion = 1;
 
 std::size_t index_of(char byte) { return static_cast<unsigned char>(byte); }
 
-[[noreturn]] void reject(const std::filesystem::path& path, std::string_view fact) {
+[[noreturn]] void reject_bytes(const std::filesystem::path& path, std::string_view fact) {
   throw FileError(text("vocabulary: '", path.string(), "' must list 1 to 256 different bytes and their hash, got ",
                        fact, "\n  the file is damaged; prepare the data again"));
 }
@@ -94,7 +94,7 @@ std::string ByteVocabulary::decode(std::span<const std::int32_t> tokens) const {
 
 std::string ByteVocabulary::json_text() const {
   const nlohmann::ordered_json json{{"format", kFormat},
-                                    {"version", kVersion},
+                                    {"version", kBytesVersion},
                                     {"size", size()},
                                     {"hash", hash_text(hash())},
                                     {"source_hash", hash_text(source_hash_)},
@@ -105,27 +105,28 @@ std::string ByteVocabulary::json_text() const {
 }
 
 ByteVocabulary ByteVocabulary::from_json(const nlohmann::json& json, const std::filesystem::path& path) {
-  require_format(json, path, kFormat, kVersion);
+  require_format(json, path, kFormat, kBytesVersion);
   std::vector<std::uint8_t> entries;
   std::array<bool, 256> seen{};
   try {
     const std::string source_text = json.at("source_hash");
     const std::optional<std::uint64_t> source_hash = parse_hash(source_text);
-    if (!source_hash) reject(path, text("the source hash '", source_text, "'"));
+    if (!source_hash) reject_bytes(path, text("the source hash '", source_text, "'"));
     for (const std::int64_t entry : json.at("bytes").get<std::vector<std::int64_t>>()) {
-      if (entry < 0 || entry > 255) reject(path, text("the entry ", entry));
-      if (std::exchange(seen[static_cast<std::size_t>(entry)], true)) reject(path, text(entry, " twice"));
+      if (entry < 0 || entry > 255) reject_bytes(path, text("the entry ", entry));
+      if (std::exchange(seen[static_cast<std::size_t>(entry)], true)) reject_bytes(path, text(entry, " twice"));
       entries.push_back(static_cast<std::uint8_t>(entry));
     }
-    if (entries.empty()) reject(path, "none");
+    if (entries.empty()) reject_bytes(path, "none");
     ByteVocabulary vocabulary(std::move(entries), json.at("space_is_underscore"), *source_hash);
     if (json.at("hash") != hash_text(vocabulary.hash()))
-      reject(path, text("the hash ", json.at("hash").dump(), " where the bytes have ", hash_text(vocabulary.hash())));
+      reject_bytes(path,
+                   text("the hash ", json.at("hash").dump(), " where the bytes have ", hash_text(vocabulary.hash())));
     return vocabulary;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    reject(path, text("this: ", error.what()));
+    reject_bytes(path, text("this: ", error.what()));
   }
 }
 

@@ -5,30 +5,22 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "apps/data/read_file.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {
-namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& path, int error) {
-  throw FileError(text("read_file: '", path.string(), "' must be a readable file, got '",
-                       std::generic_category().message(error), "'"));
-}
-
-}  // namespace
 
 LinePieces::LinePieces(std::filesystem::path path, std::size_t piece_bytes)
     : path_(std::move(path)), piece_bytes_(piece_bytes), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) fail(path_, errno);
+  if (descriptor_ < 0) refuse_unreadable(path_, errno);
 }
 
 LinePieces::LinePieces(std::filesystem::path path, std::int64_t first, std::int64_t count)
     : LinePieces(std::move(path)) {
   most_ = count;
-  if (::lseek(descriptor_, first, SEEK_SET) < 0) fail(path_, errno);
+  if (::lseek(descriptor_, first, SEEK_SET) < 0) refuse_unreadable(path_, errno);
 }
 
 LinePieces::~LinePieces() { ::close(descriptor_); }
@@ -42,7 +34,7 @@ bool LinePieces::next(std::string& piece) {
         static_cast<std::size_t>(std::min(static_cast<std::int64_t>(piece_bytes_), most_ - bytes_));
     piece.resize(used + wanted);
     const ssize_t count = ::read(descriptor_, piece.data() + used, wanted);
-    if (count < 0 && errno != EINTR) fail(path_, errno);
+    if (count < 0 && errno != EINTR) refuse_unreadable(path_, errno);
     piece.resize(used + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     if (count < 0) continue;
     at_end_ = count == 0;

@@ -24,9 +24,9 @@ constexpr auto kSingleQuotes = std::to_array<std::string_view>({"'", "\u2019", "
 constexpr auto kQuoteWords = std::to_array<std::string_view>({"em", "n", "til", "tis", "twas", "cause", "bout"});
 constexpr auto kClitics = std::to_array<std::string_view>({"s", "m", "d", "re", "ve", "ll"});
 
-bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+bool is_ascii_digit(char byte) { return byte >= '0' && byte <= '9'; }
 bool is_letter_or_digit(char byte) {
-  return is_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+  return is_ascii_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
          static_cast<unsigned char>(byte) >= 0x80;
 }
 char lower(char byte) { return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte; }
@@ -55,7 +55,7 @@ std::size_t mark_length(std::string_view chunk, std::size_t at) {
   if (rest.starts_with("...")) return std::min(rest.find_first_not_of('.'), rest.size());
   if (const std::size_t apart = length_at(rest, kApart); apart > 0) return apart;
   const char before = at > 0 ? chunk[at - 1] : ' ', after = rest.size() > 1 ? rest[1] : ' ';
-  if (rest[0] == ',' || rest[0] == ':') return is_digit(before) && is_digit(after) ? 0 : 1;
+  if (rest[0] == ',' || rest[0] == ':') return is_ascii_digit(before) && is_ascii_digit(after) ? 0 : 1;
   if (std::string_view("&@#_=").find(rest[0]) != std::string_view::npos)
     return is_letter_or_digit(before) && is_letter_or_digit(after) ? 0 : 1;
   return 0;
@@ -66,7 +66,7 @@ std::size_t opening_quote(std::string_view word) {
   const std::size_t quote = length_at(word, kSingleQuotes);
   if (quote == 0 || quote == word.size()) return quote;
   std::string_view rest = word.substr(quote);
-  if (is_digit(rest[0])) return 0;  // '90s
+  if (is_ascii_digit(rest[0])) return 0;  // '90s
   if (is_one_of(rest, kClitics)) return 0;
   if (const std::size_t end = last_length(rest, kSingleQuotes); end > 0 && end < rest.size()) rest.remove_suffix(end);
   return is_one_of(rest, kQuoteWords) ? 0 : quote;

@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 
 namespace engram::data {
+
 using Piece = LineWordReader::Piece;
 
 void require_word_options(const PrepareOptions& options) {

@@ -13,15 +13,10 @@
 namespace engram::data {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, int error) {
-  throw FileError(text("read_file: '", path.string(), "' must be a readable file, got '",
-                       std::generic_category().message(error), "'"));
-}
-
 class OpenFile {
  public:
   explicit OpenFile(const std::filesystem::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail(path, errno);
+    if (descriptor_ < 0) refuse_unreadable(path, errno);
   }
   ~OpenFile() { ::close(descriptor_); }
   OpenFile(const OpenFile&) = delete;
@@ -34,10 +29,15 @@ class OpenFile {
 
 }  // namespace
 
+void refuse_unreadable(const std::filesystem::path& path, int error) {
+  throw FileError(text("read_file: '", path.string(), "' must be a readable file, got '",
+                       std::generic_category().message(error), "'"));
+}
+
 std::string read_bytes(const std::filesystem::path& path) {
   const OpenFile file(path);
   struct stat status {};
-  if (::fstat(file.descriptor(), &status) != 0) fail(path, errno);
+  if (::fstat(file.descriptor(), &status) != 0) refuse_unreadable(path, errno);
   std::string bytes;
   // The size is only a hint: pipes and the files of /proc report 0. One byte more than it finds the end at once.
   std::size_t capacity = status.st_size > 0 ? static_cast<std::size_t>(status.st_size) + 1 : 1 << 16;
@@ -45,7 +45,7 @@ std::string read_bytes(const std::filesystem::path& path) {
     bytes.resize(capacity);
     const ssize_t count = ::read(file.descriptor(), bytes.data() + used, capacity - used);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, errno);
+    if (count < 0) refuse_unreadable(path, errno);
     used += static_cast<std::size_t>(count);
     if (count == 0) {
       bytes.resize(used);

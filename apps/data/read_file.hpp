@@ -8,6 +8,9 @@
 
 namespace engram::data {
 
+/// Throws FileError "read_file: '<path>' must be a readable file", with the system's reason for `error`, an errno.
+[[noreturn]] void refuse_unreadable(const std::filesystem::path& path, int error);
+
 /// The bytes of a file. Throws FileError with the system's reason if it is missing, is a folder or cannot be read.
 std::string read_bytes(const std::filesystem::path& path);
 

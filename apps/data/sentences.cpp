@@ -17,7 +17,7 @@ constexpr auto kAbbreviations = std::to_array<std::string_view>(
 constexpr auto kBeforeNumbers =
     std::to_array<std::string_view>({"No", "no", "Nos", "nos", "Fig", "fig", "Vol", "vol", "p", "pp", "Dec", "Art"});
 
-bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+bool is_digit_byte(char byte) { return byte >= '0' && byte <= '9'; }
 bool is_ascii_upper(char byte) { return byte >= 'A' && byte <= 'Z'; }
 
 /// Upper-case letters of the Latin, Greek and Cyrillic alphabets; the code point is of two bytes.
@@ -30,7 +30,8 @@ bool is_wide_upper(std::uint32_t point) {
 }
 
 bool begins_sentence(std::string_view rest) {
-  if (is_ascii_upper(rest[0]) || is_digit(rest[0]) || rest[0] == '"' || rest[0] == '\'' || rest[0] == '`') return true;
+  if (is_ascii_upper(rest[0]) || is_digit_byte(rest[0]) || rest[0] == '"' || rest[0] == '\'' || rest[0] == '`')
+    return true;
   for (const std::string_view quote : {"\u201c", "\u2018", "\u00ab", "\u201e"})
     if (rest.starts_with(quote)) return true;
   const auto byte = [rest](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
@@ -55,14 +56,14 @@ bool are_initials(std::string_view word) {
 bool is_abbreviation(std::string_view before, std::string_view after) {
   std::size_t begin = before.size();
   const auto is_inside = [](char byte) {
-    return byte == '.' || (byte >= 'a' && byte <= 'z') || is_ascii_upper(byte) || is_digit(byte) ||
+    return byte == '.' || (byte >= 'a' && byte <= 'z') || is_ascii_upper(byte) || is_digit_byte(byte) ||
            static_cast<unsigned char>(byte) >= 0x80;
   };
   while (begin > 0 && is_inside(before[begin - 1])) --begin;
   const std::string_view word = before.substr(begin);
   if (word.empty()) return false;
   const auto is_one_of = [word](const auto& list) { return std::ranges::find(list, word) != list.end(); };
-  return are_initials(word) || is_one_of(kAbbreviations) || (is_digit(after[0]) && is_one_of(kBeforeNumbers));
+  return are_initials(word) || is_one_of(kAbbreviations) || (is_digit_byte(after[0]) && is_one_of(kBeforeNumbers));
 }
 
 }  // namespace

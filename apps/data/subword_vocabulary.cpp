@@ -15,7 +15,7 @@
 namespace engram::data {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kSubwordsVersion = 1;
 
 std::uint64_t hash_of_model(std::string_view model) {
   Fnv1a64 hash;
@@ -24,14 +24,14 @@ std::uint64_t hash_of_model(std::string_view model) {
   return hash.value();
 }
 
-[[noreturn]] void reject(const std::filesystem::path& path, std::string_view fact) {
+[[noreturn]] void reject_subwords(const std::filesystem::path& path, std::string_view fact) {
   throw FileError(text("vocabulary: '", path.string(), "' must have the model of byte pairs with the hash that was ",
                        "stated when it was made, got ", fact, "\n  the file is damaged; prepare the data again"));
 }
 
 nlohmann::ordered_json facts_of(const SubwordVocabulary& vocabulary) {
   return {{"format", SubwordVocabulary::kFormat},
-          {"version", kVersion},
+          {"version", kSubwordsVersion},
           {"size", vocabulary.size()},
           {"hash", hash_text(vocabulary.hash())},
           {"source_hash", hash_text(vocabulary.source_hash())},
@@ -88,11 +88,11 @@ std::string SubwordVocabulary::json_text() const {
 }
 
 SubwordVocabulary SubwordVocabulary::from_json(const nlohmann::json& json, const std::filesystem::path& path) {
-  require_format(json, path, kFormat, kVersion);
+  require_format(json, path, kFormat, kSubwordsVersion);
   try {
     const std::string source_text = json.at("source_hash");
     const std::optional<std::uint64_t> source_hash = parse_hash(source_text);
-    if (!source_hash) reject(path, text("the source hash '", source_text, "'"));
+    if (!source_hash) reject_subwords(path, text("the source hash '", source_text, "'"));
     const auto inside = json.find("model");
     const std::filesystem::path from = inside != json.end() ? path : path.parent_path() / kModelFile;
     if (inside == json.end() && !std::filesystem::exists(from))
@@ -100,15 +100,15 @@ SubwordVocabulary SubwordVocabulary::from_json(const nlohmann::json& json, const
                            "' is about, got no such file\n  prepare the data again"));
     const std::optional<std::string> model =
         inside != json.end() ? parse_base64(inside->get_ref<const std::string&>()) : read_bytes(from);
-    if (!model) reject(from, "one that is not in base64");
+    if (!model) reject_subwords(from, "one that is not in base64");
     if (json.at("hash") != hash_text(hash_of_model(*model)))
-      reject(from, text("one of ", model->size(), " bytes with the hash ", hash_text(hash_of_model(*model)),
-                        " in the place of ", json.at("hash").dump()));
+      reject_subwords(from, text("one of ", model->size(), " bytes with the hash ", hash_text(hash_of_model(*model)),
+                                 " in the place of ", json.at("hash").dump()));
     return SubwordVocabulary(BytePairs(*model, from), *source_hash);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    reject(path, text("this: ", error.what()));
+    reject_subwords(path, text("this: ", error.what()));
   }
 }
 

@@ -5,28 +5,22 @@
 
 #include <cerrno>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {
 namespace {
 
-constexpr std::string_view kReplacement = "\ufffd", kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::size_t kPiece = std::size_t{1} << 16;
-
-[[noreturn]] void fail(const std::filesystem::path& path, int error) {
-  throw FileError(text("read_file: '", path.string(), "' must be a readable file, got '",
-                       std::generic_category().message(error), "'"));
-}
 
 }  // namespace
 
 TextLines::TextLines(std::filesystem::path path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) fail(path_, errno);
+  if (descriptor_ < 0) refuse_unreadable(path_, errno);
 }
 
 TextLines::~TextLines() { ::close(descriptor_); }
@@ -40,7 +34,7 @@ bool TextLines::read() {
   ssize_t count = 0;
   do count = ::read(descriptor_, buffer_.data() + used, kPiece);
   while (count < 0 && errno == EINTR);
-  if (count < 0) fail(path_, errno);
+  if (count < 0) refuse_unreadable(path_, errno);
   buffer_.resize(used + static_cast<std::size_t>(count));
   hash_.add(std::string_view(buffer_).substr(used));
   bytes_ += count;

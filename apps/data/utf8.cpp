@@ -24,8 +24,6 @@ std::size_t sequence_length(std::string_view rest) {
   return length;
 }
 
-constexpr std::string_view kReplacement = "\ufffd";
-
 /// Whether more bytes could make a character of these, which are none yet.
 bool may_go_on(std::string_view bytes) {
   std::string whole(bytes);

@@ -8,6 +8,9 @@
 
 namespace engram::data {
 
+/// U+FFFD, for bytes that are no character, and what some programs put before the first line of a text.
+inline constexpr std::string_view kReplacement = "\ufffd", kByteOrderMark = "\xef\xbb\xbf";
+
 /// Where the first byte is that begins no well-formed sequence; the length of the text if it is UTF-8 throughout.
 std::size_t find_invalid_utf8(std::string_view text);
 

@@ -10,8 +10,6 @@
 namespace engram::data {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 void require_utf8(const Source& source) {
   require_contents(source);
   const std::string_view bytes = source.bytes;

@@ -14,10 +14,10 @@
 namespace engram::data {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kWordsVersion = 1;
 using Piece = LineWordReader::Piece;
 
-[[noreturn]] void reject(const std::filesystem::path& path, std::string_view fact) {
+[[noreturn]] void reject_words(const std::filesystem::path& path, std::string_view fact) {
   throw FileError(text("vocabulary: '", path.string(), "' must list different words and their hash, got ", fact,
                        "\n  the file is damaged; prepare the data again"));
 }
@@ -105,7 +105,7 @@ std::string WordVocabulary::json_text() const {
   nlohmann::ordered_json words = nlohmann::ordered_json::array();
   for (std::int64_t id = 0; id < size(); ++id) words.push_back(std::string(words_[id]));
   nlohmann::ordered_json json{{"format", kFormat},
-                              {"version", kVersion},
+                              {"version", kWordsVersion},
                               {"size", size()},
                               {"hash", hash_text(hash())},
                               {"source_hash", hash_text(source_hash_)},
@@ -120,32 +120,33 @@ std::string WordVocabulary::json_text() const {
 }
 
 WordVocabulary WordVocabulary::from_json(const nlohmann::json& json, const std::filesystem::path& path) {
-  require_format(json, path, kFormat, kVersion);
+  require_format(json, path, kFormat, kWordsVersion);
   try {
     const std::string source_text = json.at("source_hash");
     const std::optional<std::uint64_t> source_hash = parse_hash(source_text);
-    if (!source_hash) reject(path, text("the source hash '", source_text, "'"));
+    if (!source_hash) reject_words(path, text("the source hash '", source_text, "'"));
     WordTable words;
     for (const nlohmann::json& entry : json.at("words")) {
       const auto& word = entry.get_ref<const std::string&>();
-      if (!is_word(word)) reject(path, text("'", word, "', which is not one word"));
-      if (words.find(word) >= 0) reject(path, text("'", word, "' twice"));
+      if (!is_word(word)) reject_words(path, text("'", word, "', which is not one word"));
+      if (words.find(word) >= 0) reject_words(path, text("'", word, "' twice"));
       words.add(word);
     }
     const bool end_of_line = json.at("end_of_line");
-    if (words.size() == 0) reject(path, "none");
+    if (words.size() == 0) reject_words(path, "none");
     WordMarks marks;
     marks.end_of_line = json.value("end_word", marks.end_of_line);
     marks.unknown = json.value("unknown_word", marks.unknown);
-    if (end_of_line && words.find(marks.end_of_line) < 0) reject(path, text("no '", marks.end_of_line, "'"));
+    if (end_of_line && words.find(marks.end_of_line) < 0) reject_words(path, text("no '", marks.end_of_line, "'"));
     WordVocabulary vocabulary(std::move(words), end_of_line, *source_hash, std::move(marks));
     if (json.at("hash") != hash_text(vocabulary.hash()))
-      reject(path, text("the hash ", json.at("hash").dump(), " where the words have ", hash_text(vocabulary.hash())));
+      reject_words(path,
+                   text("the hash ", json.at("hash").dump(), " where the words have ", hash_text(vocabulary.hash())));
     return vocabulary;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    reject(path, text("this: ", error.what()));
+    reject_words(path, text("this: ", error.what()));
   }
 }
 

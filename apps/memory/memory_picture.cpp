@@ -5,18 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/svg/chart_style.hpp"
 #include "apps/svg/colour_scale.hpp"
 #include "apps/svg/svg_canvas.hpp"
 
 namespace engram {
 namespace {
 
-constexpr double kMargin = 16, kTitleFont = 16, kFont = 12, kWidth = 640, kHeight = 400;
-constexpr double kLeft = kMargin + 24 + 72, kTop = kMargin + kTitleFont + 18 + 26, kLegendMark = 20, kLegendEntry = 68;
+constexpr double kWidth = 640, kHeight = 400;
+constexpr double kLeft = kMargin + 24 + 72, kTop = kMargin + kTitleFont + 18 + 26, kLegendEntry = 68;
 constexpr double kRight = kLeft + kWidth, kBottom = kTop + kHeight, kLegendLeft = kRight + 24, kMark = 8;
-constexpr std::string_view kGrey = "#5f5f5f", kGrid = "#e2e2e2", kBlack = "#1a1a1a";
 constexpr std::string_view kEven = "every slot alike: 1 / slots";
-using Anchor = TextStyle::Anchor;
 
 struct Axes {
   explicit Axes(const MemoryReport& report) {

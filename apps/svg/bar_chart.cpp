@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/svg/chart_style.hpp"
 #include "apps/svg/colour_scale.hpp"
 #include "apps/svg/line_chart.hpp"
 #include "core/error.hpp"
@@ -12,12 +13,8 @@
 namespace engram {
 namespace {
 
-constexpr double kMargin = 16, kTitleFont = 16, kFont = 12;
-constexpr std::string_view kGrey = "#5f5f5f", kGrid = "#e2e2e2";
-using Anchor = TextStyle::Anchor;
-
-struct Layout {
-  explicit Layout(const BarChart& chart) {
+struct BarChartLayout {
+  explicit BarChartLayout(const BarChart& chart) {
     const auto count = static_cast<double>(std::max<std::size_t>(1, chart.bars.size()));
     step = std::clamp(480 / count, 8.0, 96.0);
     left = kMargin + 24 + 56;
@@ -33,7 +30,7 @@ struct Layout {
 
 }  // namespace
 
-SvgSize bar_chart_size(const BarChart& chart) { return Layout(chart).size; }
+SvgSize bar_chart_size(const BarChart& chart) { return BarChartLayout(chart).size; }
 
 void draw_bar_chart(SvgCanvas& canvas, double x, double y, const BarChart& chart) {
   if (chart.bars.empty()) throw Error("bar chart: there must be bars, got none");
@@ -44,7 +41,7 @@ void draw_bar_chart(SvgCanvas& canvas, double x, double y, const BarChart& chart
     largest = std::max(largest, bar.value);
     widest = std::max(widest, text_width(bar.name, kFont));
   }
-  const Layout at(chart);
+  const BarChartLayout at(chart);
   const double tick = tick_step(largest > 0 ? largest : 1, 5);
   const double most = tick * std::max(1.0, std::ceil(largest / tick - 1e-9));
   const auto to_y = [&](double value) { return y + at.bottom - chart.height * value / most; };

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/svg/chart_style.hpp"
 #include "core/error.hpp"
 
 namespace engram {
 namespace {
 
-constexpr double kMargin = 16, kFont = 12, kTitleFont = 16, kSmallFont = 11;
+constexpr double kSmallFont = 11;
 constexpr double kGap = 10;  // of the divider
 constexpr double kLegendWidth = 280, kLegendHeight = 12;
-constexpr std::string_view kGrey = "#5f5f5f", kEmptyCell = "#e4e4e4";
-using Anchor = TextStyle::Anchor;
+constexpr std::string_view kEmptyCell = "#e4e4e4";
 
 double widest(const std::vector<std::string>& texts, double size) {
   double width = 0;
@@ -28,8 +28,8 @@ std::size_t stride_of(double room, double step) {
 }
 
 /// Where everything is, relative to the map's corner.
-struct Layout {
-  explicit Layout(const HeatMap& map);
+struct HeatMapLayout {
+  explicit HeatMapLayout(const HeatMap& map);
 
   double column_left(std::size_t column) const {
     return left + static_cast<double>(column) * cell_width + (divider != 0 && column >= divider ? kGap : 0);
@@ -44,7 +44,8 @@ struct Layout {
   SvgSize size;
 };
 
-Layout::Layout(const HeatMap& map) : cell_width(map.cell_width), cell_height(map.cell_height), divider(map.divider) {
+HeatMapLayout::HeatMapLayout(const HeatMap& map)
+    : cell_width(map.cell_width), cell_height(map.cell_height), divider(map.divider) {
   top = kMargin + kTitleFont + (map.note.empty() ? 0 : 18) + 24;  // the column axis' title stands there
   if (divider != 0) top += 18;
   top += 20;
@@ -77,7 +78,7 @@ std::string colour_of(const HeatMap& map, double value) {
   return std::isnan(value) ? std::string(kEmptyCell) : amount_colour(map.scale.share_of(value));
 }
 
-void draw_titles(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double x, double y) {
+void draw_titles(SvgCanvas& canvas, const HeatMap& map, const HeatMapLayout& at, double x, double y) {
   canvas.text(x + kMargin, y + kMargin + kTitleFont - 2, map.title, {.size = kTitleFont, .bold = true});
   if (!map.note.empty())
     canvas.text(x + kMargin, y + kMargin + kTitleFont + 18, map.note, {.size = kFont, .colour = kGrey});
@@ -92,7 +93,7 @@ void draw_titles(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double
   canvas.line(x + gap, y + at.top - 14, x + gap, y + at.bottom + 6, "#1a1a1a", 1.5);
 }
 
-void draw_labels(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double x, double y) {
+void draw_labels(SvgCanvas& canvas, const HeatMap& map, const HeatMapLayout& at, double x, double y) {
   const std::size_t row_stride = stride_of(kFont + 2, at.cell_height);
   for (std::size_t row = 0; row < map.rows.size(); row += row_stride)
     canvas.text(x + at.left - 8, y + at.row_top(row) + at.cell_height / 2 + 4, map.rows[row], {.anchor = Anchor::end});
@@ -110,7 +111,7 @@ void draw_labels(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double
     canvas.text(x + at.note_left, y + at.row_top(row) + at.cell_height / 2 + 4, map.row_notes[row], {.colour = kGrey});
 }
 
-void draw_cells(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double x, double y) {
+void draw_cells(SvgCanvas& canvas, const HeatMap& map, const HeatMapLayout& at, double x, double y) {
   const std::size_t columns = map.columns.size();
   const bool plain = map.cell_texts.empty() && map.tooltips.empty();
   const double line = plain ? 0 : 1;  // white between cells
@@ -135,7 +136,7 @@ void draw_cells(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double 
   }
 }
 
-void draw_legend(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double x, double y) {
+void draw_legend(SvgCanvas& canvas, const HeatMap& map, const HeatMapLayout& at, double x, double y) {
   constexpr int kSteps = 70, kTicks = 5;
   const double top = y + at.legend_top, left = x + at.left;
   canvas.text(left, top - 6, map.scale_title, {.size = kSmallFont, .bold = true});
@@ -156,12 +157,12 @@ void draw_legend(SvgCanvas& canvas, const HeatMap& map, const Layout& at, double
 
 SvgSize heat_map_size(const HeatMap& map) {
   check(map);
-  return Layout(map).size;
+  return HeatMapLayout(map).size;
 }
 
 void draw_heat_map(SvgCanvas& canvas, double x, double y, const HeatMap& map) {
   check(map);
-  const Layout at(map);
+  const HeatMapLayout at(map);
   draw_titles(canvas, map, at, x, y);
   draw_labels(canvas, map, at, x, y);
   draw_cells(canvas, map, at, x, y);

@@ -5,18 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/svg/chart_style.hpp"
 #include "apps/svg/colour_scale.hpp"
 #include "core/error.hpp"
 
 namespace engram {
 namespace {
 
-constexpr double kMargin = 16, kTitleFont = 16, kFont = 12, kLegendLine = 17, kLegendMark = 20;
-constexpr std::string_view kGrey = "#5f5f5f", kGrid = "#e2e2e2", kBlack = "#1a1a1a";
-using Anchor = TextStyle::Anchor;
+constexpr double kLegendLine = 17;
 
-struct Layout {
-  explicit Layout(const LineChart& chart) {
+struct LineChartLayout {
+  explicit LineChartLayout(const LineChart& chart) {
     left = kMargin + 24 + 56;
     top = kMargin + kTitleFont + 14;
     right = left + chart.width;
@@ -67,13 +66,13 @@ double tick_step(double range, int count) {
   return 10 * power;
 }
 
-SvgSize line_chart_size(const LineChart& chart) { return Layout(chart).size; }
+SvgSize line_chart_size(const LineChart& chart) { return LineChartLayout(chart).size; }
 
 void draw_line_chart(SvgCanvas& canvas, double x, double y, const LineChart& chart) {
   for (const LineChart::Line& line : chart.lines)
     if (line.points.empty()) throw Error(text("line chart: '", line.name, "' must have points, got none"));
   if (chart.lines.empty()) throw Error("line chart: there must be lines, got none");
-  const Layout at(chart);
+  const LineChartLayout at(chart);
   const Range across = x_range(chart), up = y_range(chart);
   const auto to_x = [&](double value) {
     return x + at.left + chart.width * (value - across.least) / (across.most - across.least);

@@ -23,11 +23,6 @@ namespace fs = std::filesystem;
                         "\n  another --out, or removing this folder, begins anew"));
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// A run that was killed before it began.
 bool has_lock_alone(const fs::path& folder) {
   std::error_code ignored;
@@ -44,6 +39,11 @@ void compare(const SweepRun& run, const RunConfig& before) {
 }
 
 }  // namespace
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
 
 RunState inspect_run(const SweepRun& run, DType dtype, const data::DataSet& data) {
   const fs::path written = run.folder / "config.toml", metrics = run.folder / "metrics.jsonl";

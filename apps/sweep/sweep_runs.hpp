@@ -27,6 +27,9 @@ struct SweepOptions {
   bool exact = false;        ///< evaluate as `engram evaluate --exact` does
 };
 
+/// Whether there is such a file or folder; what cannot be looked at is not there.
+bool is_there(const std::filesystem::path& path);
+
 /// What is in a run's folder.
 struct RunState {
   enum class Kind : unsigned char {

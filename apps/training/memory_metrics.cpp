@@ -5,6 +5,7 @@
 #include "apps/json.hpp"
 
 namespace engram {
+
 MemoryMetrics::MemoryMetrics(const ModelOptions& model) : usage_(model) {}
 
 void MemoryMetrics::add_to(nlohmann::json& line) const {

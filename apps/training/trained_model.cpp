@@ -13,7 +13,7 @@
 namespace engram {
 namespace {
 
-const std::string& required(const CheckpointFile& file, std::string_view key) {
+const std::string& required_entry(const CheckpointFile& file, std::string_view key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
     throw FileError(text("checkpoint: '", file.path().string(), "' must have '", key, "' in its metadata, got none",
@@ -102,14 +102,15 @@ void check_contents(const ParameterStore& store, const CheckpointFacts& facts,
 std::string contents_text(std::uint32_t contents) { return fmt::format("crc32:{:08x}", contents); }
 
 CheckpointFacts read_facts(const CheckpointFile& file) {
-  const std::string& format = required(file, metadata_keys::kFormat);
+  const std::string& format = required_entry(file, metadata_keys::kFormat);
   if (format != kCheckpointFormat)
     throw FileError(text("checkpoint: '", file.path().string(), "' must be of format ", kCheckpointFormat, ", got '",
                          format, "'\n  it is of another version of Engram"));
-  CheckpointFacts facts{.config = parse_run_config(required(file, metadata_keys::kConfig),
-                                                   text("the metadata of '", file.path().string(), "'")),
-                        .vocabulary = data::Vocabulary::parse(required(file, metadata_keys::kVocabulary), file.path()),
-                        .step = read_step(file)};
+  CheckpointFacts facts{
+      .config = parse_run_config(required_entry(file, metadata_keys::kConfig),
+                                 text("the metadata of '", file.path().string(), "'")),
+      .vocabulary = data::Vocabulary::parse(required_entry(file, metadata_keys::kVocabulary), file.path()),
+      .step = read_step(file)};
   if (facts.config.model.vocabulary() == 0) facts.config.model.set_vocabulary(facts.vocabulary.size());
   if (facts.config.model.vocabulary() != facts.vocabulary.size())
     throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",

@@ -10,14 +10,14 @@
 namespace engram {
 namespace {
 
-constexpr const char* kName = "window_attention_additive";
+constexpr const char* kAdditiveName = "window_attention_additive";
 
 struct WindowAttentionAdditive final : Node {
   Tensor keys, queries, score_vector, values, preceding;
   Tensor weights;  // [B, M, L]
   WindowRule rule;
 
-  std::string_view name() const override { return kName; }
+  std::string_view name() const override { return kAdditiveName; }
   std::vector<Saved> saved() const override {
     return {{"keys", keys},     {"queries", queries},     {"score_vector", score_vector},
             {"values", values}, {"preceding", preceding}, {"weights", weights}};
@@ -52,19 +52,19 @@ WindowedResult window_attention_additive(const Variable& keys, const Variable& q
                                          const Variable& values, const Tensor& preceding,
                                          const AdditiveWindow& options) {
   const Shape& block = queries.shape();
-  if (block.rank() != 3) throw ShapeError(text(kName, ": the queries must be [B, M, d], got ", block));
+  if (block.rank() != 3) throw ShapeError(text(kAdditiveName, ": the queries must be [B, M, d], got ", block));
   const std::int64_t streams = block[0], positions = block[1], width = block[2];
-  WindowRule rule = window_rule(kName, "the keys", keys, {streams, positions}, preceding, options.window);
+  WindowRule rule = window_rule(kAdditiveName, "the keys", keys, {streams, positions}, preceding, options.window);
   rule.count_missing = options.count_missing;
-  check_shape(kName, "the keys", keys.value(), {streams, rule.rows(), width});
-  check_shape(kName, "the score vector", score_vector.value(), {width});
-  check_value_rows(kName, keys, values);
+  check_shape(kAdditiveName, "the keys", keys.value(), {streams, rule.rows(), width});
+  check_shape(kAdditiveName, "the score vector", score_vector.value(), {width});
+  check_value_rows(kAdditiveName, keys, values);
   const DType dtype = queries.dtype();
-  check_dtype(kName, "the keys", keys.value(), dtype);
-  check_dtype(kName, "the values", values.value(), dtype);
-  check_dtype(kName, "the score vector", score_vector.value(), compute_dtype(dtype));
+  check_dtype(kAdditiveName, "the keys", keys.value(), dtype);
+  check_dtype(kAdditiveName, "the values", values.value(), dtype);
+  check_dtype(kAdditiveName, "the score vector", score_vector.value(), compute_dtype(dtype));
   for (const Variable* other : {&keys, &score_vector, &values})
-    check_same_device(kName, queries.value(), other->value());
+    check_same_device(kAdditiveName, queries.value(), other->value());
 
   Step& step = queries.tape().step();
   WindowAttentionAdditive node;

@@ -12,14 +12,14 @@
 namespace engram {
 namespace {
 
-constexpr const char* kName = "window_attention_dot";
+constexpr const char* kDotName = "window_attention_dot";
 
 struct WindowAttentionDot final : Node {
   Tensor keys, queries, values, position_keys, position_values, preceding;
   Tensor weights;  // [B, M, L]
   WindowRule rule;
 
-  std::string_view name() const override { return kName; }
+  std::string_view name() const override { return kDotName; }
   std::vector<Saved> saved() const override {
     return {{"keys", keys},
             {"queries", queries},
@@ -61,19 +61,19 @@ WindowedResult window_attention_dot(const Variable& keys, const Variable& querie
                                     const Variable& position_keys, const Variable& position_values,
                                     const Tensor& preceding, std::int64_t window) {
   const Shape& block = queries.shape();
-  if (block.rank() != 3) throw ShapeError(text(kName, ": the queries must be [B, M, k], got ", block));
+  if (block.rank() != 3) throw ShapeError(text(kDotName, ": the queries must be [B, M, k], got ", block));
   const std::int64_t streams = block[0], positions = block[1], width = block[2];
-  WindowRule rule = window_rule(kName, "the keys", keys, {streams, positions}, preceding, window);
+  WindowRule rule = window_rule(kDotName, "the keys", keys, {streams, positions}, preceding, window);
   rule.with_present = true;
-  check_shape(kName, "the keys", keys.value(), {streams, rule.rows(), width});
-  check_value_rows(kName, keys, values);
+  check_shape(kDotName, "the keys", keys.value(), {streams, rule.rows(), width});
+  check_value_rows(kDotName, keys, values);
   const std::int64_t value_width = values.shape()[2];
-  if (position_keys) check_shape(kName, "the position keys", position_keys.value(), {window, width});
-  if (position_values) check_shape(kName, "the position values", position_values.value(), {window, value_width});
+  if (position_keys) check_shape(kDotName, "the position keys", position_keys.value(), {window, width});
+  if (position_values) check_shape(kDotName, "the position values", position_values.value(), {window, value_width});
   for (const Variable* input : {&keys, &values, &position_keys, &position_values}) {
     if (!*input) continue;
-    check_dtype(kName, "every input", input->value(), queries.dtype());
-    check_same_device(kName, queries.value(), input->value());
+    check_dtype(kDotName, "every input", input->value(), queries.dtype());
+    check_same_device(kDotName, queries.value(), input->value());
   }
 
   Step& step = queries.tape().step();

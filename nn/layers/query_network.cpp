@@ -10,7 +10,7 @@
 namespace engram {
 namespace {
 
-void require(bool valid, std::string_view option, std::string_view rule, std::int64_t value) {
+void require_query_option(bool valid, std::string_view option, std::string_view rule, std::int64_t value) {
   if (!valid) throw UsageError(text("query network: ", option, " must be ", rule, ", got ", value));
 }
 
@@ -22,15 +22,16 @@ const QueryNetworkOptions& checked(const QueryNetworkOptions& options) {
 }  // namespace
 
 void QueryNetworkOptions::check() const {
-  require(width >= 1, "width", "at least 1", width);
-  require(heads >= 1, "heads", "at least 1", heads);
-  require(factors >= 1, "factors", "at least 1", factors);
-  require(query_width >= 2, "query_width", "at least 2", query_width);
-  require(query_width % factors == 0, "query_width", text("a multiple of factors ", factors), query_width);
+  require_query_option(width >= 1, "width", "at least 1", width);
+  require_query_option(heads >= 1, "heads", "at least 1", heads);
+  require_query_option(factors >= 1, "factors", "at least 1", factors);
+  require_query_option(query_width >= 2, "query_width", "at least 2", query_width);
+  require_query_option(query_width % factors == 0, "query_width", text("a multiple of factors ", factors), query_width);
   const bool layers = kind == QueryNetworkKind::mlp || kind == QueryNetworkKind::heads_mlp;
-  require(hidden.empty() != layers, "number of hidden layers",
-          text(layers ? "at least 1" : "0", " for kind ", name_of(kind)), static_cast<std::int64_t>(hidden.size()));
-  for (const std::int64_t size : hidden) require(size >= 1, "a hidden layer", "at least 1 wide", size);
+  require_query_option(hidden.empty() != layers, "number of hidden layers",
+                       text(layers ? "at least 1" : "0", " for kind ", name_of(kind)),
+                       static_cast<std::int64_t>(hidden.size()));
+  for (const std::int64_t size : hidden) require_query_option(size >= 1, "a hidden layer", "at least 1 wide", size);
   if (kind == QueryNetworkKind::identity && query_width != width)
     throw UsageError(text("query network: query_width must be the width ", width, " for kind identity, got ",
                           query_width, "\n  only another kind changes the width"));
