@@ -9,7 +9,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram {
+namespace engram::kernel_coverage_test {
 namespace {
 
 /// A kernel that a device may lack, and why.
@@ -54,4 +54,4 @@ TEST_CASE("kernel coverage: every kernel was reached by the tests before", "[cov
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::kernel_coverage_test

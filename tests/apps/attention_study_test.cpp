@@ -16,7 +16,7 @@
 #include "tests/nn/model_options.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_study_test {
 namespace {
 
 AllAttentionOptions study_options(MemoryMode mode) {
@@ -156,4 +156,4 @@ TEST_CASE("command line: engram attention prints shares, names tokens, and write
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_study_test

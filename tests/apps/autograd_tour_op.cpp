@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_checks.hpp"
 
-namespace engram::harness {
+namespace engram::harness::autograd_tour_op_test {
 namespace {
 
 Array64 squares(Array64 x) {
@@ -39,4 +39,4 @@ TEST_CASE("autograd tour: the added operation passes every check of the op table
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::autograd_tour_op_test

@@ -11,7 +11,7 @@
 #include "tests/apps/tour_page.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::tour {
+namespace engram::tour::autograd_tour_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ TEST_CASE("autograd tour: a page that drifted away is noticed", "[tour]") {
 }
 
 }  // namespace
-}  // namespace engram::tour
+}  // namespace engram::tour::autograd_tour_test

@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::bench_test {
 namespace {
 
 BenchCase small_case() {
@@ -248,4 +248,4 @@ TEST_CASE("the peak of the process memory sees a large block come") {
   CHECK(peak_resident_bytes() >= before + (std::size_t{48} << 20));
 }
 
-}  // namespace engram
+}  // namespace engram::bench_test

@@ -18,7 +18,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::cbt_test {
 namespace {
 
 using Catch::Contains;
@@ -373,4 +373,4 @@ TEST_CASE("cbt command: models of other families are refused", "[cbt]") {
              Contains("of family recurrent, got one of family all_attention"));
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::cbt_test

@@ -23,7 +23,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::clusters_test {
 namespace {
 
 struct WordFolder : RunFolder {
@@ -357,4 +357,4 @@ TEST_CASE("the bench of both ends counts tokens, shares and products") {
   CHECK(softmax_json(bench, result, limits)["adaptive"]["tokens_per_step"] == 64);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::clusters_test

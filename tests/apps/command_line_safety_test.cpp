@@ -13,7 +13,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::command_line_safety_test {
 namespace {
 
 using Catch::Contains;
@@ -181,4 +181,4 @@ TEST_CASE("command line: killed a hundred times while saving, a run ends as if i
   kill_while_saving(100);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::command_line_safety_test

@@ -14,7 +14,7 @@
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::command_line_test {
 namespace {
 
 using Catch::Contains;
@@ -320,4 +320,4 @@ TEST_CASE("command line: results that cannot be written are an error") {
   }
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::command_line_test

@@ -14,7 +14,7 @@
 #include "nn/visitor.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::count_test {
 namespace {
 
 const std::filesystem::path kConfigs = std::filesystem::path(ENGRAM_SOURCE_DIR) / "apps/configs";
@@ -287,4 +287,4 @@ TEST_CASE("costs of a step by hand") {
   CHECK(training_bytes(model, {6, 2, 1}, OptimizerKind::adagrad, 100) == 4 * (3 * layer + 5 * 100));
 }
 
-}  // namespace engram
+}  // namespace engram::count_test

@@ -6,11 +6,11 @@
 
 namespace engram::harness {
 
-using Ids = std::vector<std::int32_t>;
+using TokenIds = std::vector<std::int32_t>;
 
 /// Token i is i, so that a block shows where it was taken from.
-inline Ids count_up(std::int32_t total) {
-  Ids ids(static_cast<std::size_t>(total));
+inline TokenIds count_up(std::int32_t total) {
+  TokenIds ids(static_cast<std::size_t>(total));
   std::iota(ids.begin(), ids.end(), 0);
   return ids;
 }

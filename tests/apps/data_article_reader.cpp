@@ -15,9 +15,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_article_reader_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -37,7 +38,7 @@ struct Articles {
     for (std::int64_t i = 0; i < total; ++i) tokens.push_back(static_cast<std::int32_t>(100 + i));
   }
   ArticleSplit split() const { return {TokenView(tokens), starts, 7}; }
-  Ids tokens;
+  TokenIds tokens;
   std::vector<std::int64_t> starts;
 };
 
@@ -106,16 +107,16 @@ TEST_CASE("article evaluation: two streams take articles as they need them", "[d
     REQUIRE(plan.next(block));
     CHECK(block.rows == 2);
     CHECK(block.length == 3);
-    CHECK(block.inputs == Ids{7, 100, 101, 7, 7, 104});
-    CHECK(block.targets == Ids{100, 101, 102, 103, 104, 105});
+    CHECK(block.inputs == TokenIds{7, 100, 101, 7, 7, 104});
+    CHECK(block.targets == TokenIds{100, 101, 102, 103, 104, 105});
     CHECK(block.preceding == Preceding{0, 1, 2, 0, 0, 1});
     CHECK(block.places == Places{0, 1, 2, 3, 4, 5});
     CHECK(block.scored_count == 6);
     CHECK(block.zero_caches);
     REQUIRE(plan.next(block));
     CHECK(block.length == 2);
-    CHECK(block.inputs == Ids{7, 108, 105, 106});
-    CHECK(block.targets == Ids{108, 109, 106, 107});
+    CHECK(block.inputs == TokenIds{7, 108, 105, 106});
+    CHECK(block.targets == TokenIds{108, 109, 106, 107});
     CHECK(block.preceding == Preceding{0, 1, 2, 3});
     CHECK(block.places == Places{8, 9, 6, 7});
     CHECK_FALSE(block.zero_caches);
@@ -130,14 +131,14 @@ TEST_CASE("article evaluation: an article may begin in the last column and go on
   Block block;
   REQUIRE(plan.next(block));
   CHECK(block.preceding == Preceding{0, 1, 2, 0});
-  CHECK(block.inputs == Ids{7, 100, 101, 7});
+  CHECK(block.inputs == TokenIds{7, 100, 101, 7});
   REQUIRE(plan.next(block));
   CHECK(block.preceding == Preceding{1, 2, 3, 4});
-  CHECK(block.inputs == Ids{103, 104, 105, 106});
+  CHECK(block.inputs == TokenIds{103, 104, 105, 106});
   REQUIRE(plan.next(block));
   CHECK(block.preceding == Preceding{5, 0});
-  CHECK(block.inputs == Ids{107, 7});
-  CHECK(block.targets == Ids{108, 109});
+  CHECK(block.inputs == TokenIds{107, 7});
+  CHECK(block.targets == TokenIds{108, 109});
   CHECK_FALSE(plan.next(block));
 }
 
@@ -147,8 +148,8 @@ TEST_CASE("article evaluation: streams beyond the articles stay empty", "[data][
   Block block;
   REQUIRE(plan.next(block));
   CHECK(block.length == 2);
-  CHECK(block.inputs == Ids{7, 100, 7, 0, 0, 0});
-  CHECK(block.targets == Ids{100, 101, 102, 0, 0, 0});
+  CHECK(block.inputs == TokenIds{7, 100, 7, 0, 0, 0});
+  CHECK(block.targets == TokenIds{100, 101, 102, 0, 0, 0});
   CHECK(block.scored == Flags{1, 1, 1, 0, 0, 0});
   CHECK(block.preceding == Preceding{0, 1, 0, 0, 0, 0});
   CHECK(block.places == Places{0, 1, 2, -1, -1, -1});
@@ -299,3 +300,5 @@ TEST_CASE("short validation goes on through articles", "[data][articles]") {
       check_same(block, expected);
     }
 }
+
+}  // namespace engram::harness::data_article_reader_test

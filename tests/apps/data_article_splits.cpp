@@ -15,9 +15,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_article_splits_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -194,3 +195,5 @@ TEST_CASE("prepare articles: WikiText's validation and test files are 60 article
     CHECK(summary.splits[2].tokens - summary.splits[2].end_tokens == 245'569 - 4'358);
   }
 }
+
+}  // namespace engram::harness::data_article_splits_test

@@ -10,9 +10,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_article_text_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -250,3 +251,5 @@ TEST_CASE("article files: a folder by the bytes of its names, all of it", "[data
   CHECK(article_files(folder / "b.txt").at(0).name == "b.txt");
   CHECK_THAT(message_of<FileError>([&] { article_files(folder / "empty"); }), Contains("got none in '"));
 }
+
+}  // namespace engram::harness::data_article_text_test

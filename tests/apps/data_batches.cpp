@@ -9,9 +9,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_batches_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -30,24 +31,24 @@ bool is_block_at(const Block& block, std::int64_t position, std::int64_t row_len
 }  // namespace
 
 TEST_CASE("reader: rows are contiguous and targets are one later", "[data]") {
-  const Ids ids = count_up(23);
+  const TokenIds ids = count_up(23);
   StreamReader reader(TokenView(ids), 2, 3, 1);
   CHECK(reader.row_length() == 11);
   CHECK(reader.dropped() == 1);
   Block block;
   reader.next(block);
-  CHECK(block.inputs == Ids{0, 1, 2, 11, 12, 13});
-  CHECK(block.targets == Ids{1, 2, 3, 12, 13, 14});
+  CHECK(block.inputs == TokenIds{0, 1, 2, 11, 12, 13});
+  CHECK(block.targets == TokenIds{1, 2, 3, 12, 13, 14});
   CHECK(block.scored == std::vector<std::uint8_t>(6, 1));
   CHECK(block.zero_caches);
   reader.next(block);
-  CHECK(block.inputs == Ids{3, 4, 5, 14, 15, 16});
+  CHECK(block.inputs == TokenIds{3, 4, 5, 14, 15, 16});
   CHECK_FALSE(block.zero_caches);
 }
 
 TEST_CASE("reader: wraps when the position reaches T - M, to one below M, with caches zeroed", "[data]") {
   // T = 20, M = 4: blocks at 0, 4, 8, 12 and no longer at 16 = T - M, although 16..19 would still hold inputs.
-  const Ids ids = count_up(60);
+  const TokenIds ids = count_up(60);
   StreamReader reader(TokenView(ids), 3, 4, 5);
   Block block;
   for (const int position : {0, 4, 8, 12}) {
@@ -81,7 +82,7 @@ TEST_CASE("reader: the random position has no block that runs past a short row",
   // T from M + 1, where only position 0 is possible, to 2M.
   for (int row_length = 9; row_length <= 16; ++row_length) {
     CAPTURE(row_length);
-    const Ids ids = count_up(2 * row_length);
+    const TokenIds ids = count_up(2 * row_length);
     StreamReader reader(TokenView(ids), 2, 8, 3);
     std::set<std::int64_t> positions;
     Block block;
@@ -96,10 +97,10 @@ TEST_CASE("reader: the random position has no block that runs past a short row",
 }
 
 TEST_CASE("reader: seeds give different positions, the same seed the same", "[data]") {
-  const Ids ids = count_up(1100);
+  const TokenIds ids = count_up(1100);
   const auto positions = [&](std::uint64_t seed) {
     StreamReader reader(TokenView(ids), 1, 100, seed);
-    Ids starts;
+    TokenIds starts;
     Block block;
     while (starts.size() < 20) {
       reader.next(block);
@@ -113,7 +114,7 @@ TEST_CASE("reader: seeds give different positions, the same seed the same", "[da
 }
 
 TEST_CASE("reader: resumed at any block it goes on bit for bit", "[data]") {
-  const Ids ids = count_up(101);
+  const TokenIds ids = count_up(101);
   for (int saved_at = 0; saved_at < 60; ++saved_at) {
     CAPTURE(saved_at);
     StreamReader whole(TokenView(ids), 2, 7, 0xfedcba9876543210u);
@@ -138,7 +139,7 @@ TEST_CASE("reader: resumed at any block it goes on bit for bit", "[data]") {
 }
 
 TEST_CASE("reader: a state of other data, batch or block is refused", "[data]") {
-  const Ids ids = count_up(100);
+  const TokenIds ids = count_up(100);
   StreamReader reader(TokenView(ids), 2, 5, 1);
   const ReaderState good = reader.state();
   for (int change = 0; change < 5; ++change) {
@@ -166,7 +167,7 @@ TEST_CASE("reader: a state of other data, batch or block is refused", "[data]") 
 }
 
 TEST_CASE("reader: too few tokens state the totals and the largest workable batch", "[data]") {
-  const Ids ids = count_up(99);
+  const TokenIds ids = count_up(99);
   const auto error_of = [&](int rows, int block) {
     return message_of<UsageError>([&] { StreamReader reader(TokenView(ids), rows, block, 1); });
   };
@@ -183,7 +184,7 @@ TEST_CASE("reader: too few tokens state the totals and the largest workable batc
 
   // The stated batch works and one more does not, for every total.
   for (std::int32_t total = 12; total < 60; ++total) {
-    const Ids some = count_up(total);
+    const TokenIds some = count_up(total);
     const int most = static_cast<int>(largest_rows(total, 5));
     CHECK_NOTHROW(StreamReader(TokenView(some), most, 5, 1));
     CHECK_THROWS_AS(StreamReader(TokenView(some), most + 1, 5, 1), UsageError);
@@ -191,7 +192,7 @@ TEST_CASE("reader: too few tokens state the totals and the largest workable batc
 }
 
 TEST_CASE("reader: tokens of every width read alike", "[data]") {
-  const Ids ids = count_up(200);
+  const TokenIds ids = count_up(200);
   const std::vector<std::uint8_t> bytes(ids.begin(), ids.end());
   const std::vector<std::uint16_t> words(ids.begin(), ids.end());
   StreamReader wide(TokenView(ids), 3, 6, 2), narrow(TokenView(bytes.data(), 1, 200), 3, 6, 2),
@@ -204,3 +205,5 @@ TEST_CASE("reader: tokens of every width read alike", "[data]") {
     REQUIRE(a.targets == c.targets);
   }
 }
+
+}  // namespace engram::harness::data_batches_test

@@ -7,9 +7,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_cbt_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -186,3 +187,5 @@ TEST_CASE("cbt: bytes that are no UTF-8 are replaced and counted", "[data][cbt]"
   CHECK(reader.replaced() == 1);
   CHECK_THAT(message_of<FileError>([&] { CbtReader(folder / "missing"); }), Contains("missing"));
 }
+
+}  // namespace engram::harness::data_cbt_test

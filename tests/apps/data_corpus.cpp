@@ -3,9 +3,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_corpus_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -152,3 +153,5 @@ TEST_CASE("corpus: options that exclude each other", "[data]") {
              Contains("positive with the sum 100, got 80,30,-10"));
   CHECK(split(lines(100), TextRule::enwik8, kUsualPercentages).splits[0].text.size() == 90);
 }
+
+}  // namespace engram::harness::data_corpus_test

@@ -7,9 +7,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_evaluation_plan_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -47,7 +48,7 @@ Tally run(EvaluationPlan& plan, std::int64_t total) {
 }  // namespace
 
 TEST_CASE("full evaluation: 1025 tokens in blocks of 512 are two blocks, 1024 tokens are one", "[data][T18]") {
-  const Ids ids = count_up(1025);
+  const TokenIds ids = count_up(1025);
   FullEvaluation plan(TokenView(ids), 512, 1);
   const Tally tally = run(plan, 1025);
   CHECK(tally.blocks == 2);
@@ -79,16 +80,16 @@ TEST_CASE("full evaluation: scored tokens of the published data sets", "[data][T
 }
 
 TEST_CASE("full evaluation: whole blocks of contiguous rows, from empty caches, each pass alike", "[data]") {
-  const Ids ids = count_up(26);  // T = 13: two blocks of 5, two tokens of each row over
+  const TokenIds ids = count_up(26);  // T = 13: two blocks of 5, two tokens of each row over
   FullEvaluation plan(TokenView(ids), 5, 2);
   for (int pass = 0; pass < 2; ++pass) {
     Block block;
     REQUIRE(plan.next(block));
-    CHECK(block.inputs == Ids{0, 1, 2, 3, 4, 13, 14, 15, 16, 17});
+    CHECK(block.inputs == TokenIds{0, 1, 2, 3, 4, 13, 14, 15, 16, 17});
     CHECK(block.zero_caches);
     REQUIRE(plan.next(block));
-    CHECK(block.inputs == Ids{5, 6, 7, 8, 9, 18, 19, 20, 21, 22});
-    CHECK(block.targets == Ids{6, 7, 8, 9, 10, 19, 20, 21, 22, 23});
+    CHECK(block.inputs == TokenIds{5, 6, 7, 8, 9, 18, 19, 20, 21, 22});
+    CHECK(block.targets == TokenIds{6, 7, 8, 9, 10, 19, 20, 21, 22, 23});
     CHECK_FALSE(block.zero_caches);
     CHECK_FALSE(plan.next(block));
     CHECK_FALSE(plan.next(block));
@@ -97,7 +98,7 @@ TEST_CASE("full evaluation: whole blocks of contiguous rows, from empty caches, 
 }
 
 TEST_CASE("full evaluation: T <= M is an error", "[data]") {
-  const Ids ids = count_up(80);
+  const TokenIds ids = count_up(80);
   CHECK_NOTHROW(FullEvaluation(TokenView(ids), 9));
   const std::string message = message_of<UsageError>([&] { FullEvaluation plan(TokenView(ids), 10); });
   CHECK_THAT(message, Contains("full evaluation: batch * (block + 1) = 8 * 11 = 88 tokens are needed, got 80"));
@@ -110,7 +111,7 @@ TEST_CASE("exact evaluation: one row scores every token but the first once, in o
   for (std::int32_t total = 2; total < 40; ++total)
     for (const int block_length : {1, 2, 5, 16, 100}) {
       CAPTURE(total, block_length);
-      const Ids ids = count_up(total);
+      const TokenIds ids = count_up(total);
       ExactEvaluation plan{TokenView(ids), block_length};
       Block block;
       std::int32_t expected = 0;
@@ -134,7 +135,7 @@ TEST_CASE("exact evaluation: rows with carry-over score every token once, after 
       for (const int carry_over : {1, 4, 15})
         for (const int block_length : {1, 6, 64}) {
           CAPTURE(total, rows, carry_over, block_length);
-          const Ids ids = count_up(total);
+          const TokenIds ids = count_up(total);
           ExactEvaluation plan(TokenView(ids), block_length, rows, carry_over);
           const Tally tally = run(plan, total);
           REQUIRE(tally.times[0] == 0);
@@ -142,12 +143,12 @@ TEST_CASE("exact evaluation: rows with carry-over score every token once, after 
 
           // Each row reads on without a gap, and what it scores has `carry_over` inputs before it or the whole text.
           plan.begin();
-          std::vector<Ids> read(static_cast<std::size_t>(rows));
+          std::vector<TokenIds> read(static_cast<std::size_t>(rows));
           for (Block block; plan.next(block);)
             for (int row = 0; row < rows; ++row)
               for (int i = 0; i < block.length; ++i) {
                 const auto index = static_cast<std::size_t>(row * block.length + i);
-                Ids& inputs = read[static_cast<std::size_t>(row)];
+                TokenIds& inputs = read[static_cast<std::size_t>(row)];
                 if (block.scored[index] != 0) {
                   REQUIRE((inputs.empty() || inputs.back() + 1 == block.inputs[index]));
                   REQUIRE((row == 0 ? block.inputs[index] == static_cast<std::int32_t>(inputs.size())
@@ -160,23 +161,23 @@ TEST_CASE("exact evaluation: rows with carry-over score every token once, after 
 
 TEST_CASE("exact evaluation: a worked example of three rows", "[data]") {
   // 9 targets, carry-over 2: rows of ceil((9 + 2 * 2) / 3) = 5 inputs, starting at 0, 3, 6.
-  const Ids ids = count_up(10);
+  const TokenIds ids = count_up(10);
   ExactEvaluation plan(TokenView(ids), 3, 3, 2);
   Block block;
   REQUIRE(plan.next(block));
-  CHECK(block.inputs == Ids{0, 1, 2, 3, 4, 5, 6, 7, 8});
-  CHECK(block.targets == Ids{1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(block.inputs == TokenIds{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(block.targets == TokenIds{1, 2, 3, 4, 5, 6, 7, 8, 9});
   CHECK(block.scored == std::vector<std::uint8_t>{1, 1, 1, 0, 0, 1, 0, 0, 1});
   REQUIRE(plan.next(block));
   CHECK(block.length == 2);
-  CHECK(block.inputs == Ids{3, 4, 6, 7, 0, 0});
-  CHECK(block.targets == Ids{4, 5, 7, 8, 0, 0});
+  CHECK(block.inputs == TokenIds{3, 4, 6, 7, 0, 0});
+  CHECK(block.targets == TokenIds{4, 5, 7, 8, 0, 0});
   CHECK(block.scored == std::vector<std::uint8_t>{1, 1, 1, 1, 0, 0});
   CHECK_FALSE(plan.next(block));
 }
 
 TEST_CASE("exact evaluation: errors", "[data]") {
-  const Ids ids = count_up(10);
+  const TokenIds ids = count_up(10);
   const auto error_of = [&](std::int64_t total, int block, int rows, std::int64_t carry_over) {
     return message_of<UsageError>(
         [&] { ExactEvaluation plan(TokenView(ids.data(), 4, total), block, rows, carry_over); });
@@ -191,7 +192,7 @@ TEST_CASE("exact evaluation: errors", "[data]") {
 }
 
 TEST_CASE("short validation: goes on where it stopped, wraps as training does", "[data]") {
-  const Ids ids = count_up(42);  // T = 21, M = 4: a pass over all of it would be 6 blocks
+  const TokenIds ids = count_up(42);  // T = 21, M = 4: a pass over all of it would be 6 blocks
   ShortValidation plan(TokenView(ids), 4, 2, 30, 7);
   StreamReader reader(TokenView(ids), 2, 4, 7);
   CHECK(plan.block_count() == 3);
@@ -219,7 +220,7 @@ TEST_CASE("short validation: goes on where it stopped, wraps as training does", 
 }
 
 TEST_CASE("short validation: min(steps / 10, ceil(T / M)) blocks, at least one", "[data]") {
-  const Ids ids = count_up(2 * 21);
+  const TokenIds ids = count_up(2 * 21);
   const auto blocks = [&](int block, std::int64_t steps) {
     return ShortValidation(TokenView(ids), block, 2, steps, 1).block_count();
   };
@@ -232,3 +233,5 @@ TEST_CASE("short validation: min(steps / 10, ceil(T / M)) blocks, at least one",
   const std::vector<std::uint8_t> large(5'000'000);
   CHECK(ShortValidation(TokenView(large.data(), 1, 5'000'000), 512, 64, 1000, 1).block_count() == 100);
 }
+
+}  // namespace engram::harness::data_evaluation_plan_test

@@ -11,7 +11,8 @@
 #include "tests/harness/catch.hpp"
 #include "tests/reference/central_differences.hpp"
 
-using namespace engram;
+namespace engram::harness::data_line_words_test {
+
 using namespace engram::data;
 
 namespace {
@@ -165,3 +166,5 @@ TEST_CASE("word table: ids go by addition, whatever the number of words", "[data
   CHECK(table.find("w") == -1);
   CHECK(table.find("w20000") == -1);
 }
+
+}  // namespace engram::harness::data_line_words_test

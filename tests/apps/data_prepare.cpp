@@ -8,9 +8,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_prepare_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -283,3 +284,5 @@ TEST_CASE("data set: data.json without the hashes is refused", "[data]") {
   CHECK_THAT(message_of<FileError>([&] { DataSet::open(options.out); }),
              Contains("must state the rule and the hash of each split"));
 }
+
+}  // namespace engram::harness::data_prepare_test

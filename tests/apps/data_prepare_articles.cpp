@@ -13,9 +13,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_prepare_articles_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -352,3 +353,5 @@ TEST_CASE("prepare articles: by the program", "[data][articles]") {
   CHECK_THAT(error({"--text", path("all/valid/c"), "--seed", "3"}), Contains("--seed works with --articles"));
   CHECK_THAT(error({"--articles"}), Contains("got neither"));
 }
+
+}  // namespace engram::harness::data_prepare_articles_test

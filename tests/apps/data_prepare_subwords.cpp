@@ -19,9 +19,10 @@
 #include <sentencepiece_trainer.h>
 #endif
 
-using namespace engram;
+namespace engram::harness::data_prepare_subwords_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -349,3 +350,5 @@ TEST_CASE("text amounts: words of every kind, bytes where nothing is left out", 
   put_file(options.out / "data.json", json.dump());
   CHECK_FALSE(DataSet::open(options.out).text_amount("train"));
 }
+
+}  // namespace engram::harness::data_prepare_subwords_test

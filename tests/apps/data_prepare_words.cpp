@@ -12,9 +12,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_prepare_words_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -347,3 +348,5 @@ TEST_CASE("data set: a folder of characters written by hand opens", "[data]") {
              }),
              Contains("must hold words, got characters") && Contains("clusters of words") && Contains("--kind word"));
 }
+
+}  // namespace engram::harness::data_prepare_words_test

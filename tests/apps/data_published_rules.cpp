@@ -12,9 +12,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_published_rules_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -23,7 +24,7 @@ std::vector<std::string> vocabulary_of(const DataSet& data) {
   std::vector<std::string> words;
   for (std::int32_t id = 0; id < data.vocabulary().size(); ++id)
     words.emplace_back(data.vocabulary().words() != nullptr ? data.vocabulary().words()->word(id)
-                                                            : data.vocabulary().decode(Ids{id}));
+                                                            : data.vocabulary().decode(TokenIds{id}));
   return words;
 }
 
@@ -50,7 +51,7 @@ TEST_CASE("rules: enwik8 loses newlines as published, or keeps its bytes", "[dat
   {
     const DataSet data = DataSet::open(options.out);
     CHECK(data.vocabulary().end_token() == -1);
-    CHECK(ids_of(data, "train") == Ids{0, 1, 2});
+    CHECK(ids_of(data, "train") == TokenIds{0, 1, 2});
     CHECK(vocabulary_of(data) == Words{"a", "b", "c", "\r", "d", "\xc3", "\xa9", " "});
     CHECK(data.vocabulary().decode(ids_of(data, "test")) == "a\xc3\xa9 b");
     CHECK(data_json(options)["rules"] == "enwik8");
@@ -108,7 +109,7 @@ TEST_CASE("rules: text8 has 27 tokens and no end token", "[data][transformer-xl]
   const DataSet data = DataSet::open(options.out);
   CHECK(data.vocabulary().end_token() == -1);
   // Of all splits together space is the most frequent, 5 + 2 + 1, then o with 4.
-  CHECK(data.vocabulary().encode(" o") == Ids{0, 1});
+  CHECK(data.vocabulary().encode(" o") == TokenIds{0, 1});
   CHECK(data.vocabulary().decode(ids_of(data, "test")) == "a b");
   CHECK(data_json(options)["rules"] == "text8");
   CHECK(data_json(options)["rule"] == "text8");
@@ -205,3 +206,5 @@ TEST_CASE("rules: the tokens of the published validation and test files", "[data
     CHECK(summary.splits[2].tokens == corpus.test_tokens);
   }
 }
+
+}  // namespace engram::harness::data_published_rules_test

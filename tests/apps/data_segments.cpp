@@ -11,9 +11,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_segments_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -77,7 +78,7 @@ Targets whole(EvaluationPlan& plan, std::size_t total) {
 }  // namespace
 
 TEST_CASE("segments: 103 tokens in 10 rows are 90 predictions a pass", "[data][transformer-xl][T18]") {
-  const Ids ids = count_up(103);
+  const TokenIds ids = count_up(103);
   for (const int segment : {1, 2, 4, 8, 9, 50})
     for (const int extension : {0, 1, 3, 20}) {
       CAPTURE(segment, extension);
@@ -102,10 +103,10 @@ TEST_CASE("segments: 103 tokens in 10 rows are 90 predictions a pass", "[data][t
 
 TEST_CASE("segments: an extension is old tokens, none at the start of a pass", "[data][transformer-xl][T6]") {
   // The worked example of spec test T6: extension 1, 3 new tokens.
-  const Ids ids = count_up(10);
+  const TokenIds ids = count_up(10);
   SegmentReader reader(TokenView(ids), 1, {.segment = 3, .extension = 1}, 1);
   Block block;
-  const auto expect = [&](const Ids& inputs, const Ids& targets, int context, bool first) {
+  const auto expect = [&](const TokenIds& inputs, const TokenIds& targets, int context, bool first) {
     reader.next(block);
     CHECK(block.inputs == inputs);
     CHECK(block.targets == targets);
@@ -132,25 +133,25 @@ TEST_CASE("segments: an extension is old tokens, none at the start of a pass", "
     memory_end = block.first + block.length - block.fed_again;
     CHECK(block.context == std::min(5, 2 * step));
   }
-  CHECK(block.inputs == Ids{1, 2, 3, 4, 5, 6, 7});
+  CHECK(block.inputs == TokenIds{1, 2, 3, 4, 5, 6, 7});
 }
 
 TEST_CASE("segments: rows are streams, the last segment of a pass may be short", "[data][transformer-xl]") {
-  const Ids ids = count_up(15);
+  const TokenIds ids = count_up(15);
   SegmentReader reader(TokenView(ids), 2, {.segment = 4, .extension = 2}, 1);
   Block block;
   reader.next(block);
-  CHECK(block.inputs == Ids{0, 1, 2, 3, 7, 8, 9, 10});
+  CHECK(block.inputs == TokenIds{0, 1, 2, 3, 7, 8, 9, 10});
   reader.next(block);
-  CHECK(block.inputs == Ids{2, 3, 4, 5, 9, 10, 11, 12});
-  CHECK(block.targets == Ids{5, 6, 12, 13});
+  CHECK(block.inputs == TokenIds{2, 3, 4, 5, 9, 10, 11, 12});
+  CHECK(block.targets == TokenIds{5, 6, 12, 13});
   CHECK((block.rows == 2 && block.length == 4 && block.context == 2));
   CHECK((block.first == 2 && block.stride == 7));
   CHECK(reader.dropped() == 1);
 }
 
 TEST_CASE("segments: half of the loss, by overlap and by skipping", "[data][transformer-xl][T17]") {
-  const Ids ids = count_up(41);
+  const TokenIds ids = count_up(41);
   SegmentReader overlap(TokenView(ids), 1, half_loss(8, HalfLoss::overlap), 1);
   const Targets every = one_pass(overlap);
   CHECK(every.scored == 40);
@@ -206,7 +207,7 @@ TEST_CASE("segments: drawn lengths have the distribution of the definition", "[d
   CHECK(shortest > 500);
   CHECK(shortest < 1000);
 
-  const Ids ids = count_up(5001);
+  const TokenIds ids = count_up(5001);
   const SegmentRule rule{.segment = 20, .extension = 4, .drawn_lengths = true};
   SegmentReader reader(TokenView(ids), 2, rule, 9);
   const Targets first = one_pass(reader), second = one_pass(reader);
@@ -223,7 +224,7 @@ TEST_CASE("segments: drawn lengths have the distribution of the definition", "[d
 }
 
 TEST_CASE("segments: resumed at any block the reader goes on bit for bit", "[data][transformer-xl]") {
-  const Ids ids = count_up(600);
+  const TokenIds ids = count_up(600);
   for (const SegmentRule& rule :
        {SegmentRule{.segment = 7, .extension = 3}, SegmentRule{.segment = 12, .drawn_lengths = true},
         SegmentRule{.segment = 12, .drawn_lengths = true, .latest_half = true}, half_loss(10, HalfLoss::skip),
@@ -249,7 +250,7 @@ TEST_CASE("segments: resumed at any block the reader goes on bit for bit", "[dat
 }
 
 TEST_CASE("segments: a state of another reader is refused by either", "[data][transformer-xl]") {
-  const Ids ids = count_up(100);
+  const TokenIds ids = count_up(100);
   SegmentReader reader(TokenView(ids), 2, {.segment = 5, .extension = 3}, 1);
   StreamReader blocks(TokenView(ids), 2, 5, 1);
   const std::vector<BlockReader*> others{&blocks};
@@ -270,7 +271,7 @@ TEST_CASE("segments: a state of another reader is refused by either", "[data][tr
 }
 
 TEST_CASE("segments: errors", "[data][transformer-xl]") {
-  const Ids ids = count_up(19);
+  const TokenIds ids = count_up(19);
   const auto error = [&](int rows, const SegmentRule& rule) {
     return message_of<UsageError>([&] { SegmentReader(TokenView(ids), rows, rule, 1); });
   };
@@ -291,13 +292,14 @@ TEST_CASE("segments: errors", "[data][transformer-xl]") {
 }
 
 TEST_CASE("sliding evaluation: windows grow, slide by one, and score their last token", "[data][transformer-xl]") {
-  const Ids ids = count_up(7);
+  const TokenIds ids = count_up(7);
   SlidingEvaluation plan(TokenView(ids), 3, 1);
   Block block;
-  for (const Ids& window : {Ids{0}, Ids{0, 1}, Ids{0, 1, 2}, Ids{1, 2, 3}, Ids{2, 3, 4}, Ids{3, 4, 5}}) {
+  for (const TokenIds& window :
+       {TokenIds{0}, TokenIds{0, 1}, TokenIds{0, 1, 2}, TokenIds{1, 2, 3}, TokenIds{2, 3, 4}, TokenIds{3, 4, 5}}) {
     REQUIRE(plan.next(block));
     CHECK(block.inputs == window);
-    CHECK(block.targets == Ids{window.back() + 1});
+    CHECK(block.targets == TokenIds{window.back() + 1});
     CHECK(block.context == static_cast<int>(window.size()) - 1);
     CHECK(block.zero_caches);
     CHECK(block.fed_again == 0);
@@ -311,7 +313,7 @@ TEST_CASE("sliding evaluation: every token but the first once, whatever the size
       for (int stride = 1; stride <= window; stride += stride < 3 ? 1 : 5)
         for (const int rows : {1, 3, 16}) {
           CAPTURE(total, window, stride, rows);
-          const Ids ids = count_up(total);
+          const TokenIds ids = count_up(total);
           SlidingEvaluation plan(TokenView(ids), window, stride, rows);
           for (int pass = 0; pass < 2; ++pass) {
             const Targets targets = whole(plan, static_cast<std::size_t>(total));
@@ -320,10 +322,12 @@ TEST_CASE("sliding evaluation: every token but the first once, whatever the size
             plan.begin();
           }
         }
-  const Ids ids = count_up(64);
+  const TokenIds ids = count_up(64);
   SlidingEvaluation plan(TokenView(ids), 8, 2, 4);
   Block block;
   for (int i = 0; i < 4; ++i) REQUIRE(plan.next(block));
   CHECK((block.rows == 4 && block.length == 8 && block.context == 6 && block.stride == 2));
   CHECK(plan.block_count() == 3 + 7 + 1);
 }
+
+}  // namespace engram::harness::data_segments_test

@@ -15,9 +15,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_subwords_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -267,3 +268,5 @@ TEST_CASE("subwords: the vocabulary's files", "[data]") {
              Contains("'some.file' must be a model of SentencePiece"));
   CHECK_THAT(message_of<FileError>([] { BytePairs("", "some.file"); }), Contains("an empty file"));
 }
+
+}  // namespace engram::harness::data_subwords_test

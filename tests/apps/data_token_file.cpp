@@ -6,9 +6,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_token_file_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -177,3 +178,5 @@ TEST_CASE("token file: errors of the system and of the writer", "[data]") {
   CHECK_THROWS_AS(TokenFileWriter(folder / "u", 0, 0), UsageError);
   CHECK_FALSE(std::filesystem::exists(folder / "u.partial"));
 }
+
+}  // namespace engram::harness::data_token_file_test

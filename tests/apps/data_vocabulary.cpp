@@ -4,9 +4,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_vocabulary_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -135,3 +136,5 @@ TEST_CASE("vocabulary: damaged files are refused", "[data]") {
              Contains("none.json") && Contains("No such file or directory"));
   CHECK_THAT(message_of<FileError>([&] { Vocabulary::load(folder.path()); }), Contains("Is a directory"));
 }
+
+}  // namespace engram::harness::data_vocabulary_test

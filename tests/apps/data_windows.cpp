@@ -13,9 +13,9 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_windows_test {
+
 using namespace engram::data;
-using namespace engram::harness;
 using Catch::Matchers::Contains;
 
 TEST_CASE("shuffled windows: every order is a permutation, another one for every epoch and seed",
@@ -62,7 +62,7 @@ TEST_CASE("shuffled windows: neighbours in an order are no neighbours in the tex
 
 TEST_CASE("shuffled windows: an epoch has every window once, and blocks go on into the next epoch",
           "[data][product-key]") {
-  const Ids ids = count_up(48);  // 47 inputs: 9 windows of 5, and 2 tokens more
+  const TokenIds ids = count_up(48);  // 47 inputs: 9 windows of 5, and 2 tokens more
   ShuffledWindows reader(TokenView(ids), 4, 5, 11);
   CHECK(reader.windows() == 9);
   CHECK(reader.dropped() == 2);
@@ -84,18 +84,18 @@ TEST_CASE("shuffled windows: an epoch has every window once, and blocks go on in
   }
   CHECK(reader.state().wraps == 4);
   CHECK(reader.state().position == 0);
-  std::set<Ids> epochs;
+  std::set<TokenIds> epochs;
   for (std::size_t epoch = 0; epoch < 4; ++epoch) {
-    Ids own(starts.begin() + std::ptrdiff_t(epoch * 9), starts.begin() + std::ptrdiff_t(epoch * 9 + 9));
+    TokenIds own(starts.begin() + std::ptrdiff_t(epoch * 9), starts.begin() + std::ptrdiff_t(epoch * 9 + 9));
     epochs.insert(own);
     std::ranges::sort(own);
-    CHECK(own == Ids{0, 5, 10, 15, 20, 25, 30, 35, 40});
+    CHECK(own == TokenIds{0, 5, 10, 15, 20, 25, 30, 35, 40});
   }
   CHECK(epochs.size() == 4);
 }
 
 TEST_CASE("shuffled windows: resumed at any block the reader goes on bit for bit", "[data][product-key]") {
-  const Ids ids = count_up(200);
+  const TokenIds ids = count_up(200);
   ShuffledWindows reader(TokenView(ids), 3, 7, 77);
   for (int step = 0; step < 40; ++step) {
     const auto saved = nlohmann::json::parse(nlohmann::json(reader.state()).dump()).get<ReaderState>();
@@ -130,7 +130,7 @@ TEST_CASE("window evaluation: all but the first token of every window is scored,
   for (const std::int32_t total : {2, 3, 5, 6, 7, 10, 11, 12, 23})
     for (const int rows : {1, 2, 3}) {
       CAPTURE(total, rows);
-      const Ids ids = count_up(total);
+      const TokenIds ids = count_up(total);
       WindowEvaluation plan(TokenView(ids), 5, rows);
       std::vector<int> times(static_cast<std::size_t>(total));
       std::int64_t blocks = 0, scored = 0, longest = 0;
@@ -162,7 +162,7 @@ TEST_CASE("window evaluation: all but the first token of every window is scored,
 }
 
 TEST_CASE("windows: errors", "[data][product-key]") {
-  const Ids ids = count_up(8);
+  const TokenIds ids = count_up(8);
   const auto error = [&](int rows, int block) {
     return message_of<UsageError>([&] { ShuffledWindows(TokenView(ids), rows, block, 1); });
   };
@@ -174,3 +174,5 @@ TEST_CASE("windows: errors", "[data][product-key]") {
   CHECK_THAT(message_of<UsageError>([&] { WindowEvaluation(TokenView(ids), 4, 0); }), Contains("got 0"));
   CHECK_THAT(message_of<UsageError>([&] { WindowEvaluation(TokenView(ids.data(), 4, 1), 4); }), Contains("got 1"));
 }
+
+}  // namespace engram::harness::data_windows_test

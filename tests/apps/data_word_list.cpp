@@ -12,9 +12,10 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
+namespace engram::harness::data_word_list_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -60,7 +61,7 @@ TEST_CASE("rules: lm1b reads shards by name, with ids of the list and <S> around
   CHECK(words_of(data, "train") == "<S> A dog barks . <S> <S> The dog is <UNK> <S> <S> The end . <S>");
   CHECK(words_of(data, "valid") == "<S> A <UNK> dog . <S> <S> The end <S>");
   CHECK(ids_of(data, "valid") == ids_of(data, "test"));
-  CHECK(ids_of(data, "valid") == Ids{0, 6, 2, 5, 4, 0, 0, 3, 9, 0});
+  CHECK(ids_of(data, "valid") == TokenIds{0, 6, 2, 5, 4, 0, 0, 3, 9, 0});
   CHECK(data.doubled_mark() == 0);
   CHECK(data.vocabulary().end_token() == 0);
   CHECK(data.vocabulary().words()->unknown_token() == 2);
@@ -190,3 +191,5 @@ TEST_CASE("rules: files are read in pieces of whole lines", "[data][transformer-
   std::string piece;
   CHECK_THAT(message_of<FileError>([&] { of_folder.next(piece); }), Contains("must be a readable file"));
 }
+
+}  // namespace engram::harness::data_word_list_test

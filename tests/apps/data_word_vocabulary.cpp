@@ -12,9 +12,10 @@
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/reference/central_differences.hpp"
 
-using namespace engram;
+namespace engram::harness::data_word_vocabulary_test {
+
 using namespace engram::data;
-using namespace engram::harness;
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -237,3 +238,5 @@ TEST_CASE("word vocabulary: damaged files are refused", "[data]") {
   CHECK_THAT(with("\"version\":1", "\"version\":2"), Contains("must be of version 1, got 2"));
   CHECK_THAT(with("\"words\":", "\"word\":"), Contains("got this: "));
 }
+
+}  // namespace engram::harness::data_word_vocabulary_test

@@ -19,7 +19,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::device_training_test {
 namespace {
 
 TEST_CASE("steps on every device have the CPU's losses, gradients and spans, replayed ones as well", "[gpu]") {
@@ -169,4 +169,4 @@ TEST_CASE("a training run saves before it gives up for lack of memory") {
 #endif
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::device_training_test

@@ -18,7 +18,7 @@
 #include "tests/nn/placed_xl.hpp"
 #include "tests/nn/xl_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::distance_study_test {
 namespace {
 
 using Catch::Contains;
@@ -246,4 +246,4 @@ TEST_CASE("command line: engram attention shows a Transformer-XL's heads by dist
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::distance_study_test

@@ -9,7 +9,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::dynamic_span_test {
 namespace {
 
 TrainingRunOptions dynamic_run(const RunFolder& folder, const std::string& out) {
@@ -73,4 +73,4 @@ TEST_CASE("command line: spans of a run with dynamic spans are the means of its 
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::dynamic_span_test

@@ -16,7 +16,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::evaluator_test {
 namespace {
 
 /// A model after a few steps, in f64, and its test split.
@@ -209,4 +209,4 @@ TEST_CASE("a checkpoint without configuration, vocabulary or of another format i
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::evaluator_test

@@ -16,7 +16,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/model_options.hpp"
 
-namespace engram {
+namespace engram::generate_test {
 namespace {
 
 constexpr std::int64_t kSymbols = 11;
@@ -172,4 +172,4 @@ TEST_CASE("sampling options out of range and logits that are no numbers are refu
   CHECK_THROWS_AS(sampler.pick(std::array{0.0, std::numeric_limits<double>::quiet_NaN()}, 0), Error);
 }
 
-}  // namespace engram
+}  // namespace engram::generate_test

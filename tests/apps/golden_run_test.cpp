@@ -9,7 +9,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::golden_run_test {
 namespace {
 
 struct GoldenRun {
@@ -67,4 +67,4 @@ TEST_CASE("write the golden losses", "[.write-golden]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::golden_run_test

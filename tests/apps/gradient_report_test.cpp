@@ -13,7 +13,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::gradient_report_test {
 namespace {
 
 TEST_CASE("a gradient report has mean and largest norms, shares of clipped steps, and both parts of the spans'") {
@@ -98,4 +98,4 @@ TEST_CASE("command line: engram gradients shows the reports of a run, and says h
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::gradient_report_test

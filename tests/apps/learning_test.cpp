@@ -11,7 +11,7 @@
 #include "tests/harness/op_run.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness {
+namespace engram::harness::learning_test {
 namespace {
 
 constexpr std::int64_t kSymbols = 8;
@@ -134,4 +134,4 @@ TEST_CASE("T21: a strong span loss shortens spans that are not needed") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::learning_test

@@ -16,7 +16,7 @@
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::length_sweep_test {
 namespace {
 
 using Catch::Contains;
@@ -192,4 +192,4 @@ TEST_CASE("studied runs: names are the last parts of paths, unless two end alike
   CHECK_THROWS_AS(context_bench().open({"xl", "xl/"}), UsageError);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::length_sweep_test

@@ -13,7 +13,7 @@
 #include "tests/apps/other_devices.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::map_test {
 namespace {
 
 using Catch::Contains;
@@ -315,4 +315,4 @@ TEST_CASE("map: tables that are not the checkpoint's are refused", "[product-key
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::map_test

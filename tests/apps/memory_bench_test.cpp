@@ -10,7 +10,7 @@
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::memory_bench_test {
 namespace {
 
 MemoryBench small_bench() {
@@ -256,4 +256,4 @@ TEST_CASE("engram bench --memory prints one JSON object, and names what does not
   refused({"--against-vanilla", "--tokens", "64"}, "--softmax or --memory");
 }
 
-}  // namespace engram
+}  // namespace engram::memory_bench_test

@@ -20,7 +20,7 @@
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::memory_command_test {
 namespace {
 
 using Catch::Contains;
@@ -349,4 +349,4 @@ TEST_CASE("memory: short validations report usage, KL and top-1 usage", "[produc
     CHECK(line.dump().find("memory_") == std::string::npos);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::memory_command_test

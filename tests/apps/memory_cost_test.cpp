@@ -11,7 +11,7 @@
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::memory_cost_test {
 namespace {
 
 TEST_CASE("product-key memory: FLOPs and bytes of a token are those of the spec", "[product-key][T24]") {
@@ -231,4 +231,4 @@ TEST_CASE("product-key memory: a step of every family updates tables by rows, al
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::memory_cost_test

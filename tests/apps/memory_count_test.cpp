@@ -12,7 +12,7 @@
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::memory_count_test {
 namespace {
 
 using Catch::Contains;
@@ -242,4 +242,4 @@ TEST_CASE("product-key memory: count says what tables are and what a step does w
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::memory_count_test

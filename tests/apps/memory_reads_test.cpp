@@ -14,7 +14,7 @@
 #include "tests/apps/other_devices.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::memory_reads_test {
 namespace {
 
 /// Memory usage by its definition, from the traces of blocks of 20 tokens of ten streams.
@@ -268,4 +268,4 @@ TEST_CASE("memory reads: nothing is asked for without memories", "[product-key]"
   CHECK_FALSE(usage.shared_table());
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::memory_reads_test

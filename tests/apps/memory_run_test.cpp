@@ -9,7 +9,7 @@
 #include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::memory_run_test {
 namespace {
 
 std::string memory_config() {
@@ -43,7 +43,7 @@ seed = 11
 )";
 }
 
-TrainingRunOptions memory_run(const RunFolder& folder, const std::string& out, std::vector<std::string> overrides) {
+TrainingRunOptions overridden_run(const RunFolder& folder, const std::string& out, std::vector<std::string> overrides) {
   TrainingRunOptions options = run_options(folder, out);
   options.config = put_file(folder / "memory.toml", memory_config());
   options.overrides = std::move(overrides);
@@ -67,10 +67,10 @@ TEST_CASE("memory run: stopped and resumed it is bit-identical to one that is no
               {10, 20}},
       Variant{{"optimizer.table_kind=row_adagrad", "product_key.keys=flat", "product_key.placement=beside"}, {7}});
   CAPTURE(variant.overrides);
-  const TrainingRunOptions whole = memory_run(folder, "whole", variant.overrides);
+  const TrainingRunOptions whole = overridden_run(folder, "whole", variant.overrides);
   run_training(whole, never());
   for (const int steps : variant.stops) {
-    TrainingRunOptions parts = memory_run(folder, text("parts", steps), variant.overrides);
+    TrainingRunOptions parts = overridden_run(folder, text("parts", steps), variant.overrides);
     CHECK_THROWS_AS(run_training(parts, after_steps(steps)), Interrupted);
     parts.resume = true;
     run_training(parts, never());
@@ -81,7 +81,7 @@ TEST_CASE("memory run: stopped and resumed it is bit-identical to one that is no
 TEST_CASE("memory run: it learns, and another kind of update of its tables is refused", "[product-key]") {
   const RunFolder folder(20000);
   TrainingRunOptions options =
-      memory_run(folder, "run", {"schedule.steps=120", "training.report_every=20", "training.validate_every=1000"});
+      overridden_run(folder, "run", {"schedule.steps=120", "training.report_every=20", "training.validate_every=1000"});
   run_training(options, never());
   const std::vector<double> nll = metrics(options.out, "nll");
   REQUIRE(nll.size() >= 6);
@@ -139,4 +139,4 @@ TEST_CASE("memory run: a table that does not fit says how many bytes it needs", 
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::memory_run_test

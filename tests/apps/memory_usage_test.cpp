@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::memory_usage_test {
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -101,4 +101,4 @@ TEST_CASE("memory usage: what is refused") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::memory_usage_test

@@ -16,7 +16,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::neural_cache_test {
 namespace {
 
 using Catch::Contains;
@@ -192,4 +192,4 @@ block = 10
              Contains("of family recurrent, got one of family all_attention"));
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::neural_cache_test

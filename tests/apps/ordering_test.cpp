@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::ordering_test {
 namespace {
 
 using Catch::Contains;
@@ -184,4 +184,4 @@ TEST_CASE("csv: fields come back as they were written, and what is no table is r
   CHECK_THAT(refused("a,b\n1,2\"3\n"), Contains("line 2") && Contains("quote"));
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::ordering_test

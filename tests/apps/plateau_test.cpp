@@ -11,7 +11,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::plateau_test {
 namespace {
 
 TEST_CASE("a plateau is so many validations in a row without an improvement by the margin") {
@@ -78,4 +78,4 @@ TEST_CASE("fine-tuning begins on a plateau, at its rate and length, also in a ru
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::plateau_test

@@ -14,7 +14,7 @@
 #include "tests/apps/context_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::position_losses_test {
 namespace {
 
 using Catch::Contains;
@@ -187,4 +187,4 @@ TEST_CASE("recl: what cannot be compared is refused") {
   refused(foreign, {"vocabulary", "xl"});
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::position_losses_test

@@ -11,7 +11,7 @@
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_cost_test {
 namespace {
 
 using Catch::Contains;
@@ -140,4 +140,4 @@ TEST_CASE("product-key bench: counts kernels, tokens and parameters, with formul
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_cost_test

@@ -16,7 +16,7 @@
 #include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_run_test {
 namespace {
 
 using Catch::Contains;
@@ -285,4 +285,4 @@ TEST_CASE("command line: a run of the product-key family from keys to recl", "[p
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_run_test

@@ -28,8 +28,8 @@ inline data::PrepareOptions three_files(const TemporaryFolder& folder, std::stri
   return options;
 }
 
-inline Ids ids_of(const data::DataSet& data, std::string_view split) {
-  Ids ids(static_cast<std::size_t>(data.split(split).size()));
+inline TokenIds ids_of(const data::DataSet& data, std::string_view split) {
+  TokenIds ids(static_cast<std::size_t>(data.split(split).size()));
   data.split(split).copy(0, data.split(split).size(), ids.data());
   return ids;
 }

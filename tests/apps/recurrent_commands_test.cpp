@@ -9,7 +9,7 @@
 #include "tests/apps/recurrent_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_commands_test {
 namespace {
 
 using Catch::Contains;
@@ -164,4 +164,4 @@ TEST_CASE("recurrent run: more streams than articles leaves some empty, and says
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_commands_test

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::recurrent_count_test {
 namespace {
 
 RecurrentOptions published(const std::string& name) {
@@ -128,4 +128,4 @@ TEST_CASE("recurrent cost: what steps in time and the softmax multiply themselve
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::recurrent_count_test

@@ -21,7 +21,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_run_test {
 namespace {
 
 using Catch::Contains;
@@ -360,4 +360,4 @@ TEST_CASE("recurrent run: a step without memory leaves everything as it was", "[
 #endif
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_run_test

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::relative_context_test {
 namespace {
 
 ContextLosses toy() {
@@ -106,4 +106,4 @@ TEST_CASE("relative context: tables that do not fit are errors") {
   for (const double share : {0.0, -1.0, 1.1}) CHECK_THROWS_AS(relative_contexts(toy(), share, kThreshold), UsageError);
 }
 
-}  // namespace engram
+}  // namespace engram::relative_context_test

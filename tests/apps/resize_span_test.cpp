@@ -9,7 +9,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::resize_span_test {
 namespace {
 
 /// All tensors of a checkpoint under their names.
@@ -90,4 +90,4 @@ TEST_CASE("a span's optimiser state follows its unit") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::resize_span_test

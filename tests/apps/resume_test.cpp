@@ -10,7 +10,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::resume_test {
 namespace {
 
 std::vector<nlohmann::json> metrics_of(const TrainingRunOptions& options) {
@@ -164,4 +164,4 @@ TEST_CASE("data of another vocabulary are refused") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::resume_test

@@ -10,7 +10,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram {
+namespace engram::run_config_test {
 namespace {
 
 using harness::message_of;
@@ -365,4 +365,4 @@ TEST_CASE("the help lists every key with its default") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::run_config_test

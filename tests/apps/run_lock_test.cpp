@@ -9,7 +9,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::run_lock_test {
 namespace {
 
 TEST_CASE("a folder that is being trained in is refused, and free again afterwards, also after a kill") {
@@ -40,4 +40,4 @@ TEST_CASE("a folder that is being trained in is refused, and free again afterwar
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::run_lock_test

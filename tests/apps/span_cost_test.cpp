@@ -12,7 +12,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::span_cost_test {
 namespace {
 
 RunConfig config_named(const std::string& name, const std::vector<std::string>& overrides = {}) {
@@ -208,4 +208,4 @@ TEST_CASE("shortfalls of caches are counted over all processes of a run") {
   CHECK(history[3].cache_shortfalls == 7);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::span_cost_test

@@ -11,7 +11,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram {
+namespace engram::spans_test {
 namespace {
 
 AllAttentionOptions options_of(std::int64_t layers, std::int64_t heads, std::int64_t max_span) {
@@ -125,4 +125,4 @@ TEST_CASE("the history leaves out what a resumed run lost, and a torn last line"
   CHECK_THROWS_AS(read_span_history(folder / "none.jsonl"), FileError);
 }
 
-}  // namespace engram
+}  // namespace engram::spans_test

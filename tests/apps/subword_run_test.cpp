@@ -14,7 +14,7 @@
 #include "tests/apps/subword_texts.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::subword_run_test {
 namespace {
 
 using Catch::Contains;
@@ -173,4 +173,4 @@ TEST_CASE("text loss: by hand") {
   CHECK(loss_json(data::TokenKind::subword, {.all = 3, .no_eol = {}}).size() == 3);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::subword_run_test

@@ -13,7 +13,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::svg_test {
 namespace {
 
 std::vector<std::string> texts_of(const XmlElement& root) {
@@ -236,4 +236,4 @@ TEST_CASE("the drawing of spans has every head's positions and every layer's lin
   CHECK(std::count(texts.begin(), texts.end(), "100") >= 4);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::svg_test

@@ -6,7 +6,7 @@
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::sweep_memory_test {
 namespace {
 
 using Catch::Contains;
@@ -140,4 +140,4 @@ TEST_CASE("sweep: usage and divergence of memories are those of engram memory") 
   CHECK_THAT(sweep_table(options, collect_variants(options, planned, results)), Contains("validation split"));
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::sweep_memory_test

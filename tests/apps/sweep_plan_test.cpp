@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::sweep_plan_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -91,4 +91,4 @@ TEST_CASE("seeds are whole numbers, each once") {
   }
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::sweep_plan_test

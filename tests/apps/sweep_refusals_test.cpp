@@ -5,7 +5,7 @@
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::sweep_refusals_test {
 namespace {
 
 using Catch::Contains;
@@ -88,4 +88,4 @@ TEST_CASE("sweep: --dry-run lists the runs and trains nothing") {
   CHECK(object.at("runs").at(0).at("parameters") == nlohmann::json::parse(same.out).at("parameters"));
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::sweep_refusals_test

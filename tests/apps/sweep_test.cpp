@@ -21,7 +21,7 @@ extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 #endif
 
-namespace engram::harness {
+namespace engram::harness::sweep_test {
 namespace {
 
 using Catch::Contains;
@@ -297,4 +297,4 @@ TEST_CASE("sweep: outcomes of several seeds in one line") {
                       Contains("\"2 done, 1 diverged at step 9\",0\n"));
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::sweep_test

@@ -14,7 +14,7 @@
 #include "tests/harness/op_run.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness {
+namespace engram::harness::trainer_test {
 namespace {
 
 RunConfig small(std::int64_t split) {
@@ -195,4 +195,4 @@ TEST_CASE("a mean of weights is refused for a model with tables") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::trainer_test

@@ -16,7 +16,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::training_run_test {
 namespace {
 
 TEST_CASE("a run leaves its configuration, its metrics and two checkpoints") {
@@ -205,4 +205,4 @@ TEST_CASE("a progress line has its units in its names") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::training_run_test

@@ -12,7 +12,7 @@
 #include "tests/apps/transfo_xl_file.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transfo_xl_import_test {
 namespace {
 
 using Catch::Contains;
@@ -299,4 +299,4 @@ TEST_CASE("command line: import and export go through evaluate and generate") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transfo_xl_import_test

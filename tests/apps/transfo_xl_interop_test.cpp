@@ -10,7 +10,7 @@
 #include "tests/apps/transfo_xl_file.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transfo_xl_interop_test {
 namespace {
 
 using Catch::Contains;
@@ -279,4 +279,4 @@ TEST_CASE("interop: the layout of the published checkpoint of WikiText-103") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transfo_xl_interop_test

@@ -10,7 +10,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_bench_test {
 namespace {
 
 using Catch::Contains;
@@ -202,4 +202,4 @@ TEST_CASE("command line: bench of a Transformer-XL") {
   }
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_bench_test

@@ -6,7 +6,7 @@
 #include "apps/cost/parameter_groups.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_cost_test {
 namespace {
 
 RunConfig config_named(const std::string& name) {
@@ -221,4 +221,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_cost_test

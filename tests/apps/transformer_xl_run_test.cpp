@@ -19,7 +19,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_run_test {
 namespace {
 
 std::string xl_config() {
@@ -303,4 +303,4 @@ TEST_CASE("transformer-xl: options of segments are refused for the other family"
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_run_test

@@ -15,7 +15,7 @@
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::vanilla_bench_test {
 namespace {
 
 using Catch::Contains;
@@ -164,4 +164,4 @@ TEST_CASE("a bench against the vanilla model refuses what it cannot compare") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::vanilla_bench_test

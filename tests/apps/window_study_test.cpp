@@ -22,7 +22,7 @@
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::window_study_test {
 namespace {
 
 using Catch::Contains;
@@ -356,4 +356,4 @@ TEST_CASE("command line: engram attention shows the windows of a recurrent model
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::window_study_test

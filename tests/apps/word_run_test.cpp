@@ -13,7 +13,7 @@
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::word_run_test {
 namespace {
 
 using Catch::Contains;
@@ -240,4 +240,4 @@ TEST_CASE("losses of words: perplexities of all targets and of those that are no
         "step 1/2 loss 3.0000 ppl 20.086 lr 1.00e-03 tokens/s 7 span 8.0 left 0:09");
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::word_run_test

@@ -8,7 +8,7 @@
 #include "tests/autograd/teaching_ops.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::gradcheck_test {
 namespace {
 
 /// y = x - mean(x), with a derivative that is claimed to be zero.
@@ -153,4 +153,4 @@ TEST_CASE("backward_from: several outputs, some left out", "[autograd]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::gradcheck_test

@@ -9,7 +9,7 @@
 #include "tests/harness/table_files.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::parameter_store_test {
 namespace {
 
 constexpr Initializer kNormal{Initializer::Kind::normal, 1.0};
@@ -298,4 +298,4 @@ TEST_CASE("parameter store: tables in mapped files stay there", "[autograd]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::parameter_store_test

@@ -6,7 +6,7 @@
 #include "tests/autograd/teaching_ops.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::tape_listing_test {
 namespace {
 
 /// total(w * (w * x)), recorded under scopes.
@@ -85,4 +85,4 @@ TEST_CASE("tape listing: an empty tape", "[autograd]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::tape_listing_test

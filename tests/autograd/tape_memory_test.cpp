@@ -5,7 +5,7 @@
 #include "tests/autograd/teaching_ops.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::tape_memory_test {
 namespace {
 
 constexpr std::int64_t kElements = 64;  // 512 bytes of f64: two units of the arena
@@ -102,4 +102,4 @@ TEST_CASE("tape: equal steps have equal addresses", "[autograd]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::tape_memory_test

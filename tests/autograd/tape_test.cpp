@@ -9,7 +9,7 @@
 #include "tests/autograd/teaching_ops.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness {
+namespace engram::harness::tape_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -212,4 +212,4 @@ TEST_CASE("tape: mistakes are errors", "[autograd]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::tape_test

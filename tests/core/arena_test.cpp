@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/guarded_allocator.hpp"
 
-namespace engram {
+namespace engram::arena_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -234,4 +234,4 @@ TEST_CASE("arena: poison fills freed memory with NaN", "[core]") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::arena_test

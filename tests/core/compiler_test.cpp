@@ -7,7 +7,7 @@
 
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::compiler_test {
 namespace {
 
 // Not inlined: the values must pass through memory, where the comparison cannot see the list.
@@ -40,4 +40,4 @@ TEMPLATE_TEST_CASE("compiler: lists of constants arrive unchanged", "[core]", do
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::compiler_test

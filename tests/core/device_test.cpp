@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::device_test {
 namespace {
 
 TEST_CASE("devices: names that are understood", "[core]") {
@@ -75,4 +75,4 @@ TEST_CASE("backends: too much memory is an error with the number", "[core]") {
 #endif
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::device_test

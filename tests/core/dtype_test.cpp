@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::dtype_test {
 namespace {
 
 TEST_CASE("dtype: names, sizes, parsing", "[core]") {
@@ -91,4 +91,4 @@ TEST_CASE("bf16: overflow, infinity and NaN", "[core]") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::dtype_test

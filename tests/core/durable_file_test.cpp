@@ -13,8 +13,8 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
-using namespace engram::harness;
+namespace engram::harness::durable_file_test {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -200,3 +200,5 @@ TEST_CASE("durable file: a write that fails in the middle leaves the old content
   write_durably(path, contents);
   CHECK(get_file(path) == contents);
 }
+
+}  // namespace engram::harness::durable_file_test

@@ -6,7 +6,7 @@
 #include "core/scope.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::error_test {
 namespace {
 
 TEST_CASE("text: every kind of part", "[core]") {
@@ -54,4 +54,4 @@ TEST_CASE("errors: all are caught as Error and as std::exception", "[core]") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::error_test

@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/guarded_allocator.hpp"
 
-namespace engram {
+namespace engram::kernel_test {
 namespace {
 
 // Never bound to a device at the start, so that the registry of the real kernels stays what it is.
@@ -94,4 +94,4 @@ TEST_CASE("step: tensors and workspaces come from its memory and go back", "[cor
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::kernel_test

@@ -5,7 +5,7 @@
 #include "core/random_stream.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::random_test {
 namespace {
 
 TEST_CASE("philox: the authors' third test vector", "[core]") {
@@ -76,4 +76,4 @@ TEST_CASE("dropout rule: the share dropped is the rate", "[core]") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::random_test

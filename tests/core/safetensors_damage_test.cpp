@@ -12,8 +12,8 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
-using namespace engram::harness;
+namespace engram::harness::safetensors_damage_test {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -293,3 +293,5 @@ TEST_CASE("safetensors damage: thousands of mangled headers never escape their b
   CHECK(accepted > kRounds / 100);
   CHECK(accepted < kRounds / 2);
 }
+
+}  // namespace engram::harness::safetensors_damage_test

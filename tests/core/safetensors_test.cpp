@@ -9,8 +9,8 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
-using namespace engram::harness;
+namespace engram::harness::safetensors_test {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -163,3 +163,5 @@ TEST_CASE("safetensors: what cannot be written is refused and the old file stays
   CHECK_FALSE(std::filesystem::exists(folder / "x.partial"));
   CHECK_THROWS_AS(write_safetensors(folder / "no/x", {}, {}), FileError);
 }
+
+}  // namespace engram::harness::safetensors_test

@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::shape_test {
 namespace {
 
 TEST_CASE("shape: axes, counts and rows", "[core]") {
@@ -44,4 +44,4 @@ static_assert(Shape{2, 3}.count() == 6, "usable at compile time");
 static_assert(std::is_trivially_copyable_v<Shape>, "may be a kernel argument");
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::shape_test

@@ -6,7 +6,7 @@
 #include "core/kernels/head_windows.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::span_mask_test {
 namespace {
 
 TEST_CASE("span mask: values of T1", "[core]") {
@@ -81,4 +81,4 @@ TEST_CASE("head windows: the packed layout", "[core]") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::span_mask_test

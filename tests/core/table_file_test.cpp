@@ -16,7 +16,7 @@
 #include "tests/harness/table_files.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::table_file_test {
 namespace {
 
 using Catch::Contains;
@@ -251,4 +251,4 @@ TEST_CASE("mapped table: read-ahead fetches the rows of a call, and no others") 
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::table_file_test

@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/guarded_allocator.hpp"
 
-namespace engram {
+namespace engram::tensor_test {
 namespace {
 
 class Memory {
@@ -114,4 +114,4 @@ TEST_CASE("checks: each says the op, the rule and the facts", "[core]") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::tensor_test

@@ -29,17 +29,17 @@ class Threads {
   int before_;
 };
 
-Faults compare_runs(const std::string& what, const RunResult& got, const RunResult& wanted) {
+Faults compare_runs(const std::string& what, const OpResult& got, const OpResult& wanted) {
   Faults faults = compare_bits(text(what, ": output"), got.outputs, wanted.outputs);
   append(faults, compare_bits(text(what, ": gradient of input"), got.gradients, wanted.gradients));
   append(faults, got.faults);
   return faults;
 }
 
-Faults check_outputs_alone(Backend& backend, const OpCase& op, std::size_t set, const RunResult& whole) {
+Faults check_outputs_alone(Backend& backend, const OpCase& op, std::size_t set, const OpResult& whole) {
   std::vector<Array64> sums(whole.gradients.size());
   for (std::size_t output = 0; output < whole.outputs.size(); ++output) {
-    RunResult alone;
+    OpResult alone;
     try {
       alone = run_op(backend, op, set, {.outputs = {static_cast<int>(output)}});
     } catch (const Error&) {
@@ -56,9 +56,9 @@ Faults check_outputs_alone(Backend& backend, const OpCase& op, std::size_t set, 
                        kSameValue, op.tolerance.negligible);
 }
 
-Faults check_inference(Backend& backend, const OpCase& op, std::size_t set, const RunResult& whole) {
+Faults check_inference(Backend& backend, const OpCase& op, std::size_t set, const OpResult& whole) {
   Faults faults;
-  const RunResult inference = run_op(backend, op, set, {.inference = true});
+  const OpResult inference = run_op(backend, op, set, {.inference = true});
   append(faults, inference.faults);
   if (inference.recorded != 0) faults.push_back(text("inference mode recorded ", inference.recorded, " operations"));
   if (!op.dropout)
@@ -108,7 +108,7 @@ Faults check_reference(Backend& backend, const OpCase& op, std::size_t set) {
   std::vector<Array64> wanted = op.reference(inputs);
   for (Array64& output : wanted)
     if (output.shape.empty()) output.shape.push_back(1);
-  const RunResult run = run_op(backend, op, set);
+  const OpResult run = run_op(backend, op, set);
   return compare_elements("forward: output", run.outputs, wanted, op.tolerance.forward);
 }
 
@@ -141,8 +141,8 @@ Faults check_precision(Backend& backend, Backend& truth, const OpCase& op, std::
   const double sums = op.tolerance.bf16_sums > 0 ? op.tolerance.bf16_sums : op.tolerance.f32;
   for (const DType dtype : {DType::f32, DType::bf16}) {
     if (dtype == DType::bf16 && !runs_in_bf16(backend, op)) continue;
-    const RunResult wanted = run_op(truth, op, set, {.rounding = dtype});
-    const RunResult got = run_op(backend, op, set, {.dtype = dtype});
+    const OpResult wanted = run_op(truth, op, set, {.rounding = dtype});
+    const OpResult got = run_op(backend, op, set, {.dtype = dtype});
     append(faults, got.faults);
     const auto tolerances = [&](const std::vector<DType>& dtypes) {
       std::vector<double> each;
@@ -160,8 +160,8 @@ Faults check_precision(Backend& backend, Backend& truth, const OpCase& op, std::
 }
 
 Faults check_same_f64(Backend& backend, Backend& truth, const OpCase& op, std::size_t set) {
-  const RunResult wanted = run_op(truth, op, set);
-  const RunResult got = run_op(backend, op, set);
+  const OpResult wanted = run_op(truth, op, set);
+  const OpResult got = run_op(backend, op, set);
   Faults faults = got.faults;
   append(faults, compare_norms("f64: output", got.outputs, wanted.outputs, kSameValue, op.tolerance.negligible));
   append(faults,
@@ -171,8 +171,8 @@ Faults check_same_f64(Backend& backend, Backend& truth, const OpCase& op, std::s
 
 Faults check_add_mode(Backend& backend, const OpCase& op, std::size_t set, DType dtype) {
   if (op.root) return {};  // it consumes its input: there is no second use
-  RunResult once = run_op(backend, op, set, {.dtype = dtype});
-  const RunResult twice = run_op(backend, op, set, {.dtype = dtype, .uses = 2});
+  OpResult once = run_op(backend, op, set, {.dtype = dtype});
+  const OpResult twice = run_op(backend, op, set, {.dtype = dtype, .uses = 2});
   for (Array64& gradient : once.gradients)
     for (double& value : gradient.data) value *= 2;
   Faults faults = compare_norms("used twice: gradient of input", twice.gradients, once.gradients, same_value(dtype),
@@ -182,13 +182,13 @@ Faults check_add_mode(Backend& backend, const OpCase& op, std::size_t set, DType
 }
 
 Faults check_unwanted(Backend& backend, const OpCase& op, std::size_t set) {
-  const RunResult whole = run_op(backend, op, set);
+  const OpResult whole = run_op(backend, op, set);
   Faults faults = whole.faults;
   RunOptions nothing;
   for (std::size_t i = 0; i < op.inputs.at(set).size(); ++i) {
     if (!op.inputs[set][i].differentiable) continue;
     nothing.constants.push_back(static_cast<int>(i));
-    const RunResult without = run_op(backend, op, set, {.constants = {static_cast<int>(i)}});
+    const OpResult without = run_op(backend, op, set, {.constants = {static_cast<int>(i)}});
     std::vector<Array64> wanted = whole.gradients;
     wanted[i] = {};
     const std::string label = text("input ", i, " constant: ");
@@ -199,7 +199,7 @@ Faults check_unwanted(Backend& backend, const OpCase& op, std::size_t set) {
            compare_norms(label + "gradient of input", without.gradients, wanted, kSameValue, op.tolerance.negligible));
     append(faults, without.faults);
   }
-  const RunResult forward_only = run_op(backend, op, set, nothing);
+  const OpResult forward_only = run_op(backend, op, set, nothing);
   append(faults, forward_only.faults);
   if (forward_only.recorded != 0)
     faults.push_back(text("nothing needs a gradient, but ", forward_only.recorded, " operations were recorded"));
@@ -212,8 +212,8 @@ Faults check_unwanted(Backend& backend, const OpCase& op, std::size_t set) {
 }
 
 Faults check_memory(Backend& backend, const OpCase& op, std::size_t set, DType dtype) {
-  const RunResult filled = run_op(backend, op, set, {.dtype = dtype});
-  const RunResult zeroed = run_op(backend, op, set, {.dtype = dtype, .fill = 0});
+  const OpResult filled = run_op(backend, op, set, {.dtype = dtype});
+  const OpResult zeroed = run_op(backend, op, set, {.dtype = dtype, .fill = 0});
   Faults faults = compare_runs("fresh memory NaN or zero", filled, zeroed);
   const auto has_nan = [](const Array64& x) {
     return std::ranges::any_of(x.data, [](double v) { return std::isnan(v); });
@@ -228,7 +228,7 @@ Faults check_memory(Backend& backend, const OpCase& op, std::size_t set, DType d
 
 Faults check_determinism(Backend& backend, const OpCase& op, std::size_t set, DType dtype) {
   const bool cpu = backend.device().kind == DeviceKind::cpu;
-  const RunResult first = run_op(backend, op, set, {.dtype = dtype});
+  const OpResult first = run_op(backend, op, set, {.dtype = dtype});
   Faults faults = compare_runs("second run", run_op(backend, op, set, {.dtype = dtype}), first);
   if (backend.device().kind == DeviceKind::simulated)
     for (const auto& [order, other] : simulated_in_other_orders())

@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_checks.hpp"
 
-namespace engram::harness {
+namespace engram::harness::op_checks_test {
 namespace {
 
 enum class Fault {
@@ -155,4 +155,4 @@ TEST_CASE("op checks: a write behind a block is found", "[harness]") {
 #endif
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::op_checks_test

@@ -205,12 +205,12 @@ Array64 to_host(Backend& backend, const Tensor& tensor) {
   return host;
 }
 
-RunResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunOptions& asked) {
+OpResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunOptions& asked) {
   RunOptions options = asked;
   if (options.dtype == DType::bf16) options.rounding = DType::bf16;
   const std::vector<Input>& inputs = op.inputs.at(set);
   const std::vector<Array64> values = input_values(op.name, inputs, options.rounding);
-  RunResult result;
+  OpResult result;
   GuardedAllocator memory(backend, options.fill);
   {
     Step step(backend, memory, kSeed);

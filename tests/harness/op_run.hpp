@@ -33,7 +33,7 @@ struct RunOptions {
   unsigned char fill = GuardedAllocator::kNaNBytes;
 };
 
-struct RunResult {
+struct OpResult {
   std::vector<Array64> outputs;
   std::vector<Array64> gradients;  ///< per input; not given: not differentiated, or no gradient reached it
   std::vector<DType> output_dtypes, gradient_dtypes;
@@ -56,6 +56,6 @@ const StepScalars& run_scalars();
 std::uint64_t run_seed();
 
 /// `set` numbers the entry's inputs. What the function throws passes through.
-RunResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunOptions& options = {});
+OpResult run_op(Backend& backend, const OpCase& op, std::size_t set, const RunOptions& options = {});
 
 }  // namespace engram::harness

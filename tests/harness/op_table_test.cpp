@@ -9,7 +9,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_checks.hpp"
 
-namespace engram::harness {
+namespace engram::harness::op_table_test {
 namespace {
 
 Backend& cpu() { return *available_backends().front(); }
@@ -137,4 +137,4 @@ TEST_CASE("op table: what devices leave out", "[ops]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::op_table_test

@@ -9,7 +9,7 @@
 #include "tests/nn/placed_model.hpp"
 #include "tests/reference/adaptive_tokens.hpp"
 
-namespace engram::harness {
+namespace engram::harness::adaptive_tokens_test {
 namespace {
 
 using reference::Array64;
@@ -370,4 +370,4 @@ TEST_CASE("a block without its partition, or of other clusters, is refused") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::adaptive_tokens_test

@@ -11,7 +11,7 @@
 #include "tests/nn/placed_model.hpp"
 #include "tests/reference/normalisations.hpp"
 
-namespace engram::harness {
+namespace engram::harness::batch_norm_test {
 namespace {
 
 struct Net final : Module {
@@ -150,4 +150,4 @@ TEST_CASE("batch norm layer: what it refuses") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::batch_norm_test

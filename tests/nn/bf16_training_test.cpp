@@ -15,7 +15,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::bf16_training_test {
 namespace {
 
 constexpr std::int64_t kSymbols = 11, kWidth = 16, kInner = 24, kTokens = 40;
@@ -183,4 +183,4 @@ TEST_CASE("bf16 activations: one store serves steps of both kinds", "[bf16]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::bf16_training_test

@@ -13,8 +13,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
-using namespace engram::harness;
+namespace engram::harness::checkpoint_kill_test {
 
 namespace {
 
@@ -92,3 +91,5 @@ TEST_CASE("checkpoint: a hundred kills while saving never harm the file", "[chec
   CHECK(model.load(path) == version + 1);
   CHECK_FALSE(std::filesystem::exists(path.string() + ".partial"));
 }
+
+}  // namespace engram::harness::checkpoint_kill_test

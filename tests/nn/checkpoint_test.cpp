@@ -8,8 +8,8 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-using namespace engram;
-using namespace engram::harness;
+namespace engram::harness::checkpoint_test {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -244,3 +244,5 @@ TEST_CASE("checkpoint: a run's folder, a checkpoint's folder and a file are all 
   CHECK(find_checkpoint(newest.parent_path(), CheckpointKind::best) == newest);
   CHECK(find_checkpoint(newest, CheckpointKind::best) == newest);
 }
+
+}  // namespace engram::harness::checkpoint_test

@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::layer_test {
 namespace {
 
 using reference::fill;
@@ -113,4 +113,4 @@ TEST_CASE("T22: persistent slots alone do not know where they are") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::layer_test

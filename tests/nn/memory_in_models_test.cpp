@@ -10,7 +10,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::memory_in_models_test {
 namespace {
 
 using reference::Array64;
@@ -198,4 +198,4 @@ TEST_CASE("memories in models: a placement without a sublayer to replace is refu
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::memory_in_models_test

@@ -8,7 +8,7 @@
 #include "tests/nn/model_options.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::model_gradient_test {
 namespace {
 
 struct GradientBench : PlacedModel {
@@ -128,4 +128,4 @@ TEST_CASE("fixed spans have neither parameter nor penalty") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::model_gradient_test

@@ -9,7 +9,7 @@
 #include "tests/nn/model_options.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::model_test {
 namespace {
 
 AllAttentionOptions tiny(MemoryMode mode) {
@@ -192,4 +192,4 @@ TEST_CASE("a model refuses tokens of another type or shape and a past of another
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::model_test

@@ -8,7 +8,7 @@
 #include "tests/nn/placed_model.hpp"
 #include "tests/reference/optimizers.hpp"
 
-namespace engram::harness {
+namespace engram::harness::optimizer_test {
 namespace {
 
 struct OptimizerBench : Bench {
@@ -210,4 +210,4 @@ TEST_CASE("options of optimisers that make no sense are refused by name") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::optimizer_test

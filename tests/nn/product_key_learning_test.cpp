@@ -20,7 +20,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_learning_test {
 namespace {
 
 constexpr std::int64_t kPairs = 20000, kClasses = 64, kWidth = 64, kInner = 4 * kWidth;
@@ -182,4 +182,4 @@ TEST_CASE("product-key memory: batch norm of queries makes it use more slots (te
   CHECK(with_norm > without);
 }
 
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_learning_test

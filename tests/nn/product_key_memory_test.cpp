@@ -12,7 +12,7 @@
 #include "tests/reference/basic_ops.hpp"
 #include "tests/reference/product_key_memory.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_memory_test {
 namespace {
 
 using reference::Array64;
@@ -278,4 +278,4 @@ TEST_CASE("product-key memory: inference uses the running statistics and changes
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_memory_test

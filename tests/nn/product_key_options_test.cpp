@@ -4,7 +4,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::product_key_options_test {
 namespace {
 
 using Layers = std::vector<std::int64_t>;
@@ -86,4 +86,4 @@ TEST_CASE("product keys: slots are counted in 64 bits") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::product_key_options_test

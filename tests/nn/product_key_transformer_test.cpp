@@ -10,7 +10,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_host.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_transformer_test {
 namespace {
 
 using Catch::Contains;
@@ -273,4 +273,4 @@ TEST_CASE("product-key host: blocks that are too long, and pasts of other models
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_transformer_test

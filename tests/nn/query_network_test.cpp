@@ -10,7 +10,7 @@
 #include "tests/reference/basic_ops.hpp"
 #include "tests/reference/normalisations.hpp"
 
-namespace engram::harness {
+namespace engram::harness::query_network_test {
 namespace {
 
 using reference::Array64;
@@ -236,4 +236,4 @@ TEST_CASE("query network: what it refuses") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::query_network_test

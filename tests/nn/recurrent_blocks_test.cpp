@@ -10,7 +10,7 @@
 #include "tests/nn/placed_recurrent.hpp"
 #include "tests/nn/recurrent_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_blocks_test {
 namespace {
 
 using Catch::Contains;
@@ -324,4 +324,4 @@ TEST_CASE("recurrent: blocks that do not fit are refused", "[recurrent]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_blocks_test

@@ -5,7 +5,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_recurrent.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_gold_test {
 namespace {
 
 struct Gold {
@@ -138,4 +138,4 @@ TEST_CASE("recurrent gold: two chunks", "[recurrent]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_gold_test

@@ -10,7 +10,7 @@
 #include "tests/nn/placed_recurrent.hpp"
 #include "tests/nn/recurrent_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_gradient_test {
 namespace {
 
 /// Two streams and two blocks of four positions; the last target of the first stream does not count.
@@ -163,4 +163,4 @@ TEST_CASE("recurrent: the same bits with 1, 2 and 8 threads", "[recurrent]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_gradient_test

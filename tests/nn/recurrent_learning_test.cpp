@@ -9,7 +9,7 @@
 #include "tests/nn/placed_recurrent.hpp"
 #include "tests/nn/recurrent_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_learning_test {
 namespace {
 
 constexpr std::int64_t kVocabulary = 20, kStreams = 32, kLength = 20, kLag = 3;
@@ -84,4 +84,4 @@ TEST_CASE("recurrent: what was three words before is learned", "[recurrent][slow
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_learning_test

@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/recurrent_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_options_test {
 namespace {
 
 using Catch::Contains;
@@ -81,4 +81,4 @@ TEST_CASE("recurrent: options out of range are refused by name and value", "[rec
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_options_test

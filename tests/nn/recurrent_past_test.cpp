@@ -5,7 +5,7 @@
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/nn/placed_recurrent.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_past_test {
 namespace {
 
 using Catch::Contains;
@@ -51,4 +51,4 @@ TEST_CASE("recurrent past: what cannot be copied", "[recurrent]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_past_test

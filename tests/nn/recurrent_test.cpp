@@ -9,7 +9,7 @@
 #include "tests/nn/placed_recurrent.hpp"
 #include "tests/nn/recurrent_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrent_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -247,4 +247,4 @@ TEST_CASE("recurrent: weights start as the spec says", "[recurrent]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrent_test

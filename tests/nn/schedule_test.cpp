@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/reference/optimizers.hpp"
 
-namespace engram {
+namespace engram::schedule_test {
 namespace {
 
 TEST_CASE("T10: linear warm-up, then constant") {
@@ -50,4 +50,4 @@ TEST_CASE("schedules that make no sense are refused by name") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::schedule_test

@@ -9,7 +9,7 @@
 #include "tests/nn/placed_model.hpp"
 #include "tests/reference/span_rules.hpp"
 
-namespace engram::harness {
+namespace engram::harness::span_test {
 namespace {
 
 TEST_CASE("T11: the trim table") {
@@ -147,4 +147,4 @@ TEST_CASE("options of models that make no sense are refused by name") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::span_test

@@ -9,7 +9,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::start_values_test {
 namespace {
 
 struct StartBench : Bench {
@@ -92,4 +92,4 @@ TEST_CASE("linear: a start with a bound, with and without bias") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::start_values_test

@@ -14,7 +14,7 @@
 #include "tests/reference/optimizers.hpp"
 #include "tests/reference/table_optimizers.hpp"
 
-namespace engram::harness {
+namespace engram::harness::table_optimizer_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -303,4 +303,4 @@ TEST_CASE("tables: options that make no sense are refused by name") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::table_optimizer_test

@@ -4,7 +4,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/token_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::token_blocks_test {
 namespace {
 
 using reference::Array64;
@@ -97,4 +97,4 @@ TEST_CASE("a vocabulary in clusters refuses targets that do not count", "[tokens
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::token_blocks_test

@@ -8,7 +8,7 @@
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/nn/token_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::token_io_test {
 namespace {
 
 using reference::Array64;
@@ -358,4 +358,4 @@ TEST_CASE("gradients of one table and of one projection in bf16 are near those i
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::token_io_test

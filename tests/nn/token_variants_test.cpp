@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/token_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::token_variants_test {
 namespace {
 
 using reference::Array64;
@@ -151,4 +151,4 @@ TEST_CASE("losses of the last positions alone are those of the whole block there
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::token_variants_test

@@ -5,7 +5,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/gold_xl.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_gold_test {
 namespace {
 
 struct Row {
@@ -184,4 +184,4 @@ TEST_CASE("T3: gradients of the gold model's second segment, its memory constant
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_gold_test

@@ -9,7 +9,7 @@
 #include "tests/nn/placed_xl.hpp"
 #include "tests/nn/xl_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_gradient_test {
 namespace {
 
 struct GradientBench : PlacedXl {
@@ -107,4 +107,4 @@ TEST_CASE("with bf16 activations losses and gradients stay near those in f64, wh
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_gradient_test

@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_xl.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_memory_test {
 namespace {
 
 /// Any one layer or more of this family, without clusters.
@@ -306,4 +306,4 @@ TEST_CASE("T8: how far tokens reach, and what reach() says") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_memory_test

@@ -10,7 +10,7 @@
 #include "tests/nn/placed_xl.hpp"
 #include "tests/nn/xl_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_options_test {
 namespace {
 
 using Catch::Contains;
@@ -231,4 +231,4 @@ TEST_CASE("undo() takes a block back, and replayed() does what a block did on th
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_options_test

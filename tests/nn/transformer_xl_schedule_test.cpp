@@ -8,7 +8,7 @@
 #include "nn/optim/schedule.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::transformer_xl_schedule_test {
 namespace {
 
 using Decay = Schedule::Decay;
@@ -172,4 +172,4 @@ TEST_CASE("decay on a plateau: the schedule multiplies by the share after the wa
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::transformer_xl_schedule_test

@@ -9,7 +9,7 @@
 #include "tests/nn/placed_xl.hpp"
 #include "tests/nn/xl_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_start_test {
 namespace {
 
 /// Every kind of parameter that the family has, each with many numbers.
@@ -207,4 +207,4 @@ TEST_CASE("word dropout is of the input alone, and of training alone") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_start_test

@@ -10,7 +10,7 @@
 #include "tests/nn/gold_xl.hpp"
 #include "tests/nn/xl_variants.hpp"
 
-namespace engram::harness {
+namespace engram::harness::transformer_xl_test {
 namespace {
 
 /// Two streams through several blocks; the largest difference from the definition, which takes one stream at a time.
@@ -325,4 +325,4 @@ TEST_CASE("T16: dropout over time has one mask for all positions of a stream") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::transformer_xl_test

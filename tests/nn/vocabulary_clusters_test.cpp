@@ -9,7 +9,7 @@
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness {
+namespace engram::harness::vocabulary_clusters_test {
 namespace {
 
 using Cutoffs = std::vector<std::int64_t>;
@@ -197,4 +197,4 @@ TEST_CASE("partitions without targets, and of no tail cluster") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::vocabulary_clusters_test

@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
-namespace engram::harness {
+namespace engram::harness::weight_average_test {
 namespace {
 
 struct AverageBench : Bench {
@@ -177,4 +177,4 @@ TEST_CASE("averaging does not start while losses fall") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::weight_average_test

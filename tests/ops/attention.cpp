@@ -6,7 +6,7 @@
 #include "autograd/tape.hpp"
 #include "tests/ops/attention_truth.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -96,4 +96,4 @@ const AttentionCases cases{
 const OpCases more{self_attention()};
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_test

@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_dropout_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -141,4 +141,4 @@ TEST_CASE("T15: the same draws whatever the block's tiles and the heads' windows
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_dropout_test

@@ -3,7 +3,7 @@
 #include "autograd/functions/attention.hpp"
 #include "tests/ops/attention_truth.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_errors_test {
 namespace {
 
 const AttentionOptions kOptions = [] {
@@ -94,4 +94,4 @@ OpCase refused() {
 const OpCases cases{refused()};
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_errors_test

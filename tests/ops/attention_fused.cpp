@@ -14,7 +14,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_fused_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -352,4 +352,4 @@ TEST_CASE("fused attention: dropout decides as everywhere", "[attention][fused]"
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_fused_test

@@ -5,7 +5,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_gradients_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -172,4 +172,4 @@ TEST_CASE("attention: windows cut to what the spans need change nothing", "[atte
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_gradients_test

@@ -9,7 +9,7 @@
 #include "tests/ops/attention_kernels.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_kept_test {
 namespace {
 
 using reference::constant;
@@ -114,4 +114,4 @@ TEST_CASE("attention: weights are kept by a training tape, up to a number of byt
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_kept_test

@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_merge_test {
 namespace {
 
 struct Passes {
@@ -90,4 +90,4 @@ TEST_CASE("T8: separate softmaxes with one persistent slot add its value to ever
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_merge_test

@@ -7,7 +7,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_position_values_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -143,4 +143,4 @@ TEST_CASE("attention: one position value for all distances is added to the conte
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_position_values_test

@@ -8,7 +8,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_query_spans_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -174,4 +174,4 @@ TEST_CASE("attention: spans of queries that see nothing have no gradient", "[att
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_query_spans_test

@@ -8,7 +8,7 @@
 #include "autograd/tape.hpp"
 #include "tests/ops/attention_truth.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_shared_distance_test {
 namespace {
 
 /// x: queries (also keys and values) [2, block, 2 H], the past's keys and values, position keys [distances, 2] of which
@@ -59,4 +59,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_shared_distance_test

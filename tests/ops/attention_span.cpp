@@ -2,7 +2,7 @@
 
 #include "tests/ops/attention_truth.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_span_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
@@ -99,4 +99,4 @@ const AttentionCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_span_test

@@ -8,7 +8,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness {
+namespace engram::harness::attention_spec_test {
 namespace {
 
 using reference::array;
@@ -223,4 +223,4 @@ TEST_CASE("attention: a query that sees nothing gives zero and no gradient", "[a
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::attention_spec_test

@@ -10,7 +10,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/normalisations.hpp"
 
-namespace engram::harness {
+namespace engram::harness::batch_norm_test {
 namespace {
 
 constexpr BatchNormRule kRule{.epsilon = 1e-3, .momentum = 0.3};
@@ -143,7 +143,7 @@ TEST_CASE("batch norm: in inference, the running statistics on every device", "[
         const std::vector<Array64> x = input_values(op.name, op.inputs[set], dtype);
         const std::vector<Array64> wanted{
             reference::batch_norm_inference(x[0], x[1], x[2], x[3], x[4], x[5], kReferenceRule), x[3], x[4]};
-        const RunResult got = run_op(backend, op, set, {.dtype = dtype, .rounding = dtype, .inference = true});
+        const OpResult got = run_op(backend, op, set, {.dtype = dtype, .rounding = dtype, .inference = true});
         CHECK(got.recorded == 0);
         CHECK(got.faults.empty());
         const double tolerance = dtype == DType::f64 ? 1e-13 : dtype == DType::f32 ? 2e-6 : kRounding;
@@ -220,4 +220,4 @@ TEST_CASE_METHOD(BatchNormFixture, "batch norm: what is in masked rows changes n
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::batch_norm_test

@@ -12,7 +12,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness {
+namespace engram::harness::bf16_product_test {
 namespace {
 
 using cpu::Bf16Instructions;
@@ -164,4 +164,4 @@ TEST_CASE("products of bf16 operands carry infinities and NaNs", "[gemm]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::bf16_product_test

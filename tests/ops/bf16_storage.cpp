@@ -13,7 +13,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 
-namespace engram::harness {
+namespace engram::harness::bf16_storage_test {
 namespace {
 
 struct Fixture {
@@ -109,4 +109,4 @@ TEST_CASE("bf16: the CPU has no kernels for it, and says so", "[bf16]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::bf16_storage_test

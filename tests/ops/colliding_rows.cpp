@@ -3,7 +3,7 @@
 
 #include "tests/ops/product_runs.hpp"
 
-namespace engram::harness {
+namespace engram::harness::colliding_rows_test {
 namespace {
 
 TEST_CASE("matmul: operands with colliding rows", "[gemm]") {
@@ -36,4 +36,4 @@ TEST_CASE("project_past: cached states with colliding rows", "[gemm]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::colliding_rows_test

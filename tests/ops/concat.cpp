@@ -3,7 +3,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::concat_test {
 namespace {
 
 Reference joined(int axis) {
@@ -44,4 +44,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::concat_test

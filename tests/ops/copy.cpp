@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 
-namespace engram::harness {
+namespace engram::harness::copy_test {
 namespace {
 
 struct Fixture {
@@ -69,4 +69,4 @@ TEST_CASE_METHOD(Fixture, "copy_runs: nothing outside of the runs is touched", "
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::copy_test

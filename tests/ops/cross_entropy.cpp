@@ -10,7 +10,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::cross_entropy_test {
 namespace {
 
 std::vector<Variable> consume(std::span<Variable> x) {
@@ -122,4 +122,4 @@ TEST_CASE_METHOD(Fixture, "cross_entropy: debug builds name a target outside the
 #endif
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::cross_entropy_test

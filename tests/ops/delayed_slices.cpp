@@ -6,7 +6,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/window_attention.hpp"
 
-namespace engram::harness {
+namespace engram::harness::delayed_slices_test {
 namespace {
 
 Function in_parts(std::int64_t parts) {
@@ -92,4 +92,4 @@ TEST_CASE_METHOD(DelayFixture, "delayed_slices: rows of another sequence are not
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::delayed_slices_test

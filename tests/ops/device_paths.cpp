@@ -24,7 +24,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::harness {
+namespace engram::harness::device_paths_test {
 namespace {
 
 struct Setting {
@@ -310,4 +310,4 @@ TEST_CASE("device paths: update rules of many segments", "[ops]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::device_paths_test

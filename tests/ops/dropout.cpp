@@ -7,7 +7,7 @@
 #include "tests/harness/op_run.hpp"
 #include "tests/harness/op_table.hpp"
 
-namespace engram::harness {
+namespace engram::harness::dropout_test {
 namespace {
 
 /// What the definition in core/random_stream.hpp says of one element.
@@ -117,4 +117,4 @@ TEST_CASE("dropout: step, piece, operation and seed all change the bits", "[ops]
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::dropout_test

@@ -7,7 +7,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::embedding_test {
 namespace {
 
 constexpr double kFactor = 1.5;
@@ -60,4 +60,4 @@ TEST_CASE("embedding: debug builds name an index outside the table", "[ops]") {
 #endif
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::embedding_test

@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 
-namespace engram::harness {
+namespace engram::harness::empty_tensors_test {
 namespace {
 
 struct EmptyFixture {
@@ -148,4 +148,4 @@ TEST_CASE_METHOD(EmptyFixture, "windows of no streams and no times", "[ops]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::empty_tensors_test

@@ -8,7 +8,7 @@
 
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::exponentials_test {
 namespace {
 
 TEMPLATE_TEST_CASE("exponentials of rows of every length", "", float, double) {
@@ -52,4 +52,4 @@ TEST_CASE("exponentials over the whole range of f32") {
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::exponentials_test

@@ -12,7 +12,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::cpu {
+namespace engram::cpu::gemm_test {
 namespace {
 
 /// Sizes, how the operands are stored, and how many unused elements follow each stored row.
@@ -180,4 +180,4 @@ TEST_CASE("parallel_gemm: the same bits with any number of threads", "[gemm]") {
 }
 
 }  // namespace
-}  // namespace engram::cpu
+}  // namespace engram::cpu::gemm_test

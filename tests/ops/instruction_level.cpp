@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
 
-namespace engram::cpu {
+namespace engram::cpu::instruction_level_test {
 namespace {
 
 TEST_CASE("the CPU backend uses the instructions that were asked for") {
@@ -21,4 +21,4 @@ TEST_CASE("the CPU backend uses the instructions that were asked for") {
 }
 
 }  // namespace
-}  // namespace engram::cpu
+}  // namespace engram::cpu::instruction_level_test

@@ -5,7 +5,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::joined_linear_test {
 namespace {
 
 /// x, two weights, two biases.
@@ -48,4 +48,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::joined_linear_test

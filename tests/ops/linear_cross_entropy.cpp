@@ -13,7 +13,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::linear_cross_entropy_test {
 namespace {
 
 Function in_blocks(std::int64_t rows) {
@@ -185,4 +185,4 @@ TEST_CASE_METHOD(Fixture, "linear_cross_entropy: the loss must be a root of back
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::linear_cross_entropy_test

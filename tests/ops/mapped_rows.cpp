@@ -12,7 +12,7 @@
 #include "tests/harness/table_files.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness {
+namespace engram::harness::mapped_rows_test {
 namespace {
 
 constexpr std::int64_t kRows = 23, kResults = 9, kReads = 7;
@@ -142,4 +142,4 @@ TEST_CASE("weighted_rows: what is refused of a mapped table", "[ops]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::mapped_rows_test

@@ -3,7 +3,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::matmul_test {
 namespace {
 
 using kernels::Transpose;
@@ -38,4 +38,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::matmul_test

@@ -12,7 +12,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/reference/optimizers.hpp"
 
-namespace engram::harness {
+namespace engram::harness::optimizer_test {
 namespace {
 
 constexpr float kRate = 0.07f;
@@ -226,4 +226,4 @@ TEST_CASE_METHOD(Fixture, "clamp keeps what is inside and does not hide a NaN", 
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::optimizer_test

@@ -9,7 +9,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::pointwise_test {
 namespace {
 
 // Away from 0 for relu's corner, and wide enough for the tails.
@@ -78,4 +78,4 @@ TEST_CASE("vectorised tanh and sigmoid are exact to a few units in the last plac
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::pointwise_test

@@ -11,7 +11,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/reference/product_keys.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_select_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -208,4 +208,4 @@ TEST_CASE_METHOD(SelectFixture, "product_key_scatter: sums of one sub-key are in
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_select_test

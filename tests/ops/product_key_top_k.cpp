@@ -9,7 +9,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/product_keys.hpp"
 
-namespace engram::harness {
+namespace engram::harness::product_key_top_k_test {
 namespace {
 
 /// Where two scores are nearly equal, f32 may select another slot than f64, and a central difference may lead from one
@@ -238,4 +238,4 @@ TEST_CASE("product_key_top_k: ids that do not fit are refused", "[ops]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::product_key_top_k_test

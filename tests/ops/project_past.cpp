@@ -9,7 +9,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/ops/packed_past.hpp"
 
-namespace engram::harness {
+namespace engram::harness::project_past_test {
 namespace {
 
 using reference::zeros;
@@ -214,4 +214,4 @@ TEST_CASE("rings and projected caches hold the same past", "[kernels]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::project_past_test

@@ -6,7 +6,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/recurrence.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrence_test {
 namespace {
 
 RecurrentStart start_of(std::span<const Variable> x) {
@@ -150,4 +150,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrence_test

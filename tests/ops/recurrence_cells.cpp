@@ -13,7 +13,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 
-namespace engram::harness {
+namespace engram::harness::recurrence_cells_test {
 namespace {
 
 constexpr RecurrenceOptions kLayers[] = {{.cell = RecurrentCell::rnn},
@@ -337,4 +337,4 @@ TEST_CASE("recurrence: bf16 is refused", "[ops]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::recurrence_cells_test

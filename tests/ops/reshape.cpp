@@ -3,7 +3,7 @@
 #include "autograd/functions/scale.hpp"
 #include "tests/harness/op_table.hpp"
 
-namespace engram::harness {
+namespace engram::harness::reshape_test {
 namespace {
 
 const OpCases cases{
@@ -36,4 +36,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::reshape_test

@@ -5,7 +5,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/normalisations.hpp"
 
-namespace engram::harness {
+namespace engram::harness::rms_norm_test {
 namespace {
 
 constexpr double kEpsilon = 1e-3;
@@ -68,4 +68,4 @@ TEST_CASE("l2 norm: rows of zeros stay zero, with a gradient of zeros", "[ops]")
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::rms_norm_test

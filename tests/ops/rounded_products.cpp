@@ -8,7 +8,7 @@
 #include "tests/ops/attention_kernels.hpp"
 #include "tests/ops/product_runs.hpp"
 
-namespace engram::harness {
+namespace engram::harness::rounded_products_test {
 namespace {
 
 /// Multiples of 1/1024 below 1: most are no bf16 numbers, and sums of products of rounded ones are nearly exact in f32.
@@ -137,4 +137,4 @@ TEST_CASE("attention in bf16: every result is rounded, none by more than a few r
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::rounded_products_test

@@ -12,7 +12,7 @@
 #include "tests/ops/sparse_memory.hpp"
 #include "tests/ops/table_fixture.hpp"
 
-namespace engram::harness {
+namespace engram::harness::row_optimizer_test {
 namespace {
 
 TEST_CASE_METHOD(TableFixture, "a row's gradient is summed in pieces of 256, those by a tree of pairs", "[ops]") {
@@ -314,4 +314,4 @@ TEST_CASE_METHOD(TableFixture, "the norm of rows' gradients is that of their sum
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::row_optimizer_test

@@ -5,7 +5,7 @@
 #include "core/stochastic_rounding.hpp"
 #include "tests/ops/table_fixture.hpp"
 
-namespace engram::harness {
+namespace engram::harness::row_optimizer_bf16_test {
 namespace {
 
 TEST_CASE("stochastic rounding: bits below the chance of the upper neighbour go down") {
@@ -177,4 +177,4 @@ TEST_CASE_METHOD(TableFixture, "rows of bf16 that catch up are rounded by the bi
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::row_optimizer_bf16_test

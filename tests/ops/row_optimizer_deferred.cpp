@@ -4,7 +4,7 @@
 
 #include "tests/ops/table_fixture.hpp"
 
-namespace engram::harness {
+namespace engram::harness::row_optimizer_deferred_test {
 namespace {
 
 float rate_of(int t) { return 0.001f * static_cast<float>(1 + t % 7); }
@@ -133,4 +133,4 @@ TEST_CASE_METHOD(TableFixture, "deferred updates have the same bits for every nu
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::row_optimizer_deferred_test

@@ -15,7 +15,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 
-namespace engram::harness {
+namespace engram::harness::row_order_test {
 namespace {
 
 std::vector<double> random_ids(std::int64_t count, std::int64_t below, const std::string& name) {
@@ -237,4 +237,4 @@ TEST_CASE_METHOD(Reads, "row gradient: parts that cannot be joined", "[rows]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::row_order_test

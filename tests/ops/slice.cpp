@@ -3,7 +3,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::slice_test {
 namespace {
 
 OpCase cut(const char* name, int axis, std::int64_t begin, std::int64_t end, std::vector<std::vector<Input>> inputs) {
@@ -39,4 +39,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::slice_test

@@ -8,7 +8,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::softmax_test {
 namespace {
 
 const OpCases cases{
@@ -56,4 +56,4 @@ TEST_CASE("softmax: infinite scores share the weight, NaN makes the row NaN", "[
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::softmax_test

@@ -3,7 +3,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::sum_test {
 namespace {
 
 const OpCases cases{
@@ -21,4 +21,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::sum_test

@@ -7,7 +7,7 @@
 #include "core/kernels/weighted_rows.hpp"
 #include "tests/ops/table_fixture.hpp"
 
-namespace engram::harness {
+namespace engram::harness::table_shards_test {
 namespace {
 
 constexpr std::int64_t kRows = 24, kResults = 9, kReads = 7, kSteps = 10, kVectorBytes = 16;
@@ -171,4 +171,4 @@ TEST_CASE_METHOD(TableFixture, "spec 18: a table in parts of its columns or rows
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::table_shards_test

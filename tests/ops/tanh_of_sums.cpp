@@ -8,7 +8,7 @@
 
 #include "tests/harness/catch.hpp"
 
-namespace engram {
+namespace engram::tanh_of_sums_test {
 namespace {
 
 /// tanh(a + b) by the way that doubled_exponentials chooses.
@@ -80,4 +80,4 @@ TEMPLATE_TEST_CASE("tanh of sums: rows of every length, terms of any size", "", 
 }
 
 }  // namespace
-}  // namespace engram
+}  // namespace engram::tanh_of_sums_test

@@ -10,7 +10,7 @@
 #include "tests/harness/op_run.hpp"
 #include "tests/harness/op_table.hpp"
 
-namespace engram::harness {
+namespace engram::harness::variational_dropout_test {
 namespace {
 
 /// What the definition in core/random_stream.hpp says of one element of the first operation's stream.
@@ -165,4 +165,4 @@ TEST_CASE_METHOD(OnesFixture, "shared dropout: rate 0 and inference mode return 
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::variational_dropout_test

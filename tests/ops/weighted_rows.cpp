@@ -9,7 +9,7 @@
 #include "tests/ops/sparse_memory.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::harness {
+namespace engram::harness::weighted_rows_test {
 namespace {
 
 Array64 by_definition(std::span<const Array64> x) { return reference::weighted_rows(x[0], x[1], x[2]); }
@@ -208,4 +208,4 @@ TEST_CASE_METHOD(ReadFixture, "replace_wrong_ids: the first place of the first l
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::weighted_rows_test

@@ -6,7 +6,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/window_attention.hpp"
 
-namespace engram::harness {
+namespace engram::harness::window_attention_additive_test {
 namespace {
 
 /// Arguments of one call: keys, queries, score vector, values, preceding. With a score vector of normal numbers nearly
@@ -93,4 +93,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::window_attention_additive_test

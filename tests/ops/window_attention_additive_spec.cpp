@@ -8,7 +8,7 @@
 #include "tests/ops/window_runs.hpp"
 #include "tests/reference/window_attention.hpp"
 
-namespace engram::harness {
+namespace engram::harness::window_attention_additive_spec_test {
 namespace {
 
 using reference::array;
@@ -230,4 +230,4 @@ TEST_CASE("additive window: sums of terms of any size", "[window]") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::window_attention_additive_spec_test

@@ -6,7 +6,7 @@
 #include "tests/harness/op_table.hpp"
 #include "tests/reference/window_attention.hpp"
 
-namespace engram::harness {
+namespace engram::harness::window_attention_dot_test {
 namespace {
 
 /// Arguments of one call: keys, queries, values, position keys, position values, preceding.
@@ -107,4 +107,4 @@ const OpCases cases{
 };
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::window_attention_dot_test

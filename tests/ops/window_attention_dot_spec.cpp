@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/ops/window_runs.hpp"
 
-namespace engram::harness {
+namespace engram::harness::window_attention_dot_spec_test {
 namespace {
 
 using reference::array;
@@ -135,4 +135,4 @@ TEST_CASE("dot window: rows of an earlier sequence are not looked at", "[window]
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::window_attention_dot_spec_test

@@ -6,7 +6,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/reference/basic_ops.hpp"
 
-namespace engram::reference {
+namespace engram::reference::basic_ops_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -90,4 +90,4 @@ TEST_CASE("reference layer norm and embedding", "[reference]") {
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::basic_ops_test

@@ -8,7 +8,7 @@
 #include "tests/reference/central_differences.hpp"
 #include "tests/reference/character_model.hpp"
 
-namespace engram::reference {
+namespace engram::reference::character_model_test {
 namespace {
 
 constexpr std::int64_t kVocabulary = 7, kWidth = 4, kHeads = 2, kSpan = 224;
@@ -126,4 +126,4 @@ TEST_CASE("the mean loss with a zero output map is that of a uniform guess", "[r
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::character_model_test

@@ -8,7 +8,7 @@
 #include "tests/reference/optimizers.hpp"
 #include "tests/reference/span_rules.hpp"
 
-namespace engram::reference {
+namespace engram::reference::optimizers_test {
 namespace {
 
 TEST_CASE("spec T9: Adagrad shrinks the step, not the gradient", "[reference]") {
@@ -114,4 +114,4 @@ TEST_CASE("the span loss of the spec's worked value", "[reference]") {
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::optimizers_test

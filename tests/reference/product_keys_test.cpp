@@ -8,7 +8,7 @@
 #include "core/score_order.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::reference {
+namespace engram::reference::product_keys_test {
 namespace {
 
 template <class T>
@@ -85,4 +85,4 @@ TEST_CASE("product keys: whole numbers in the order of scores", "[reference]") {
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::product_keys_test

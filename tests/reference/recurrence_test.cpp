@@ -5,7 +5,7 @@
 
 #include "tests/harness/catch.hpp"
 
-namespace engram::reference {
+namespace engram::reference::recurrence_test {
 namespace {
 
 constexpr std::int64_t kVocabulary = 7, kWidth = 3, kUnits = 6, kSteps = 5;
@@ -102,4 +102,4 @@ TEST_CASE("recurrent layers in language models have known losses") {
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::recurrence_test

@@ -8,7 +8,7 @@
 #include "tests/reference/span_attention.hpp"
 #include "tests/reference/span_rules.hpp"
 
-namespace engram::reference {
+namespace engram::reference::reference_test {
 namespace {
 
 void check_values(const std::vector<double>& got, const std::vector<double>& expected, double tolerance) {
@@ -256,4 +256,4 @@ TEST_CASE("a boundary slot's exponent is capped at 18", "[reference]") {
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::reference_test

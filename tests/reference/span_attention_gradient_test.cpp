@@ -10,7 +10,7 @@
 #include "tests/reference/central_differences.hpp"
 #include "tests/reference/span_attention.hpp"
 
-namespace engram::reference {
+namespace engram::reference::span_attention_gradient_test {
 namespace {
 
 struct Case {
@@ -207,4 +207,4 @@ TEST_CASE("attention core: positions older than those given act as zero vectors"
 }
 
 }  // namespace
-}  // namespace engram::reference
+}  // namespace engram::reference::span_attention_gradient_test
