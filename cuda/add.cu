@@ -2,7 +2,7 @@
 
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::add_kernels {
 namespace {
 
 template <class T>
@@ -30,4 +30,4 @@ void add(Step& step, const Tensor& a, const Tensor& b, Tensor& y) {
 const bool bound = kernels::add.bind(kThisDevice, &add);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::add_kernels

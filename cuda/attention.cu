@@ -10,7 +10,7 @@
 #include "cuda/fused_attention_depth.hpp"
 #include "cuda/launch.hpp"
 
-namespace engram::cuda {
+namespace engram::cuda::attention_kernels {
 namespace {
 
 template <class... Tensors>
@@ -104,4 +104,4 @@ const bool bound = kernels::attention_forward.bind(kThisDevice, &attention_forwa
                    kernels::attention_backward.bind(kThisDevice, &attention_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::attention_kernels

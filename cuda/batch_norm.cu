@@ -3,7 +3,7 @@
 #include "cuda/column_sums.cuh"
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::batch_norm_kernels {
 namespace {
 
 /// The rows of x, and which of them take part.
@@ -312,4 +312,4 @@ const bool bound = kernels::batch_norm_training.bind(kThisDevice, &batch_norm_tr
                    kernels::batch_norm_backward.bind(kThisDevice, &batch_norm_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::batch_norm_kernels

@@ -3,7 +3,7 @@
 #include "cuda/column_sums.cuh"
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::bias_kernels {
 namespace {
 
 template <class T>
@@ -51,4 +51,4 @@ const bool bound =
     kernels::bias_forward.bind(kThisDevice, &bias_forward) && kernels::bias_backward.bind(kThisDevice, &bias_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::bias_kernels

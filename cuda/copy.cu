@@ -5,7 +5,7 @@
 
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::copy_kernels {
 namespace {
 
 template <class From, class To>
@@ -96,4 +96,4 @@ const bool bound = kernels::convert.bind(kThisDevice, &convert) && kernels::accu
                    kernels::copy_runs.bind(kThisDevice, &copy_runs);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::copy_kernels

@@ -3,7 +3,7 @@
 #include "cuda/ordered_sum.cuh"
 #include "cuda/row_team.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::cross_entropy_kernels {
 namespace {
 
 /// Logits become their gradient in place.
@@ -76,4 +76,4 @@ void cross_entropy(Step& step, Tensor& logits, const Tensor& targets, const Tens
 const bool bound = kernels::cross_entropy.bind(kThisDevice, &cross_entropy);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::cross_entropy_kernels

@@ -3,7 +3,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/window_places.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::delayed_slices_kernels {
 namespace {
 
 template <class T>
@@ -53,4 +53,4 @@ const bool bound = kernels::delayed_slices_forward.bind(kThisDevice, &delayed_sl
                    kernels::delayed_slices_backward.bind(kThisDevice, &delayed_slices_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::delayed_slices_kernels

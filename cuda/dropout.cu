@@ -2,7 +2,7 @@
 
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::dropout_kernels {
 namespace {
 
 template <class T>
@@ -105,4 +105,4 @@ const bool bound = kernels::dropout.bind(kThisDevice, &dropout) &&
                    kernels::word_dropout.bind(kThisDevice, &word_dropout);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::dropout_kernels

@@ -2,7 +2,7 @@
 
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::fill_kernels {
 namespace {
 
 template <class T>
@@ -42,4 +42,4 @@ void fill(Step& step, Tensor& y, double value) {
 const bool bound = kernels::fill.bind(kThisDevice, &fill);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::fill_kernels

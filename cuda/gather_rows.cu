@@ -3,7 +3,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/warp.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::gather_rows_kernels {
 namespace {
 
 template <class T>
@@ -82,4 +82,4 @@ const bool bound =
     kernels::gather_rows.bind(kThisDevice, &gather_rows) && kernels::scatter_rows.bind(kThisDevice, &scatter_rows);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::gather_rows_kernels

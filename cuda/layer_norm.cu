@@ -4,7 +4,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/row_team.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::layer_norm_kernels {
 namespace {
 
 template <class T>
@@ -173,4 +173,4 @@ const bool bound = kernels::layer_norm_forward.bind(kThisDevice, &layer_norm_for
                    kernels::layer_norm_backward.bind(kThisDevice, &layer_norm_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::layer_norm_kernels

@@ -2,7 +2,7 @@
 
 #include "cuda/blas.hpp"
 
-namespace engram::cuda {
+namespace engram::cuda::matmul_kernels {
 namespace {
 
 using kernels::Transpose;
@@ -40,4 +40,4 @@ void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const Matrix
 const bool bound = kernels::matmul.bind(kThisDevice, &matmul);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::matmul_kernels

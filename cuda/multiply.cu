@@ -3,7 +3,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/row_team.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::multiply_kernels {
 namespace {
 
 template <class T>
@@ -85,4 +85,4 @@ void row_dots(Step& step, const Tensor& a, const Tensor& b, Tensor& y, Write wri
 const bool bound = kernels::multiply.bind(kThisDevice, &multiply) && kernels::row_dots.bind(kThisDevice, &row_dots);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::multiply_kernels

@@ -7,7 +7,7 @@
 #include "cuda/ordered_sum.cuh"
 #include "cuda/segment_batch.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::optimizer_kernels {
 namespace {
 
 template <class T>
@@ -265,4 +265,4 @@ const bool bound = kernels::segment_squared_norms.bind(kThisDevice, &segment_squ
                    kernels::clamp.bind(kThisDevice, &clamp);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::optimizer_kernels

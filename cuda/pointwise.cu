@@ -2,7 +2,7 @@
 
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::pointwise_kernels {
 namespace {
 
 template <class F, class T>
@@ -60,4 +60,4 @@ bool bind_all(TypeList<F...>) {
 const bool bound = bind_all(Activations{});
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::pointwise_kernels

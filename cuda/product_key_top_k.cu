@@ -4,7 +4,7 @@
 #include "cuda/shared.cuh"
 #include "cuda/warp.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::product_key_top_k_kernels {
 namespace {
 
 /// How far a search by digits has come. A key is the image of a score, the best largest, and below it the complement of
@@ -273,4 +273,4 @@ const bool bound = kernels::product_key_select.bind(kThisDevice, &product_key_se
                    kernels::product_key_scatter.bind(kThisDevice, &product_key_scatter);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::product_key_top_k_kernels

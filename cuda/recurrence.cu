@@ -3,7 +3,7 @@
 #include "cuda/blas.hpp"
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::recurrence_kernels {
 namespace {
 
 /// What a thread needs to find its way; copied to the device as bytes. Streams B, steps M, units k, order N, matrices
@@ -289,4 +289,4 @@ const bool bound = kernels::recurrence_forward.bind(kThisDevice, &recurrence_for
                    kernels::recurrence_states.bind(kThisDevice, &recurrence_states);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::recurrence_kernels

@@ -3,7 +3,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/ordered_sum.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::reduce_kernels {
 namespace {
 
 template <class T>
@@ -54,4 +54,4 @@ const bool bound =
     kernels::sum_forward.bind(kThisDevice, &sum_forward) && kernels::sum_backward.bind(kThisDevice, &sum_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::reduce_kernels

@@ -3,7 +3,7 @@
 #include "core/wrong_ids.hpp"
 #include "cuda/elements.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::replace_wrong_ids_kernels {
 namespace {
 
 struct ReplaceWrongIds {
@@ -30,4 +30,4 @@ void replace_wrong_ids(Step& step, std::int64_t below, std::int64_t lookup, Tens
 const bool bound = kernels::replace_wrong_ids.bind(kThisDevice, &replace_wrong_ids);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::replace_wrong_ids_kernels

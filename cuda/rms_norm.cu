@@ -4,7 +4,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/row_team.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::rms_norm_kernels {
 namespace {
 
 template <class T>
@@ -139,4 +139,4 @@ const bool bound = kernels::rms_norm_forward.bind(kThisDevice, &rms_norm_forward
                    kernels::rms_norm_backward.bind(kThisDevice, &rms_norm_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::rms_norm_kernels

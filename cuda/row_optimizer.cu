@@ -7,7 +7,7 @@
 #include "cuda/ordered_sum.cuh"
 #include "cuda/table_row.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::row_optimizer_kernels {
 namespace {
 
 /// The row that a warp has to do with.
@@ -395,4 +395,4 @@ const bool bound = kernels::row_squared_norm.bind(kThisDevice, &row_squared_norm
                    kernels::adagrad_rows.bind(kThisDevice, &adagrad_rows);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::row_optimizer_kernels

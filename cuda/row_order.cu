@@ -6,7 +6,7 @@
 #include "cuda/row_sort.hpp"
 #include "cuda/warp.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::row_order_kernels {
 namespace {
 
 template <class Key>
@@ -175,4 +175,4 @@ const bool bound =
     kernels::order_row_uses.bind(kThisDevice, &order_row_uses) && kernels::stamp_rows.bind(kThisDevice, &stamp_rows);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::row_order_kernels

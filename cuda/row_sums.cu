@@ -6,7 +6,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/scaled_rows.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::row_sums_kernels {
 namespace {
 
 constexpr std::int64_t kPiece = kUsesOfPiece;
@@ -183,4 +183,4 @@ const bool bound =
     kernels::sum_row_uses.bind(kThisDevice, &sum_row_uses) && kernels::add_row_uses.bind(kThisDevice, &add_row_uses);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::row_sums_kernels

@@ -3,7 +3,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/row_team.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::softmax_kernels {
 namespace {
 
 /// A row is read three times, which after the first is the cache's work, and written once.
@@ -98,4 +98,4 @@ const bool bound = kernels::softmax_forward.bind(kThisDevice, &softmax_forward) 
                    kernels::softmax_backward.bind(kThisDevice, &softmax_backward);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::softmax_kernels

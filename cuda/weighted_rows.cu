@@ -5,7 +5,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/scaled_rows.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::weighted_rows_kernels {
 namespace {
 
 /// The reads of a table, one after the other.
@@ -105,4 +105,4 @@ const bool bound = kernels::weighted_rows_forward.bind(kThisDevice, &weighted_ro
                    kernels::weighted_rows_weight_gradient.bind(kThisDevice, &weighted_rows_weight_gradient);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::weighted_rows_kernels

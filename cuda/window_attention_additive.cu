@@ -5,7 +5,7 @@
 #include "cuda/window_places.cuh"
 #include "cuda/window_softmax.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::window_attention_additive_kernels {
 namespace {
 
 template <class T>
@@ -148,4 +148,4 @@ const bool bound = kernels::window_additive_weights.bind(kThisDevice, &window_ad
                    kernels::window_additive_gradients.bind(kThisDevice, &window_additive_gradients);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::window_attention_additive_kernels

@@ -3,7 +3,7 @@
 #include "cuda/window_products.cuh"
 #include "cuda/window_softmax.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::window_attention_dot_kernels {
 namespace {
 
 template <class T>
@@ -25,4 +25,4 @@ void window_dot_weights(Step& step, const Tensor& keys, const Tensor& position_k
 const bool bound = kernels::window_dot_weights.bind(kThisDevice, &window_dot_weights);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::window_attention_dot_kernels

@@ -5,7 +5,7 @@
 #include "cuda/window_products.cuh"
 #include "cuda/window_softmax.cuh"
 
-namespace engram::cuda {
+namespace engram::cuda::window_rows_kernels {
 namespace {
 
 /// What the sums read; null pointers for what one of them does not have.
@@ -105,4 +105,4 @@ const bool bound = kernels::window_sums.bind(kThisDevice, &window_sums) &&
                    kernels::window_score_gradients.bind(kThisDevice, &window_score_gradients);
 
 }  // namespace
-}  // namespace engram::cuda
+}  // namespace engram::cuda::window_rows_kernels

@@ -6,7 +6,7 @@
 namespace engram::simulated {
 namespace {
 
-Thread& current_thread() { return *const_cast<Thread*>(static_cast<const Thread*>(current_place)); }
+Thread& running_thread() { return *const_cast<Thread*>(static_cast<const Thread*>(current_place)); }
 
 /// The lane that a shuffle reads. Where it would leave the group of `width` lanes, that is the caller itself.
 int source_lane(int lane, Shuffle how, std::uint32_t argument, int width) {
@@ -40,19 +40,19 @@ std::string source_mistake(int lane, int source, std::uint32_t mask, const Site&
 }  // namespace
 
 void block_barrier(const char* file, int line, const char* name) {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   self.owner->barrier(self, {file, line, name});
 }
 
 void warp_barrier(const char* file, int line, const char* name, std::uint32_t mask) {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   Meeting& meeting = self.owner->meet(self, {file, line, name}, mask, 0, Block::Memory::ordered);
   self.owner->leave(self, meeting);
 }
 
 std::uint64_t warp_shuffle(const char* file, int line, const char* name, std::uint32_t mask, std::uint64_t value,
                            Shuffle how, std::uint32_t argument, int width) {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   const Site site{file, line, name};
   self.owner->fail_unless_empty(self, width_mistake(width, site));
   Meeting& meeting = self.owner->meet(self, site, mask, value, Block::Memory::not_ordered);
@@ -64,7 +64,7 @@ std::uint64_t warp_shuffle(const char* file, int line, const char* name, std::ui
 }
 
 std::uint32_t warp_ballot(const char* file, int line, const char* name, std::uint32_t mask, bool value) {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   Meeting& meeting = self.owner->meet(self, {file, line, name}, mask, value ? 1 : 0, Block::Memory::not_ordered);
   std::uint32_t ballot = 0;
   for (int lane = 0; lane < kWarpSize; ++lane)
@@ -74,7 +74,7 @@ std::uint32_t warp_ballot(const char* file, int line, const char* name, std::uin
 }
 
 std::uint32_t warp_sum(const char* file, int line, const char* name, std::uint32_t mask, std::uint32_t value) {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   Meeting& meeting = self.owner->meet(self, {file, line, name}, mask, value, Block::Memory::not_ordered);
   std::uint32_t sum = 0;
   for (int lane = 0; lane < kWarpSize; ++lane)
@@ -85,7 +85,7 @@ std::uint32_t warp_sum(const char* file, int line, const char* name, std::uint32
 
 void warp_gather(const char* file, int line, const char* name, std::uint32_t mask, std::uint64_t value,
                  std::uint64_t (&all)[32]) {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   Meeting& meeting = self.owner->meet(self, {file, line, name}, mask, value, Block::Memory::not_ordered);
   for (int lane = 0; lane < kWarpSize; ++lane)
     if (mask >> lane & 1u) all[lane] = meeting.values[static_cast<std::size_t>(lane)];
@@ -93,7 +93,7 @@ void warp_gather(const char* file, int line, const char* name, std::uint32_t mas
 }
 
 std::byte* dynamic_shared_memory() {
-  Thread& self = current_thread();
+  Thread& self = running_thread();
   if (self.owner->shared_bytes() == 0)
     self.owner->fail(self, "a kernel with dynamic_shared must be launched with shared_bytes, got 0");
   return self.owner->shared_memory();
