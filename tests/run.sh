@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything, runs every test and ends with ctest's own closing line.
+# Installs what is missing, builds everything, runs every test and ends with the minutes of processor time by part.
 #   bash tests/run.sh [CTEST_OPTION ...]        for instance: bash tests/run.sh -R attention
 # With options only ctest's tests run; without, also the op tests of a portable build whose products are Eigen's, with its
-# plain kernels and with the best that this machine can run.
-# ENGRAM_PRESET=werror (release by default) names another preset of CMakePresets.json to build and test.
+# plain kernels and with the best that this machine can run, and the time is held against a budget.
+# ENGRAM_PRESET=werror (release by default) names another preset of CMakePresets.json to build and test. What takes too
+# long for every day is in tests/nightly.sh.
 set -euo pipefail
+
+# Minutes of processor time (tests/parts.sh); a new test pays for its time by another getting quicker.
+budget=24
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 preset=${ENGRAM_PRESET:-release}
 jobs=$(nproc)
+source tests/parts.sh
 
-heading() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
-
-heading "Packages"
+begin_part "Packages"
 bash apps/install_packages.sh
 
-heading "Building (preset $preset)"
+begin_part "Building (preset $preset)"
 cmake --preset "$preset"
 cmake --build "build/$preset" --parallel "$jobs"
 
@@ -24,7 +27,7 @@ cmake --build "build/$preset" --parallel "$jobs"
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 if (($# == 0)); then
-  heading "Building and testing the ops of a portable build with Eigen's products (preset eigen)"
+  begin_part "Building ops, portable, with Eigen's products (preset eigen)"
   warnings=OFF
   if [[ $preset == werror ]]; then warnings=ON; fi
   cmake --preset eigen -DENGRAM_WERROR="$warnings"
@@ -39,6 +42,7 @@ if (($# == 0)); then
     echo "tests/run.sh: $program must run on any x86-64 machine, got $newer lines of AVX instructions in it" >&2
     exit 1
   fi
+  begin_part "Testing ops, portable, with Eigen's products"
   # Side by side: most of what they do has one thread.
   ENGRAM_CPU=baseline "$program" &
   plain=$!
@@ -46,5 +50,13 @@ if (($# == 0)); then
   wait "$plain"
 fi
 
-heading "Testing (preset $preset)"
-ctest --test-dir "build/$preset" --parallel 2 --output-on-failure "$@"
+begin_part "Testing (preset $preset)"
+ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --label-exclude nightly "$@"
+
+if (($# == 0)); then
+  printf '\nThe ten slowest tests, in seconds:\n'
+  grep -hE '^ *[0-9]+\.[0-9]+ s: ' "build/$preset/Testing/Temporary/LastTest.log" | sort -rn | uniq | head -n 10
+  end_parts "$budget"
+else
+  end_parts 0
+fi
