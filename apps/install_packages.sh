@@ -2,13 +2,13 @@
 # Installs the Debian packages that Engram's build needs and that are missing, and says which.
 #   bash apps/install_packages.sh [ANOTHER_PACKAGE ...]
 # Works as root or through sudo; with neither it prints the line to type and stops with 1. When nothing is missing it
-# prints one line and touches nothing. Debian 12 and its relatives; elsewhere it only lists what the build looks for.
+# prints one line and touches nothing. Debian 12, 13 and their relatives; elsewhere it only lists what the build looks for.
 set -euo pipefail
 
 # catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN.
 build_packages=(
   g++ cmake ninja-build libeigen3-dev libdnnl-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsentencepiece-dev pkg-config
+  libsentencepiece-dev
 )
 
 case "${1-}" in

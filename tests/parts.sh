@@ -8,6 +8,7 @@
 # A machine that takes twice as long may use twice the budget.
 parts_reference_seconds=4.0
 parts_scratch=$(mktemp -d "${TMPDIR:-/tmp}/engram-parts.XXXXXX")
+trap 'rm -rf "$parts_scratch"' EXIT
 parts_name=""
 parts_owner=""
 if [[ -z ${ENGRAM_PARTS:-} ]]; then
@@ -70,10 +71,7 @@ SAMPLE
 
 end_parts() {
   close_part
-  if [[ -z $parts_owner ]]; then
-    rm -rf "$parts_scratch"
-    return 0
-  fi
+  if [[ -z $parts_owner ]]; then return 0; fi
   local code=0
   parts_slowness=1
   if [[ $1 != 0 ]]; then compare_machine; fi
@@ -91,6 +89,5 @@ end_parts() {
       print "The parts above must fit the budget: make one of them quicker, or a test of every night (tests/nightly.sh)."
       exit 1
     }' "$ENGRAM_PARTS" || code=$?
-  rm -rf "$parts_scratch"
   return "$code"
 }

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Builds with sanitizers and runs the tests labelled fast:
-#   bash tests/sanitized.sh asan|tsan [TEST ...]        for instance: bash tests/sanitized.sh tsan core ops
-# asan is AddressSanitizer with UndefinedBehaviorSanitizer, tsan is ThreadSanitizer. Without names, all tests.
+# Builds with sanitizers and runs tests:
+#   bash tests/sanitized.sh asan|tsan              what .ci/run checks of them every day
+#   bash tests/sanitized.sh asan|tsan all          every test
+#   bash tests/sanitized.sh asan|tsan TEST ...     those of some programs, for instance: tsan core ops
+# asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
+# threads live in kernels alone, so its day is every kernel in every case of the op table on several threads, and the
+# other tests of kernels; the remaining columns of the table run the same kernels on the same data once more.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -12,10 +16,26 @@ if [[ $preset != asan && $preset != tsan ]]; then
   exit 2
 fi
 shift
+source tests/parts.sh
+
+targets=()
+tests=(-L fast)
+case "$preset ${*:-day}" in
+  "asan day") ;;
+  "tsan day")
+    targets=(--target engram_tests_ops)
+    tests=(-R '^ops_on_threads$')
+    ;;
+  *" all") tests=(-LE nightly) ;;
+  *)
+    names="$*"
+    for name in "$@"; do targets+=(--target "engram_tests_$name"); done
+    tests=(-L fast -R "^(${names// /|})$")
+    ;;
+esac
 
 # Warnings are not errors here: instrumented code makes GCC see some that are none.
-targets=()
-for name in "$@"; do targets+=(--target "engram_tests_$name"); done
+begin_part "Building with sanitizers (preset $preset)"
 cmake --preset "$preset"
 cmake --build "build/$preset" --parallel "$(nproc)" "${targets[@]}"
 
@@ -27,6 +47,6 @@ export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
 starter=()
 # GCC 12's ThreadSanitizer gives up when the kernel randomises addresses by more bits than it expects.
 if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then starter=(setarch -R); fi
-names="$*"
-"${starter[@]}" ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=error -L fast \
-  -R "^(${names// /|})"
+begin_part "Testing with sanitizers (preset $preset)"
+"${starter[@]}" ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=error "${tests[@]}"
+end_parts 0

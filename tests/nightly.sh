@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# What takes too long for every day, in one call; .ci/run comes first. Two to four hours on two cores.
+#   bash tests/nightly.sh [PART ...]
+#     alone        every source and every header compiled by itself, warnings as errors, and a project that includes this
+#     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
+#     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd -- "$root"
+parts=("$@")
+if ((${#parts[@]} == 0)); then parts=(alone sanitizers matrix); fi
+for part in "${parts[@]}"; do
+  if [[ ! $part =~ ^(alone|sanitizers|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, sanitizers or matrix, got '$part'" >&2
+    exit 2
+  fi
+done
+source tests/parts.sh
+bash apps/install_packages.sh
+
+for part in "${parts[@]}"; do
+  case $part in
+    alone)
+      # Neither joined nor with headers compiled before: only such a build sees that a source lacks an #include.
+      begin_part "Every source and header by itself (preset alone)"
+      cmake --preset alone
+      cmake --build build/alone --parallel "$(nproc)"
+      ctest --test-dir build/alone --output-on-failure --no-tests=error -L nightly
+      begin_part "A project that includes Engram (tests/subproject)"
+      cmake -S tests/subproject -B build/subproject -G Ninja
+      cmake --build build/subproject --parallel "$(nproc)"
+      build/subproject/uses_engram
+      ;;
+    sanitizers)
+      close_part
+      bash tests/sanitized.sh asan all
+      bash tests/sanitized.sh tsan all
+      close_part
+      ;;
+    matrix)
+      begin_part "Debian 12 and 13, GCC and Clang, aarch64"
+      bash tests/matrix.sh
+      ;;
+  esac
+done
+end_parts 0
