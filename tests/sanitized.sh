@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds with sanitizers and runs tests:
 #   bash tests/sanitized.sh asan|tsan              what .ci/run checks of them every day
-#   bash tests/sanitized.sh asan|tsan all          every test
+#   bash tests/sanitized.sh asan|tsan all          every test, and what the tests themselves do
 #   bash tests/sanitized.sh asan|tsan TEST ...     those of some programs, for instance: tsan core ops
 # asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
 # threads live in kernels alone, so its day is every kernel in every case of the op table on several threads, and the
@@ -20,13 +20,17 @@ source tests/parts.sh
 
 targets=()
 tests=(-L fast)
+configure=(-DENGRAM_SANITIZE_TESTS=OFF)
 case "$preset ${*:-day}" in
   "asan day") ;;
   "tsan day")
     targets=(--target engram_tests_ops)
     tests=(-R '^ops_on_threads$')
     ;;
-  *" all") tests=(-LE nightly) ;;
+  *" all")
+    tests=(-LE nightly)
+    configure=(-DENGRAM_SANITIZE_TESTS=ON)
+    ;;
   *)
     names="$*"
     for name in "$@"; do targets+=(--target "engram_tests_$name"); done
@@ -36,7 +40,7 @@ esac
 
 # Warnings are not errors here: instrumented code makes GCC see some that are none.
 begin_part "Building with sanitizers (preset $preset)"
-cmake --preset "$preset"
+cmake --preset "$preset" "${configure[@]}"
 cmake --build "build/$preset" --parallel "$(nproc)" "${targets[@]}"
 
 export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
