@@ -120,9 +120,9 @@ TEST_CASE("slots with a softmax of their own are heads of their own, whose weigh
 TEST_CASE("a head that the model does not have is refused") {
   StudyModel made(study_options(MemoryMode::all));
   const auto study = [&](StudiedHead head) { AttentionStudy(made.model, made.runtime, DType::f64, head); };
-  CHECK_THROWS_WITH(study({.layer = 2}), Catch::Contains("layer must be from 0 to 1, got 2"));
-  CHECK_THROWS_WITH(study({.head = -1}), Catch::Contains("head must be from 0 to 1, got -1"));
-  CHECK_THROWS_WITH(study({.of_slots = true}), Catch::Contains("no such head that sees slots only"));
+  CHECK_THROWS_WITH(study({.layer = 2}), ContainsSubstring("layer must be from 0 to 1, got 2"));
+  CHECK_THROWS_WITH(study({.head = -1}), ContainsSubstring("head must be from 0 to 1, got -1"));
+  CHECK_THROWS_WITH(study({.of_slots = true}), ContainsSubstring("no such head that sees slots only"));
 }
 
 TEST_CASE("command line: engram attention prints shares, names tokens, and writes CSV and SVG") {
@@ -133,8 +133,8 @@ TEST_CASE("command line: engram attention prints shares, names tokens, and write
   const ProcessResult shown = run_engram({"attention", run, "--text", "bread go\nbee an age", "--layer", "1", "--head",
                                           "1", "--rows", "4", "--slots", "2", "--csv", csv, "--svg", svg});
   CHECK(shown.exit_code == 0);
-  CHECK_THAT(shown.out, Catch::Contains("on slots") && Catch::Contains("19 tokens") && Catch::Contains("slot ") &&
-                            Catch::Contains("["));
+  CHECK_THAT(shown.out, ContainsSubstring("on slots") && ContainsSubstring("19 tokens") && ContainsSubstring("slot ") &&
+                            ContainsSubstring("["));
   // Four queries, each of whose weights sum to 1.
   std::istringstream lines(get_file(csv));
   std::string line;
@@ -144,15 +144,14 @@ TEST_CASE("command line: engram attention prints shares, names tokens, and write
   while (std::getline(lines, line)) sums[line.substr(0, line.find(','))] += std::stod(line.substr(line.rfind(',') + 1));
   REQUIRE(sums.size() == 4);
   for (const auto& [position, sum] : sums) CHECK(sum == Approx(1).epsilon(1e-4));
-  CHECK_THAT(get_file(svg),
-             Catch::StartsWith("<") && Catch::Contains("5 persistent slots") && Catch::EndsWith("</svg>\n"));
+  CHECK_THAT(get_file(svg), StartsWith("<") && ContainsSubstring("5 persistent slots") && EndsWith("</svg>\n"));
 
   const auto object = nlohmann::json::parse(run_engram({"attention", run, "--text", "go", "--json"}).out);
   CHECK(object["heads"].size() == 4);
   CHECK(object["tokens"] == 2);
   CHECK(run_engram({"attention", run}).exit_code == 2);
-  CHECK_THAT(run_engram({"attention", run, "--text", "go?"}).err, Catch::Contains("'?'"));
-  CHECK_THAT(run_engram({"attention", run, "--text", "go", "--head", "2"}).err, Catch::Contains("from 0 to 1"));
+  CHECK_THAT(run_engram({"attention", run, "--text", "go?"}).err, ContainsSubstring("'?'"));
+  CHECK_THAT(run_engram({"attention", run, "--text", "go", "--head", "2"}).err, ContainsSubstring("from 0 to 1"));
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 namespace engram::harness::command_line_safety_test {
 namespace {
 
-using Catch::Contains;
 namespace fs = std::filesystem;
 
 constexpr const char* kEndless = "1000000000";
@@ -143,7 +142,7 @@ TEST_CASE("command line: SIGINT and SIGTERM save, exit with 130, and lose nothin
     const ProcessResult stopped = process.wait();
     INFO(stopped.err);
     CHECK(stopped.exit_code == 130);
-    CHECK_THAT(stopped.err, Contains("--resume"));
+    CHECK_THAT(stopped.err, ContainsSubstring("--resume"));
     CHECK(run.saved_step() >= 1);
     check_as_if_never_stopped(run);
   }
@@ -156,7 +155,8 @@ TEST_CASE("command line: a full disk while saving leaves the checkpoint before i
   const ProcessResult failed = run_engram(run.resume("50"), {.largest_file = before.size() / 2, .stdout_path = ""});
   INFO(failed.err);
   CHECK(failed.exit_code == 1);
-  CHECK_THAT(failed.err, Contains("engram: error: ") && Contains(run.checkpoint().string()) && Contains("too large"));
+  CHECK_THAT(failed.err, ContainsSubstring("engram: error: ") && ContainsSubstring(run.checkpoint().string()) &&
+                             ContainsSubstring("too large"));
   CHECK(get_file(run.checkpoint()) == before);
   CHECK_FALSE(fs::exists(run.partial()));
   check_as_if_never_stopped(run);
@@ -170,7 +170,7 @@ TEST_CASE("command line: a full disk while preparing leaves the data before it")
                                           {.largest_file = 1000, .stdout_path = ""});
   INFO(failed.err);
   CHECK(failed.exit_code == 1);
-  CHECK_THAT(failed.err, Contains("too large"));
+  CHECK_THAT(failed.err, ContainsSubstring("too large"));
   CHECK(get_file(folder.data() / "train.tokens") == before);
   CHECK_NOTHROW(data::DataSet::open(folder.data()));
 }

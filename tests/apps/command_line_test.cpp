@@ -17,7 +17,6 @@
 namespace engram::harness::command_line_test {
 namespace {
 
-using Catch::Contains;
 namespace fs = std::filesystem;
 
 const std::string kConfigs = std::string(ENGRAM_SOURCE_DIR) + "/apps/configs/";
@@ -54,7 +53,7 @@ void check_error(const Arguments& arguments, int exit_code, const std::vector<st
   CHECK(first != std::string::npos);
   CHECK(result.err.find("engram: error: ", first + 1) == std::string::npos);
   CHECK(result.err.back() == '\n');
-  for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
+  for (const std::string& part : parts) CHECK_THAT(result.err, ContainsSubstring(part));
 }
 
 const Arguments kCommands{"prepare", "train",  "evaluate",  "generate",  "count",     "spans",
@@ -69,11 +68,11 @@ TEST_CASE("command line: help names every command, and every command has a short
   CHECK(help.err.empty());
   for (const std::string& command : kCommands) {
     INFO(command);
-    CHECK_THAT(help.out, Contains("  " + command + " "));
+    CHECK_THAT(help.out, ContainsSubstring("  " + command + " "));
     const ProcessResult own = run_engram({command, "--help"});
     CHECK(own.exit_code == 0);
     CHECK(own.err.empty());
-    CHECK_THAT(own.out, Contains("engram " + command));
+    CHECK_THAT(own.out, ContainsSubstring("engram " + command));
     CHECK(own.out.size() > 200);
     CHECK(own.out.size() < 6000);
   }
@@ -170,33 +169,34 @@ TEST_CASE("command line: without --json the reports are for people") {
   const Workplace& place = workplace();
   const ProcessResult rounded = run_engram({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1",
                                             "--product-size", "32", "--dtype", "bf16"});
-  CHECK_THAT(rounded.out, Contains("operands rounded to bf16"));
+  CHECK_THAT(rounded.out, ContainsSubstring("operands rounded to bf16"));
   const ProcessResult trained = run_engram({"train", "--config", place.config(), "--data", place.data(), "--out",
                                             place.path("bf16"), "--steps", "2", "--dtype", "bf16"});
   CHECK(trained.exit_code == 0);
-  CHECK_THAT(get_file(place.path("bf16/config.toml")), Contains("products = \"bf16\""));
+  CHECK_THAT(get_file(place.path("bf16/config.toml")), ContainsSubstring("products = \"bf16\""));
   const ProcessResult count = run_engram({"count", "--config", kConfigs + "text8-transformer-22-layers.toml"});
   CHECK(count.exit_code == 0);
-  CHECK_THAT(count.out, Contains("116042956") && Contains("TFLOP a step") && Contains("1024"));
+  CHECK_THAT(count.out,
+             ContainsSubstring("116042956") && ContainsSubstring("TFLOP a step") && ContainsSubstring("1024"));
   const ProcessResult spans = run_engram({"spans", place.run(), "--csv", place.path("spans.csv")});
   CHECK(spans.exit_code == 0);
-  CHECK_THAT(spans.out, Contains("zeta") && Contains("positions"));
-  CHECK_THAT(get_file(place.path("spans.csv")),
-             Catch::StartsWith("layer,head,zeta,span_positions,visible_positions\n0,0,"));
+  CHECK_THAT(spans.out, ContainsSubstring("zeta") && ContainsSubstring("positions"));
+  CHECK_THAT(get_file(place.path("spans.csv")), StartsWith("layer,head,zeta,span_positions,visible_positions\n0,0,"));
   CHECK(run_engram({"spans", place.run(), "--history", "--csv", place.path("history.csv")}).exit_code == 0);
-  CHECK_THAT(get_file(place.path("history.csv")),
-             Catch::StartsWith("step,layer,head,visible_positions\n") && Contains(",0,1,") && Contains(",1,0,"));
+  CHECK_THAT(get_file(place.path("history.csv")), StartsWith("step,layer,head,visible_positions\n") &&
+                                                      ContainsSubstring(",0,1,") && ContainsSubstring(",1,0,"));
   const ProcessResult drawn =
       run_engram({"spans", place.run(), "--history", "--cost", "--svg", place.path("spans.svg")});
   CHECK(drawn.exit_code == 0);
-  CHECK_THAT(drawn.out, Contains("longest of the layer") && Contains("TFLOP/step") && Contains("zeros: 0"));
+  CHECK_THAT(drawn.out, ContainsSubstring("longest of the layer") && ContainsSubstring("TFLOP/step") &&
+                            ContainsSubstring("zeros: 0"));
   const XmlElement drawing = read_xml(get_file(place.path("spans.svg")));
   CHECK(drawing.name == "svg");
   CHECK(drawing.all("polyline").size() == 3);
   const ProcessResult bench =
       run_engram({"bench", "--config", place.config(), "--vocab", "20", "--steps", "1", "--product-size", "32"});
   CHECK(bench.exit_code == 0);
-  CHECK_THAT(bench.out, Contains("GFLOP/s") && Contains("attention_forward"));
+  CHECK_THAT(bench.out, ContainsSubstring("GFLOP/s") && ContainsSubstring("attention_forward"));
 }
 
 TEST_CASE("command line: a seed writes its text again, with any number of threads") {
@@ -208,7 +208,7 @@ TEST_CASE("command line: a seed writes its text again, with any number of thread
     CHECK(result.exit_code == 0);
     CHECK(result.err.empty());
     CHECK(result.out.size() == 76);
-    CHECK_THAT(result.out, Catch::StartsWith("an age"));
+    CHECK_THAT(result.out, StartsWith("an age"));
     return result.out;
   };
   const std::string first = text({"--seed", "5"});
@@ -316,7 +316,7 @@ TEST_CASE("command line: results that cannot be written are an error") {
     const ProcessResult result = run_engram(arguments, {.largest_file = {}, .stdout_path = "/dev/full"});
     INFO(result.err);
     CHECK(result.exit_code == 1);
-    CHECK_THAT(result.err, Contains("standard output") && Contains("No space left"));
+    CHECK_THAT(result.err, ContainsSubstring("standard output") && ContainsSubstring("No space left"));
   }
 }
 

@@ -11,8 +11,6 @@ namespace engram::harness::data_cbt_test {
 
 using namespace engram::data;
 
-using Catch::Matchers::Contains;
-
 namespace {
 
 const std::string kCandidates = "cat|cow|dog|egg|fox|hat|hen|owl|pig|rat";
@@ -141,9 +139,9 @@ TEST_CASE("cbt: every malformation is an error of its own with file, line and bl
     CAPTURE(wrong.block);
     const auto path = put_file(folder / "wrong.txt", good_block() + wrong.block);
     const std::string message = message_of<FileError>([&] { read(path); });
-    CHECK_THAT(message,
-               Contains(std::string(rule_of(wrong.problem))) && Contains(wrong.fact) &&
-                   Contains("in block 2, line " + std::to_string(22 + wrong.line) + " of '" + path.string() + "'"));
+    CHECK_THAT(message, ContainsSubstring(std::string(rule_of(wrong.problem))) && ContainsSubstring(wrong.fact) &&
+                            ContainsSubstring("in block 2, line " + std::to_string(22 + wrong.line) + " of '" +
+                                              path.string() + "'"));
     ++seen[wrong.problem];
 
     // The same is one block less to a lenient reader, which says why.
@@ -173,7 +171,7 @@ TEST_CASE("cbt: a lenient reader counts blocks by reason", "[data][cbt]") {
   CHECK(reader.skipped(CbtProblem::candidate_count) == 2);
   CHECK(reader.skipped(CbtProblem::ends_early) == 1);
   CHECK(reader.skipped(CbtProblem::tabs) == 0);
-  CHECK_THAT(reader.skipped_text(), Contains("2 blocks left out: there must be 10 candidates"));
+  CHECK_THAT(reader.skipped_text(), ContainsSubstring("2 blocks left out: there must be 10 candidates"));
 }
 
 TEST_CASE("cbt: bytes that are no UTF-8 are replaced and counted", "[data][cbt]") {
@@ -185,7 +183,7 @@ TEST_CASE("cbt: bytes that are no UTF-8 are replaced and counted", "[data][cbt]"
   REQUIRE(reader.next(question));
   CHECK(question.sentences[0][0] == "Sent\ufffdnce");
   CHECK(reader.replaced() == 1);
-  CHECK_THAT(message_of<FileError>([&] { CbtReader(folder / "missing"); }), Contains("missing"));
+  CHECK_THAT(message_of<FileError>([&] { CbtReader(folder / "missing"); }), ContainsSubstring("missing"));
 }
 
 }  // namespace engram::harness::data_cbt_test

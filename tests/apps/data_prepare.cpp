@@ -12,8 +12,6 @@ namespace engram::harness::data_prepare_test {
 
 using namespace engram::data;
 
-using Catch::Matchers::Contains;
-
 namespace {
 
 const std::string kPattern = "abc de\nfg hi\n";  // 13 bytes, 11 different
@@ -78,7 +76,7 @@ TEST_CASE("prepare: a text becomes a data folder that opens", "[data]") {
   CHECK(data.split("train").width() == 1);
   CHECK(data.split("train")[0] == 0);
   for (std::size_t i = 0; i < 3; ++i) CHECK(data.content_hash(kSplitNames[i]) == summary.splits[i].content_hash);
-  CHECK_THAT(message_of<UsageError>([&] { data.split("dev"); }), Contains("train, valid or test, got 'dev'"));
+  CHECK_THAT(message_of<UsageError>([&] { data.split("dev"); }), ContainsSubstring("train, valid or test, got 'dev'"));
 
   const nlohmann::json json = nlohmann::json::parse(get_file(options.out / "data.json"));
   CHECK(json["kind"] == "char");
@@ -131,8 +129,8 @@ TEST_CASE("prepare: a byte that train lacks is named, or gets an id on request",
   TemporaryFolder folder;
   PrepareOptions options = options_for(folder, repeated(93) + "Q" + repeated(6));
   const std::string message = prepare_error<FileError>(options);
-  CHECK_THAT(message, Contains("must occur in train, got 'Q' (0x51) at byte 3 of valid (byte 93 of '") &&
-                          Contains("source.txt") && Contains("--vocabulary-from all"));
+  CHECK_THAT(message, ContainsSubstring("must occur in train, got 'Q' (0x51) at byte 3 of valid (byte 93 of '") &&
+                          ContainsSubstring("source.txt") && ContainsSubstring("--vocabulary-from all"));
   CHECK_FALSE(std::filesystem::exists(options.out));
 
   options.vocabulary_from = VocabularyFrom::all;
@@ -145,7 +143,7 @@ TEST_CASE("prepare: a byte that train lacks is named, or gets an id on request",
   files.test = put_file(folder / "c", "xy\n");
   files.out = options.out;
   files.exact_bytes = true;
-  CHECK_THAT(prepare_error<FileError>(files), Contains("0x0a at byte 2 of test"));
+  CHECK_THAT(prepare_error<FileError>(files), ContainsSubstring("0x0a at byte 2 of test"));
 }
 
 TEST_CASE("prepare: options that are wrong or exclude each other", "[data]") {
@@ -153,29 +151,30 @@ TEST_CASE("prepare: options that are wrong or exclude each other", "[data]") {
   const PrepareOptions good = options_for(folder, repeated(100));
   PrepareOptions options = good;
   CHECK_THAT(message_of<UsageError>([] { parse_token_kind("syllable"); }),
-             Contains("--kind must be char, word or bpe, got 'syllable'"));
+             ContainsSubstring("--kind must be char, word or bpe, got 'syllable'"));
   options.words.min_count = 2;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--min-count work with --kind word"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--min-count work with --kind word"));
   options = good;
   options.text.clear();
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("got neither"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("got neither"));
   options.train = good.text;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("given together, got no --valid"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("given together, got no --valid"));
   options.valid = good.text;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("got no --test"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("got no --test"));
   options.test = good.text;
   options.split = kUsualPercentages;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--split works with --text"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--split works with --text"));
   options.text = good.text;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("got both"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("got both"));
   options = good;
   options.out.clear();
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--out"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--out"));
   options = good;
   options.text = folder / "none.txt";
-  CHECK_THAT(prepare_error<FileError>(options), Contains("none.txt") && Contains("No such file or directory"));
+  CHECK_THAT(prepare_error<FileError>(options),
+             ContainsSubstring("none.txt") && ContainsSubstring("No such file or directory"));
   options.text = folder.path();
-  CHECK_THAT(prepare_error<FileError>(options), Contains("Is a directory"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("Is a directory"));
   CHECK_FALSE(std::filesystem::exists(good.out));
 }
 
@@ -184,13 +183,13 @@ TEST_CASE("prepare: only its own folders are written to", "[data]") {
   PrepareOptions options = options_for(folder, repeated(100));
   options.out = folder.path();  // holds source.txt
   CHECK_THAT(prepare_error<FileError>(options),
-             Contains("a new, an empty or a data folder, got one with 'source.txt'"));
+             ContainsSubstring("a new, an empty or a data folder, got one with 'source.txt'"));
   CHECK(contents(folder.path()).size() == 1);
   // Another program's data.json does not make it ours.
   put_file(folder / "data.json", "{\"format\": \"other\"}");
-  CHECK_THAT(prepare_error<FileError>(options), Contains("\"format\": \"engram data\", got \"other\""));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("\"format\": \"engram data\", got \"other\""));
   options.out = options.text;
-  CHECK_THAT(prepare_error<FileError>(options), Contains("must be a folder that can be made or read"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("must be a folder that can be made or read"));
 
   options.out = folder / "data";
   std::filesystem::create_directory(options.out);
@@ -220,7 +219,7 @@ TEST_CASE("prepare: a failure leaves the older data set as it was", "[data]") {
     for (const char* name : {"vocabulary.json", "train.tokens", "valid.tokens", "test.tokens", "data.json"}) {
       const auto obstacle = options.out / (std::string(name) + ".partial");
       std::filesystem::create_directory(obstacle);
-      CHECK_THAT(prepare_error<FileError>(options), Contains(name));
+      CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring(name));
       std::filesystem::remove(obstacle);
       CHECK(contents(options.out) == before);
     }
@@ -236,15 +235,16 @@ TEST_CASE("data set: missing, mixed and damaged files are named", "[data]") {
   const auto open_error = [&] { return message_of<FileError>([&] { DataSet::open(options.out); }); };
   CHECK(open_error().empty());
 
-  CHECK_THAT(message_of<FileError>([&] { DataSet::open(folder / "none"); }),
-             Contains("must be a data folder, got nothing of this name") && Contains("engram prepare"));
-  CHECK_THAT(message_of<FileError>([&] { DataSet::open(options.text); }), Contains("got a file"));
+  CHECK_THAT(
+      message_of<FileError>([&] { DataSet::open(folder / "none"); }),
+      ContainsSubstring("must be a data folder, got nothing of this name") && ContainsSubstring("engram prepare"));
+  CHECK_THAT(message_of<FileError>([&] { DataSet::open(options.text); }), ContainsSubstring("got a file"));
   for (const char* name : {"data.json", "vocabulary.json", "train.tokens", "valid.tokens", "test.tokens"}) {
     const std::string bytes = get_file(options.out / name);
     std::filesystem::remove(options.out / name);
-    CHECK_THAT(open_error(), Contains(std::string("got one without ") + name));
+    CHECK_THAT(open_error(), ContainsSubstring(std::string("got one without ") + name));
     put_file(options.out / name, "damaged");
-    CHECK_THAT(open_error(), Contains(name));
+    CHECK_THAT(open_error(), ContainsSubstring(name));
     put_file(options.out / name, bytes);
     CHECK(open_error().empty());
   }
@@ -255,7 +255,7 @@ TEST_CASE("data set: missing, mixed and damaged files are named", "[data]") {
   prepare(longer);
   const std::string train = get_file(options.out / "train.tokens");
   put_file(options.out / "train.tokens", get_file(longer.out / "train.tokens"));
-  CHECK_THAT(open_error(), Contains("train.tokens' must hold the tokens that data.json states"));
+  CHECK_THAT(open_error(), ContainsSubstring("train.tokens' must hold the tokens that data.json states"));
   put_file(options.out / "train.tokens", train);
   CHECK(DataSet::open(options.out).hash() != DataSet::open(longer.out).hash());
 
@@ -263,15 +263,15 @@ TEST_CASE("data set: missing, mixed and damaged files are named", "[data]") {
   other.out = folder / "other";
   prepare(other);
   put_file(options.out / "valid.tokens", get_file(other.out / "valid.tokens"));
-  CHECK_THAT(open_error(), Contains("valid.tokens' must be of the vocabulary beside it") &&
-                               Contains("with 11 entries") && Contains("with 12"));
+  CHECK_THAT(open_error(), ContainsSubstring("valid.tokens' must be of the vocabulary beside it") &&
+                               ContainsSubstring("with 11 entries") && ContainsSubstring("with 12"));
 
   const DataSet data = DataSet::open(other.out);
   CHECK_NOTHROW(data.require_vocabulary(data.vocabulary().hash(), "the checkpoint 'run'"));
   const std::uint64_t foreign = DataSet::open(longer.out).vocabulary().hash();
   CHECK_THAT(message_of<FileError>([&] { data.require_vocabulary(foreign, "the checkpoint 'run'"); }),
-             Contains("must have the vocabulary of the checkpoint 'run', " + hash_text(foreign)) &&
-                 Contains("their ids mean different characters"));
+             ContainsSubstring("must have the vocabulary of the checkpoint 'run', " + hash_text(foreign)) &&
+                 ContainsSubstring("their ids mean different characters"));
 }
 
 TEST_CASE("data set: data.json without the hashes is refused", "[data]") {
@@ -282,7 +282,7 @@ TEST_CASE("data set: data.json without the hashes is refused", "[data]") {
   json["splits"].erase("test");
   put_file(options.out / "data.json", json.dump());
   CHECK_THAT(message_of<FileError>([&] { DataSet::open(options.out); }),
-             Contains("must state the rule and the hash of each split"));
+             ContainsSubstring("must state the rule and the hash of each split"));
 }
 
 }  // namespace engram::harness::data_prepare_test

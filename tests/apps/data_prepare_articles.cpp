@@ -17,8 +17,6 @@ namespace engram::harness::data_prepare_articles_test {
 
 using namespace engram::data;
 
-using Catch::Matchers::Contains;
-
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -103,7 +101,7 @@ TEST_CASE("prepare articles: tokens, vocabulary and starts of a small corpus", "
   CHECK(summary.splits[1].coverage() == Approx(0.8));
   CHECK(summary.splits[2].coverage() == Approx(0.6));
   CHECK_THAT(summary.notes.at(1),
-             Contains("covers 100.00% of the tokens of train, 80.00% of valid and 60.00% of test"));
+             ContainsSubstring("covers 100.00% of the tokens of train, 80.00% of valid and 60.00% of test"));
   // Words and tokens are different things, so no loss is one of the text's bytes.
   CHECK(data.text_amount("train")->words == 13);
   CHECK(data.text_amount("train")->bytes == 0);
@@ -180,16 +178,18 @@ TEST_CASE("prepare articles: what is wrong in a text is counted and told", "[dat
   CHECK(summary.splits[0].articles == 3);
   REQUIRE(summary.notes.size() == 4);
   CHECK(summary.notes[2] == "2 empty articles were left out");
-  CHECK_THAT(summary.notes[3], Contains("warning: 1 byte that is no UTF-8 became U+FFFD"));
+  CHECK_THAT(summary.notes[3], ContainsSubstring("warning: 1 byte that is no UTF-8 became U+FFFD"));
   const DataSet data = DataSet::open(corpus / "data");
   CHECK(data.vocabulary().words()->id_of("caf\ufffd") >= 0);
   CHECK(starts_of(data, "train") == Starts{0, 14, 22});
 
   put_file(corpus / "all/train/5", std::string((std::size_t{1} << 20) + 1, 'x'));
-  CHECK_THAT(prepare_error<FileError>(corpus.options()), Contains("line 1 of '") && Contains("train/5'"));
+  CHECK_THAT(prepare_error<FileError>(corpus.options()),
+             ContainsSubstring("line 1 of '") && ContainsSubstring("train/5'"));
   std::filesystem::remove(corpus / "all/train/5");
   put_file(corpus / "all/test/d", "\n\n");
-  CHECK_THAT(prepare_error<FileError>(corpus.options()), Contains("every split needs an article, got none for test"));
+  CHECK_THAT(prepare_error<FileError>(corpus.options()),
+             ContainsSubstring("every split needs an article, got none for test"));
 }
 
 TEST_CASE("prepare articles: options that do not fit", "[data][articles]") {
@@ -200,20 +200,24 @@ TEST_CASE("prepare articles: options that do not fit", "[data][articles]") {
     return prepare_error<UsageError>(options);
   };
   const auto nothing = [](PrepareOptions&) {};
-  CHECK_THAT(error([](auto& options) { options.kind = TokenKind::character; }), Contains("--kind word, got char"));
-  CHECK_THAT(error([](auto& options) { options.words.ties = TieOrder::first; }), Contains("not for articles"));
-  CHECK_THAT(error([](auto& options) { options.words.end_of_line = false; }), Contains("not for articles"));
-  CHECK_THAT(error([](auto& options) { options.word_list = "w"; }), Contains("not for articles"));
-  CHECK_THAT(error([](auto& options) { options.subwords.vocabulary = 9; }), Contains("--kind bpe"));
-  CHECK_THAT(error([](auto& options) { options.words.min_count = 0; }), Contains("at least 1, got 0"));
-  CHECK_THAT(error([](auto& options) { options.text = "t"; }), Contains("got --text"));
-  CHECK_THAT(error([](auto& options) { options.train = options.valid = options.test = "t"; }), Contains("got both"));
-  CHECK_THAT(error([](auto& options) { options.articles->paths.clear(); }), Contains("got neither"));
-  CHECK_THAT(error([](auto& options) { options.split = kUsualPercentages; }), Contains("--split works with"));
-  CHECK_THAT(error(nothing, {.format = ArticleFormat::doc, .chapters = true}), Contains("--format cbt, got doc"));
-  for (const std::int64_t words : {-1, 0, 3}) CHECK_THAT(error(nothing, {.words = words}), Contains("at least 4"));
+  CHECK_THAT(error([](auto& options) { options.kind = TokenKind::character; }),
+             ContainsSubstring("--kind word, got char"));
+  CHECK_THAT(error([](auto& options) { options.words.ties = TieOrder::first; }), ContainsSubstring("not for articles"));
+  CHECK_THAT(error([](auto& options) { options.words.end_of_line = false; }), ContainsSubstring("not for articles"));
+  CHECK_THAT(error([](auto& options) { options.word_list = "w"; }), ContainsSubstring("not for articles"));
+  CHECK_THAT(error([](auto& options) { options.subwords.vocabulary = 9; }), ContainsSubstring("--kind bpe"));
+  CHECK_THAT(error([](auto& options) { options.words.min_count = 0; }), ContainsSubstring("at least 1, got 0"));
+  CHECK_THAT(error([](auto& options) { options.text = "t"; }), ContainsSubstring("got --text"));
+  CHECK_THAT(error([](auto& options) { options.train = options.valid = options.test = "t"; }),
+             ContainsSubstring("got both"));
+  CHECK_THAT(error([](auto& options) { options.articles->paths.clear(); }), ContainsSubstring("got neither"));
+  CHECK_THAT(error([](auto& options) { options.split = kUsualPercentages; }), ContainsSubstring("--split works with"));
+  CHECK_THAT(error(nothing, {.format = ArticleFormat::doc, .chapters = true}),
+             ContainsSubstring("--format cbt, got doc"));
+  for (const std::int64_t words : {-1, 0, 3})
+    CHECK_THAT(error(nothing, {.words = words}), ContainsSubstring("at least 4"));
   put_file(corpus / "all/stray.txt", "x");
-  CHECK_THAT(prepare_error<FileError>(corpus.options()), Contains("must have nothing else, got 'stray.txt'"));
+  CHECK_THAT(prepare_error<FileError>(corpus.options()), ContainsSubstring("must have nothing else, got 'stray.txt'"));
 }
 
 TEST_CASE("prepare articles: the file of starts is checked", "[data][articles]") {
@@ -232,26 +236,28 @@ TEST_CASE("prepare articles: the file of starts is checked", "[data][articles]")
     put_file(path, good);
     return message;
   };
-  CHECK_THAT(error(""), Contains("begin with 'ENGRAMAR', got an empty file"));
-  CHECK_THAT(error("ENGRAMTK" + good.substr(8)), Contains("a foreign file"));
-  CHECK_THAT(error(good.substr(0, 40)), Contains("a file of 40"));
-  CHECK_THAT(error(good.substr(0, 8) + '\2' + good.substr(9)), Contains("version 2"));
-  CHECK_THAT(error(good.substr(0, good.size() - 8)), Contains("hold the 2 starts"));
-  CHECK_THAT(error(good.substr(0, good.size() - 3)), Contains("hold the 2 starts"));
+  CHECK_THAT(error(""), ContainsSubstring("begin with 'ENGRAMAR', got an empty file"));
+  CHECK_THAT(error("ENGRAMTK" + good.substr(8)), ContainsSubstring("a foreign file"));
+  CHECK_THAT(error(good.substr(0, 40)), ContainsSubstring("a file of 40"));
+  CHECK_THAT(error(good.substr(0, 8) + '\2' + good.substr(9)), ContainsSubstring("version 2"));
+  CHECK_THAT(error(good.substr(0, good.size() - 8)), ContainsSubstring("hold the 2 starts"));
+  CHECK_THAT(error(good.substr(0, good.size() - 3)), ContainsSubstring("hold the 2 starts"));
   for (std::size_t i = 12; i < good.size(); ++i) {
     std::string changed = good;
     changed[i] = static_cast<char>(changed[i] ^ 4);
     CAPTURE(i);
-    CHECK_THAT(error(changed), Contains("have changed"));
+    CHECK_THAT(error(changed), ContainsSubstring("have changed"));
   }
   // One of other data that is right in itself.
-  CHECK_THAT(error(get_file(corpus / "data/valid.articles")), Contains("be of the 22 tokens of its split, got 5"));
+  CHECK_THAT(error(get_file(corpus / "data/valid.articles")),
+             ContainsSubstring("be of the 22 tokens of its split, got 5"));
   const Starts other{0, 13};
   const DataSet data = DataSet::open(corpus / "data");
-  CHECK_THAT(error(article_starts_bytes(other, 22, data.content_hash("train"))), Contains("articles that data.json"));
-  CHECK_THAT(error(article_starts_bytes(other, 22, 1)), Contains("be of the tokens beside it"));
+  CHECK_THAT(error(article_starts_bytes(other, 22, data.content_hash("train"))),
+             ContainsSubstring("articles that data.json"));
+  CHECK_THAT(error(article_starts_bytes(other, 22, 1)), ContainsSubstring("be of the tokens beside it"));
   std::filesystem::remove(path);
-  CHECK_THAT(message_of<FileError>([&] { DataSet::open(corpus / "data"); }), Contains("train.articles"));
+  CHECK_THAT(message_of<FileError>([&] { DataSet::open(corpus / "data"); }), ContainsSubstring("train.articles"));
 }
 
 TEST_CASE("prepare articles: what data.json says of them is checked", "[data][articles]") {
@@ -267,11 +273,13 @@ TEST_CASE("prepare articles: what data.json says of them is checked", "[data][ar
   };
   CHECK(error([](nlohmann::json&) {}).empty());
   CHECK_THAT(error([](auto& json) { json["articles"]["format"] = "html"; }),
-             Contains("data.json") && Contains("'html'"));
-  CHECK_THAT(error([](auto& json) { json["articles"].erase("seed"); }), Contains("data.json") && Contains("seed"));
-  CHECK_THAT(error([](auto& json) { json["splits"]["valid"].erase("articles_hash"); }), Contains("articles_hash"));
+             ContainsSubstring("data.json") && ContainsSubstring("'html'"));
+  CHECK_THAT(error([](auto& json) { json["articles"].erase("seed"); }),
+             ContainsSubstring("data.json") && ContainsSubstring("seed"));
+  CHECK_THAT(error([](auto& json) { json["splits"]["valid"].erase("articles_hash"); }),
+             ContainsSubstring("articles_hash"));
   CHECK_THAT(error([](auto& json) { json["splits"]["valid"]["articles_hash"] = "fnv1a64:0"; }),
-             Contains("valid.articles") && Contains("that data.json states"));
+             ContainsSubstring("valid.articles") && ContainsSubstring("that data.json states"));
   // Words that know no articles.
   PrepareOptions plain;
   plain.kind = TokenKind::word;
@@ -281,7 +289,8 @@ TEST_CASE("prepare articles: what data.json says of them is checked", "[data][ar
   nlohmann::json json = nlohmann::json::parse(get_file(plain.out / "data.json"));
   json["articles"] = nlohmann::json::parse(rules);
   put_file(plain.out / "data.json", json.dump());
-  CHECK_THAT(message_of<FileError>([&] { DataSet::open(plain.out); }), Contains("must have the words </s> and UNK"));
+  CHECK_THAT(message_of<FileError>([&] { DataSet::open(plain.out); }),
+             ContainsSubstring("must have the words </s> and UNK"));
 }
 
 TEST_CASE("data without articles is as it was", "[data][articles]") {
@@ -341,17 +350,17 @@ TEST_CASE("prepare articles: by the program", "[data][articles]") {
             several.at("splits").at("test").at("articles").get<int>() ==
         4);
   CHECK_THAT(run_engram({"prepare", "--kind", "word", "--articles", path("all"), "--out", path("d1")}).err,
-             Contains("articles") && Contains("covers 100.00%"));
+             ContainsSubstring("articles") && ContainsSubstring("covers 100.00%"));
   const auto error = [&](List more) {
     List arguments{"prepare", "--kind", "word", "--out", path("d4")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return error_of(arguments, 2);
   };
-  CHECK_THAT(error({"--articles", path("all"), "--oov", "error"}), Contains("--oov is not for articles"));
-  CHECK_THAT(error({"--articles", path("all"), "--format", "html"}), Contains("cbt, got 'html'"));
-  CHECK_THAT(error({"--text", path("all/valid/c"), "--no-eos"}), Contains("--no-eos works with --articles"));
-  CHECK_THAT(error({"--text", path("all/valid/c"), "--seed", "3"}), Contains("--seed works with --articles"));
-  CHECK_THAT(error({"--articles"}), Contains("got neither"));
+  CHECK_THAT(error({"--articles", path("all"), "--oov", "error"}), ContainsSubstring("--oov is not for articles"));
+  CHECK_THAT(error({"--articles", path("all"), "--format", "html"}), ContainsSubstring("cbt, got 'html'"));
+  CHECK_THAT(error({"--text", path("all/valid/c"), "--no-eos"}), ContainsSubstring("--no-eos works with --articles"));
+  CHECK_THAT(error({"--text", path("all/valid/c"), "--seed", "3"}), ContainsSubstring("--seed works with --articles"));
+  CHECK_THAT(error({"--articles"}), ContainsSubstring("got neither"));
 }
 
 }  // namespace engram::harness::data_prepare_articles_test

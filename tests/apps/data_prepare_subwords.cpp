@@ -23,8 +23,6 @@ namespace engram::harness::data_prepare_subwords_test {
 
 using namespace engram::data;
 
-using Catch::Matchers::Contains;
-
 namespace {
 
 PrepareOptions options_for(const TemporaryFolder& folder, std::string_view train, std::string_view valid,
@@ -180,7 +178,7 @@ TEST_CASE("streamed text: lines of each split, and a file that changes", "[data]
   CHECK_THAT(message_of<FileError>([&] {
                for (std::size_t split = 0; split < 3; ++split) text.read_lines(split, [](std::string_view) {});
              }),
-             Contains("must not change while it is read"));
+             ContainsSubstring("must not change while it is read"));
 }
 
 TEST_CASE("prepare subwords: a sample of train is spread over it", "[data]") {
@@ -192,7 +190,7 @@ TEST_CASE("prepare subwords: a sample of train is spread over it", "[data]") {
   options.subwords.sample = 800;
   const PrepareSummary summary = prepare(options);
   REQUIRE(summary.notes.size() == 1);
-  CHECK_THAT(summary.notes[0], Contains("learned from 800 of the 8000 bytes of train"));
+  CHECK_THAT(summary.notes[0], ContainsSubstring("learned from 800 of the 8000 bytes of train"));
   // Letters of both halves are known, and one in ten lines was read.
   const DataSet data = DataSet::open(options.out);
   CHECK(data.vocabulary().encode("ac").size() == 2);
@@ -208,47 +206,48 @@ TEST_CASE("prepare subwords: what is refused", "[data]") {
   const PrepareOptions good = options_for(folder, subword_text(200));
   PrepareOptions options = good;
   options.subwords.vocabulary = 257;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--vocabulary must be at least ") && Contains("got 257"));
+  CHECK_THAT(prepare_error<UsageError>(options),
+             ContainsSubstring("--vocabulary must be at least ") && ContainsSubstring("got 257"));
   options.subwords.vocabulary.reset();  // the usual 8000
   const std::string large = prepare_error<UsageError>(options);
-  CHECK_THAT(large, Contains("--vocabulary must be at most ") && Contains("got 8000"));
+  CHECK_THAT(large, ContainsSubstring("--vocabulary must be at most ") && ContainsSubstring("got 8000"));
   CHECK_FALSE(std::filesystem::exists(options.out));
   options.subwords.vocabulary = std::stoll(large.substr(large.find("at most ") + 8));
   CHECK(prepare(options).vocabulary_size == *options.subwords.vocabulary);
 
   options = good;
   options.subwords.sample = 0;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--bpe-sample must be at least 1, got 0"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--bpe-sample must be at least 1, got 0"));
   options = good;
   options.subwords.model = "x";
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--bpe-model is learned already, got --vocabulary"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--bpe-model is learned already, got --vocabulary"));
   options = good;
   options.drop_newlines = true;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("--kind bpe has the options --vocabulary"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--kind bpe has the options --vocabulary"));
   options = good;
   options.words.lower = true;
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("got one of another kind"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("got one of another kind"));
   for (const TokenKind kind : {TokenKind::character, TokenKind::word}) {
     options = good;
     options.kind = kind;
     CHECK_THAT(prepare_error<UsageError>(options),
-               Contains("--bpe-model work with --kind bpe, got them with " + std::string(name_of(kind))));
+               ContainsSubstring("--bpe-model work with --kind bpe, got them with " + std::string(name_of(kind))));
   }
   options = good;
   put_file(options.text, "stone\nriver \xff\nend\n");
-  CHECK_THAT(prepare_error<FileError>(options), Contains("UTF-8, got 0xff at byte 12 in line 2 of '"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("UTF-8, got 0xff at byte 12 in line 2 of '"));
   put_file(options.text, "");
-  CHECK_THAT(prepare_error<FileError>(options), Contains("must not be empty"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("must not be empty"));
   put_file(options.text, "all in one line");
-  CHECK_THAT(prepare_error<FileError>(options), Contains("every split needs text, got none for valid"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("every split needs text, got none for valid"));
   put_file(options.text, "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n");
-  CHECK_THAT(prepare_error<UsageError>(options), Contains("must have letters to learn from"));
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("must have letters to learn from"));
   options.text = folder / "none.txt";
-  CHECK_THAT(prepare_error<FileError>(options), Contains("No such file"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("No such file"));
   options.text = folder.path();
-  CHECK_THAT(prepare_error<FileError>(options), Contains("directory"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("directory"));
   options.text = "/dev/null";
-  CHECK_THAT(prepare_error<FileError>(options), Contains("read more than once, so it must be a file"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("read more than once, so it must be a file"));
 }
 
 TEST_CASE("prepare subwords: a model that there is already", "[data]") {
@@ -267,15 +266,15 @@ TEST_CASE("prepare subwords: a model that there is already", "[data]") {
   CHECK(decode(second, "train") + decode(second, "valid") + decode(second, "test") == get_file(options.text));
   CHECK(get_file(options.out / kModelFile) == get_file(learned.out / kModelFile));
   options.subwords.model = options.text;
-  CHECK_THAT(prepare_error<FileError>(options), Contains("other.txt' must be a model of SentencePiece"));
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("other.txt' must be a model of SentencePiece"));
 
   // A data folder whose model is damaged is refused; one of another kind loses it.
   std::string model = get_file(learned.out / kModelFile);
   model.back() = static_cast<char>(model.back() ^ 1);
   put_file(learned.out / kModelFile, model);
-  CHECK_THAT(message_of<FileError>([&] { DataSet::open(learned.out); }), Contains("vocabulary.model"));
+  CHECK_THAT(message_of<FileError>([&] { DataSet::open(learned.out); }), ContainsSubstring("vocabulary.model"));
   std::filesystem::remove(learned.out / kModelFile);
-  CHECK_THAT(message_of<FileError>([&] { DataSet::open(learned.out); }), Contains("vocabulary.model"));
+  CHECK_THAT(message_of<FileError>([&] { DataSet::open(learned.out); }), ContainsSubstring("vocabulary.model"));
   options = options_for(folder, "ab\nab\nab\nab\nab\nab\nab\nab\n");
   options.kind = TokenKind::character;
   options.subwords = {};
@@ -313,7 +312,7 @@ TEST_CASE("prepare subwords: a model of another program may change the text", "[
   CHECK(summary.splits[1].unknown == 1);
   CHECK(summary.splits[2].altered == 1);
   REQUIRE(summary.notes.size() == 1);
-  CHECK_THAT(summary.notes[0], Contains("does not keep 3 lines as they are"));
+  CHECK_THAT(summary.notes[0], ContainsSubstring("does not keep 3 lines as they are"));
   CHECK(data.text_amount("train")->words == 3);
   CHECK(data.text_amount("train")->bytes == 0);
 }

@@ -10,8 +10,6 @@ namespace engram::harness::data_token_file_test {
 
 using namespace engram::data;
 
-using Catch::Matchers::Contains;
-
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -119,16 +117,16 @@ TEST_CASE("token file: cut at any byte it is refused", "[data]") {
   for (std::size_t length = 0; length < whole.size(); ++length) {
     CAPTURE(length);
     const std::string message = open_error(put_file(folder / "cut", whole.substr(0, length)));
-    CHECK_THAT(message, Contains((folder / "cut").string()) && Contains("prepare the data again"));
+    CHECK_THAT(message, ContainsSubstring((folder / "cut").string()) && ContainsSubstring("prepare the data again"));
     if (length == 0)
-      CHECK_THAT(message, Contains("got an empty file"));
+      CHECK_THAT(message, ContainsSubstring("got an empty file"));
     else if (length < 56)
-      CHECK_THAT(message, Contains("header of 56 bytes, got a file of " + std::to_string(length)));
+      CHECK_THAT(message, ContainsSubstring("header of 56 bytes, got a file of " + std::to_string(length)));
     else
-      CHECK_THAT(message, Contains("hold the 5 ids of 2 bytes that its header states, got " +
-                                   std::to_string(length - 56) + " bytes of ids"));
+      CHECK_THAT(message, ContainsSubstring("hold the 5 ids of 2 bytes that its header states, got " +
+                                            std::to_string(length - 56) + " bytes of ids"));
   }
-  CHECK_THAT(open_error(put_file(folder / "long", whole + "x")), Contains("got 11 bytes of ids"));
+  CHECK_THAT(open_error(put_file(folder / "long", whole + "x")), ContainsSubstring("got 11 bytes of ids"));
 }
 
 TEST_CASE("token file: any flipped bit is noticed", "[data]") {
@@ -143,7 +141,7 @@ TEST_CASE("token file: any flipped bit is noticed", "[data]") {
                            : bit < 96     ? "be of version 1, got version "
                            : bit < 8 * 56 ? "got a header whose bytes have changed"
                                           : "got ids that have changed";
-    CHECK_THAT(message, Contains(expected));
+    CHECK_THAT(message, ContainsSubstring(expected));
   }
 }
 
@@ -152,29 +150,35 @@ TEST_CASE("token file: headers that promise too much, with hashes that fit", "[d
   const auto error_of = [&](const std::string& bytes) { return open_error(put_file(folder / "t", bytes)); };
   const std::string ids = "\x01\x02";
   CHECK(error_of(file_bytes(1, 3, 2, ids)).empty());
-  CHECK_THAT(error_of(file_bytes(1, 3, 3, ids)), Contains("hold the 3 ids of 1 bytes"));
-  CHECK_THAT(error_of(file_bytes(1, 3, 1, ids)), Contains("hold the 1 ids of 1 bytes"));
+  CHECK_THAT(error_of(file_bytes(1, 3, 3, ids)), ContainsSubstring("hold the 3 ids of 1 bytes"));
+  CHECK_THAT(error_of(file_bytes(1, 3, 1, ids)), ContainsSubstring("hold the 1 ids of 1 bytes"));
   // 2^63 ids of two bytes are 2^64 bytes: zero in 64 bits.
-  CHECK_THAT(error_of(file_bytes(2, 1000, std::uint64_t{1} << 63, "")), Contains("hold the 9223372036854775808 ids"));
-  CHECK_THAT(error_of(file_bytes(1, 3, ~std::uint64_t{0}, ids)), Contains("hold the 18446744073709551615 ids"));
-  CHECK_THAT(error_of(file_bytes(2, 3, 1, ids)), Contains("ids of 1 bytes for a vocabulary of 3, got 2"));
-  CHECK_THAT(error_of(file_bytes(0, 3, 2, ids)), Contains("got 0"));
-  CHECK_THAT(error_of(file_bytes(1, 0, 2, ids)), Contains("vocabulary size from 1 to 2147483647, got 0"));
-  CHECK_THAT(error_of(file_bytes(4, std::uint64_t{1} << 31, 0, "")), Contains("got 2147483648"));
-  CHECK_THAT(error_of(file_bytes(1, 3, 2, ids, 2)), Contains("be of version 1, got version 2"));
-  CHECK_THAT(error_of(file_bytes(1, 2, 2, ids)), Contains("hold ids from 0 to 1, got 2 at position 1"));
-  CHECK_THAT(error_of(file_bytes(4, 65537, 1, number(0xffffffffu, 4))), Contains("got -1 at position 0"));
-  CHECK_THAT(error_of("an ordinary text file, longer than any header would be"), Contains("got a foreign file"));
+  CHECK_THAT(error_of(file_bytes(2, 1000, std::uint64_t{1} << 63, "")),
+             ContainsSubstring("hold the 9223372036854775808 ids"));
+  CHECK_THAT(error_of(file_bytes(1, 3, ~std::uint64_t{0}, ids)),
+             ContainsSubstring("hold the 18446744073709551615 ids"));
+  CHECK_THAT(error_of(file_bytes(2, 3, 1, ids)), ContainsSubstring("ids of 1 bytes for a vocabulary of 3, got 2"));
+  CHECK_THAT(error_of(file_bytes(0, 3, 2, ids)), ContainsSubstring("got 0"));
+  CHECK_THAT(error_of(file_bytes(1, 0, 2, ids)), ContainsSubstring("vocabulary size from 1 to 2147483647, got 0"));
+  CHECK_THAT(error_of(file_bytes(4, std::uint64_t{1} << 31, 0, "")), ContainsSubstring("got 2147483648"));
+  CHECK_THAT(error_of(file_bytes(1, 3, 2, ids, 2)), ContainsSubstring("be of version 1, got version 2"));
+  CHECK_THAT(error_of(file_bytes(1, 2, 2, ids)), ContainsSubstring("hold ids from 0 to 1, got 2 at position 1"));
+  CHECK_THAT(error_of(file_bytes(4, 65537, 1, number(0xffffffffu, 4))), ContainsSubstring("got -1 at position 0"));
+  CHECK_THAT(error_of("an ordinary text file, longer than any header would be"),
+             ContainsSubstring("got a foreign file"));
 }
 
 TEST_CASE("token file: errors of the system and of the writer", "[data]") {
   TemporaryFolder folder;
-  CHECK_THAT(open_error(folder / "none"), Contains("none") && Contains("No such file or directory"));
-  CHECK_THAT(open_error(folder.path()), Contains("Is a directory"));
+  CHECK_THAT(open_error(folder / "none"), ContainsSubstring("none") && ContainsSubstring("No such file or directory"));
+  CHECK_THAT(open_error(folder.path()), ContainsSubstring("Is a directory"));
   TokenFileWriter writer(folder / "t", 10, 0);
   writer.append(Ids{9, 0});
-  CHECK_THAT(message_of<UsageError>([&] { writer.append(Ids{3, 10}); }), Contains("from 0 to 9, got 10 at position 3"));
-  CHECK_THAT(message_of<UsageError>([&] { writer.append(Ids{-1}); }), Contains("got -1 at position 2"));
+  CHECK_THAT(message_of<UsageError>([&] {
+               writer.append(Ids{3, 10});
+             }),
+             ContainsSubstring("from 0 to 9, got 10 at position 3"));
+  CHECK_THAT(message_of<UsageError>([&] { writer.append(Ids{-1}); }), ContainsSubstring("got -1 at position 2"));
   CHECK_THROWS_AS(TokenFileWriter(folder / "u", 0, 0), UsageError);
   CHECK_FALSE(std::filesystem::exists(folder / "u.partial"));
 }

@@ -150,7 +150,7 @@ TEST_CASE("a training run saves before it gives up for lack of memory") {
     train_to_the_end(run.session, out, false, end_memory);
     FAIL("the second step had memory");
   } catch (const OutOfMemory& error) {
-    CHECK_THAT(error.what(), Catch::Contains("saved at step 1; --resume goes on from there"));
+    CHECK_THAT(error.what(), ContainsSubstring("saved at step 1; --resume goes on from there"));
   }
   CHECK(get_file(out / "metrics.jsonl").find("out_of_memory") != std::string::npos);
   SimulatedRun resumed;

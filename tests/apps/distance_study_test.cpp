@@ -21,7 +21,6 @@
 namespace engram::harness::distance_study_test {
 namespace {
 
-using Catch::Contains;
 using Vector = std::vector<double>;
 
 /// Two layers, numbers of the size of 0.3 in every parameter.
@@ -174,7 +173,8 @@ TEST_CASE("every kind of positions has attention by distance, relative ones alon
     if (variant.options.positions == PositionKind::relative)
       CHECK_NOTHROW(with_term());
     else
-      CHECK_THROWS_WITH(with_term(), Contains("--term") && Contains(std::string(name_of(variant.options.positions))));
+      CHECK_THROWS_WITH(with_term(), ContainsSubstring("--term") &&
+                                         ContainsSubstring(std::string(name_of(variant.options.positions))));
   }
 }
 
@@ -185,8 +185,8 @@ TEST_CASE("a picture of attention by distance has a row for every head, and mean
   const std::string csv = distances_csv({near});
   CHECK(csv == "layer,head,distance,probability\n0,1,0,0.75\n0,1,2,0.25\n");
   const std::string svg = distances_svg({near, near}, "heads & distances");
-  CHECK_THAT(svg,
-             Contains("heads &amp; distances") && Contains("the mean of 3 neighbouring distances") && Contains("0, 1"));
+  CHECK_THAT(svg, ContainsSubstring("heads &amp; distances") &&
+                      ContainsSubstring("the mean of 3 neighbouring distances") && ContainsSubstring("0, 1"));
   CHECK_NOTHROW(read_xml(svg));
   CHECK_THROWS_AS(distances_svg({}, "none"), UsageError);
 }
@@ -203,7 +203,7 @@ TEST_CASE("command line: engram attention shows a Transformer-XL's heads by dist
                     svg = (folder / "d.svg").string();
   const ProcessResult shown = run_engram({"attention", run, "--text", "bread go\nbee an age"});
   CHECK(shown.exit_code == 0);
-  CHECK_THAT(shown.out, Contains("19 tokens") && Contains("entropy") && !Contains("slots"));
+  CHECK_THAT(shown.out, ContainsSubstring("19 tokens") && ContainsSubstring("entropy") && !ContainsSubstring("slots"));
 
   const auto object = [](std::vector<std::string> arguments) {
     const ProcessResult result = run_engram(std::move(arguments));
@@ -235,7 +235,7 @@ TEST_CASE("command line: engram attention shows a Transformer-XL's heads by dist
   const auto refused = [&](std::vector<std::string> arguments, const std::string& what) {
     const ProcessResult result = run_engram(std::move(arguments));
     CHECK(result.exit_code == 2);
-    CHECK_THAT(result.err, Contains(what));
+    CHECK_THAT(result.err, ContainsSubstring(what));
   };
   refused({"attention", run, "--text", "go", "--layer", "1"}, "--layer is for models of the family all_attention");
   refused({"attention", run, "--text", "go", "--data", data}, "--data");

@@ -64,12 +64,12 @@ TEST_CASE("command line: spans of a run with dynamic spans are the means of its 
   const std::string run = options.out.string();
   const ProcessResult shown = run_engram({"spans", run, "--history", "--cost"});
   CHECK(shown.exit_code == 0);
-  CHECK_THAT(shown.out, Catch::Contains("computed for every query") && Catch::Contains("as computed"));
+  CHECK_THAT(shown.out, ContainsSubstring("computed for every query") && ContainsSubstring("as computed"));
   const auto object = nlohmann::json::parse(run_engram({"spans", run, "--json"}).out);
   CHECK(object["mean_positions"].get<double>() == Approx(mean_spans(options).back()));
   const ProcessResult best = run_engram({"spans", run, "--best"});
   CHECK(best.exit_code == 2);
-  CHECK_THAT(best.err, Catch::Contains("must hold the means of its spans"));
+  CHECK_THAT(best.err, ContainsSubstring("must hold the means of its spans"));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST_CASE("engram evaluate writes losses per token and refuses what does not fit
   const std::size_t header = bytes.size() - 4 * count;
   CHECK(header % 64 == 0);
   CHECK(bytes.substr(1, 5) == "NUMPY");
-  CHECK_THAT(bytes.substr(0, header), Catch::Contains("'<f4'") && Catch::Contains(text("(", count, ",)")));
+  CHECK_THAT(bytes.substr(0, header), ContainsSubstring("'<f4'") && ContainsSubstring(text("(", count, ",)")));
   std::vector<float> losses(count);
   std::memcpy(losses.data(), bytes.data() + header, 4 * count);
   CHECK(std::isnan(losses[0]));
@@ -175,7 +175,7 @@ TEST_CASE("engram evaluate writes losses per token and refuses what does not fit
   CHECK_THAT(message_of<FileError>([&] {
                command({run, "--data", other.out.string()});
              }),
-             Catch::Contains("vocabulary"));
+             ContainsSubstring("vocabulary"));
 }
 
 TEST_CASE("the best checkpoint holds the model alone, and can be evaluated") {
@@ -200,12 +200,12 @@ TEST_CASE("a checkpoint without configuration, vocabulary or of another format i
     save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
     return message_of<Error>([&] { TrainedModel(path, CheckpointKind::newest, bench.runtime); });
   };
-  CHECK_THAT(refusal(metadata_keys::kConfig, nullptr), Catch::Contains("engram.config"));
-  CHECK_THAT(refusal(metadata_keys::kVocabulary, nullptr), Catch::Contains("engram.vocabulary"));
-  CHECK_THAT(refusal(metadata_keys::kFormat, "2"), Catch::Contains("format"));
-  CHECK_THAT(refusal(metadata_keys::kStep, "-3"), Catch::Contains("step"));
-  CHECK_THAT(refusal(metadata_keys::kConfig, "[model]\nlayers = x\n"), Catch::Contains("model.layers"));
-  CHECK_THAT(refusal(metadata_keys::kVocabulary, "{}"), Catch::Contains("format"));
+  CHECK_THAT(refusal(metadata_keys::kConfig, nullptr), ContainsSubstring("engram.config"));
+  CHECK_THAT(refusal(metadata_keys::kVocabulary, nullptr), ContainsSubstring("engram.vocabulary"));
+  CHECK_THAT(refusal(metadata_keys::kFormat, "2"), ContainsSubstring("format"));
+  CHECK_THAT(refusal(metadata_keys::kStep, "-3"), ContainsSubstring("step"));
+  CHECK_THAT(refusal(metadata_keys::kConfig, "[model]\nlayers = x\n"), ContainsSubstring("model.layers"));
+  CHECK_THAT(refusal(metadata_keys::kVocabulary, "{}"), ContainsSubstring("format"));
 }
 
 }  // namespace

@@ -81,16 +81,16 @@ TEST_CASE("command line: engram gradients shows the reports of a run, and says h
   run_training(options, never());
   const ProcessResult none = run_engram({"gradients", options.out.string()});
   CHECK(none.exit_code == 2);
-  CHECK_THAT(none.err, Catch::Contains("training.gradient_report=true"));
+  CHECK_THAT(none.err, ContainsSubstring("training.gradient_report=true"));
   options.resume = true;
   options.overrides = {"training.gradient_report=true", "schedule.steps=34"};
   run_training(options, never());
   const ProcessResult shown = run_engram({"gradients", options.out.string(), "--csv", (folder / "g.csv").string()});
   CHECK(shown.exit_code == 0);
-  CHECK_THAT(shown.out, Catch::Contains("layers.0.attention.persistent_keys") && Catch::Contains("penalty") &&
-                            Catch::Contains("up to step 34"));
+  CHECK_THAT(shown.out, ContainsSubstring("layers.0.attention.persistent_keys") && ContainsSubstring("penalty") &&
+                            ContainsSubstring("up to step 34"));
   CHECK_THAT(get_file(folder / "g.csv"),
-             Catch::Contains("30,position_keys,") && Catch::Contains("34,embedding.weight,"));
+             ContainsSubstring("30,position_keys,") && ContainsSubstring("34,embedding.weight,"));
   const auto reports = nlohmann::json::parse(run_engram({"gradients", options.out.string(), "--json"}).out);
   REQUIRE(reports["reports"].size() == 3);
   CHECK(reports["reports"][0]["steps"] == 1);

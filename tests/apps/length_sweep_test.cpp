@@ -19,8 +19,6 @@
 namespace engram::harness::length_sweep_test {
 namespace {
 
-using Catch::Contains;
-
 double plain(const StudiedRun& run, const ContextOptions& context, const SplitEvaluationOptions& way) {
   Runtime runtime({}, 1);
   TrainedModel trained(run.checkpoint, CheckpointKind::newest, runtime, DType::f64,
@@ -92,7 +90,7 @@ TEST_CASE("lengths: tables of positions end somewhere") {
   REQUIRE(curve.points.size() == 3);
   CHECK(curve.points[1].nll.has_value());
   CHECK_FALSE(curve.points[2].nll.has_value());
-  CHECK_THAT(curve.points[2].note, Contains("not possible") && Contains("15 rows"));
+  CHECK_THAT(curve.points[2].note, ContainsSubstring("not possible") && ContainsSubstring("15 rows"));
   CHECK(summarise(curve, data::TokenKind::character, 0).best_length < 16);
 
   // Distances beyond those of a table of distances have its last one.
@@ -100,7 +98,7 @@ TEST_CASE("lengths: tables of positions end somewhere") {
   const LengthCurve distances = swept(shaw, {.lengths = {40}});
   CHECK(distances.points[0].note.empty());
   CHECK(distances.points[1].nll.has_value());
-  CHECK_THAT(distances.points[1].note, Contains("distances from 21 on"));
+  CHECK_THAT(distances.points[1].note, ContainsSubstring("distances from 21 on"));
 }
 
 TEST_CASE("lengths: the smallest length within the tolerance of the best") {
@@ -133,13 +131,14 @@ TEST_CASE("lengths: table, one object, CSV and drawing have every run") {
   const ProcessResult table = run_engram(lengths({"xl", "vanilla", "learned"}, few));
   INFO(table.err);
   REQUIRE(table.exit_code == 0);
-  CHECK_THAT(table.out, Contains("xl       memory") && Contains("vanilla  windows") && Contains("within 0.001 of it") &&
-                            Contains("learned, not possible: the table of positions has 15 rows"));
-  CHECK_THAT(table.err, Contains("lengths: vanilla, length 20: bpc"));
+  CHECK_THAT(table.out, ContainsSubstring("xl       memory") && ContainsSubstring("vanilla  windows") &&
+                            ContainsSubstring("within 0.001 of it") &&
+                            ContainsSubstring("learned, not possible: the table of positions has 15 rows"));
+  CHECK_THAT(table.err, ContainsSubstring("lengths: vanilla, length 20: bpc"));
   const std::string lines = get_file(csv);
   CHECK(lines.starts_with("run,reads,training_length,length,keys,stride,scored,nll,bpc,seconds,note\n"));
   CHECK(std::ranges::count(lines, '\n') == 1 + 3 * 3);
-  CHECK_THAT(lines, Contains("learned,windows,10,20,20,5,0,,,0.000,not possible"));
+  CHECK_THAT(lines, ContainsSubstring("learned,windows,10,20,20,5,0,,,0.000,not possible"));
   const XmlElement drawing = read_xml(get_file(svg));
   REQUIRE(drawing.all("polyline").size() == 3);
   // A y axis from 0 would show flat lines.
@@ -167,7 +166,7 @@ TEST_CASE("lengths: what has no attention length is refused before anything is r
     INFO(result.err);
     CHECK(result.exit_code == 2);
     CHECK(result.out.empty());
-    for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
+    for (const std::string& part : parts) CHECK_THAT(result.err, ContainsSubstring(part));
     CHECK(result.err.find("length 4:") == std::string::npos);
   };
   refused(lengths({"xl", "spans"}, {"--lengths", "4"}), {"'spans'", "all_attention"});

@@ -23,7 +23,6 @@
 namespace engram::harness::memory_command_test {
 namespace {
 
-using Catch::Contains;
 using nlohmann::json;
 
 struct MemoryBench : RunFolder {
@@ -111,7 +110,7 @@ TEST_CASE("memory: a run that keeps the last uses of rows reports them, resumed 
           "[product-key]") {
   const json without = bench().object("own");
   CHECK_FALSE(without.at("memories").at(0).contains("training_never"));
-  CHECK_THAT(bench().memory("own", {}).out, !Contains("> 10"));
+  CHECK_THAT(bench().memory("own", {}).out, !ContainsSubstring("> 10"));
 
   const RunFolder folder;
   const auto object_of = [&](const std::string& run) {
@@ -148,7 +147,7 @@ TEST_CASE("memory: a run that keeps the last uses of rows reports them, resumed 
     CHECK(object_of("parts").at("memories").at(i).at("training_idle") == kept.at("memories").at(i).at("training_idle"));
   const std::string table =
       run_engram({"memory", (folder / "kept").string(), "--data", folder.data().string(), "--threads", "1"}).out;
-  CHECK_THAT(table, Contains("> 10") && Contains("never"));
+  CHECK_THAT(table, ContainsSubstring("> 10") && ContainsSubstring("never"));
 
   parts.overrides = {};  // not with the state of another
   parts.out = folder / "own";
@@ -156,7 +155,7 @@ TEST_CASE("memory: a run that keeps the last uses of rows reports them, resumed 
   run_training(parts, never());
   parts.resume = true;
   parts.overrides = last_use;
-  CHECK_THROWS_WITH(run_training(parts, never()), Contains("optimizer.table_last_use"));
+  CHECK_THROWS_WITH(run_training(parts, never()), ContainsSubstring("optimizer.table_last_use"));
 }
 
 TEST_CASE("memory: one object has the figures of what evaluation reads", "[product-key]") {
@@ -234,9 +233,10 @@ TEST_CASE("memory: table, CSV and picture", "[product-key]") {
   REQUIRE(table.exit_code == 0);
   for (const char* heading : {"usage", "by weight", "top-1", "untouched", "KL", "of", "by reads", "Gini", "50%", "90%",
                               "99%", "entropy", "best one", "overlap", "repeated"})
-    CHECK_THAT(table.out, Contains(heading));
-  CHECK_THAT(table.out, Contains("\n1         144 ") && Contains("\n3         144 ") && Contains("\nall       144 ") &&
-                            Contains("4.9698") && Contains("at most 1.0986, all 3 slots alike"));
+    CHECK_THAT(table.out, ContainsSubstring(heading));
+  CHECK_THAT(table.out, ContainsSubstring("\n1         144 ") && ContainsSubstring("\n3         144 ") &&
+                            ContainsSubstring("\nall       144 ") && ContainsSubstring("4.9698") &&
+                            ContainsSubstring("at most 1.0986, all 3 slots alike"));
   for (const std::string& line : lines_of(table.out)) {
     CAPTURE(line);
     CHECK((line.size() <= 110 || line.find(" at step ") != line.npos));  // fits a terminal
@@ -270,9 +270,9 @@ TEST_CASE("memory: table, CSV and picture", "[product-key]") {
   CHECK(drawing.all("rect").size() >= 9);      // marks
   std::string written;
   for (const XmlElement* label : drawing.all("text")) written += label->text + "\n";
-  CHECK_THAT(written, Contains("memory of layer 1\n") && Contains("memory of layer 3\n") &&
-                          Contains("the table, by all memories\n") && Contains("every slot alike: 1 / slots\n") &&
-                          Contains("144 slots"));
+  CHECK_THAT(written, ContainsSubstring("memory of layer 1\n") && ContainsSubstring("memory of layer 3\n") &&
+                          ContainsSubstring("the table, by all memories\n") &&
+                          ContainsSubstring("every slot alike: 1 / slots\n") && ContainsSubstring("144 slots"));
 }
 
 TEST_CASE("memory: a picture of few slots, of one, and of weights that fall to nothing", "[product-key]") {
@@ -302,7 +302,7 @@ TEST_CASE("memory: ranks are thinned by ratio", "[product-key]") {
   // In the CSV too: at most so many lines, the last up to all of the weight.
   const std::string csv = memory_csv(report_of({std::vector<double>(5000, 1.0 / 5000)}, 5000));
   CHECK(std::ranges::count(csv, '\n') <= kMostCsvRanks + 1);
-  CHECK_THAT(csv, Contains("\n1,5000,0.0002,1\n"));
+  CHECK_THAT(csv, ContainsSubstring("\n1,5000,0.0002,1\n"));
 }
 
 TEST_CASE("memory: what is refused", "[product-key]") {
@@ -310,7 +310,7 @@ TEST_CASE("memory: what is refused", "[product-key]") {
     INFO(result.err);
     CHECK(result.exit_code == code);
     CHECK(result.out.empty());
-    CHECK_THAT(result.err, Contains(what));
+    CHECK_THAT(result.err, ContainsSubstring(what));
   };
   refused(bench().memory("without", {}), 2,
           "memory: the model must have product-key memories, got one of family product_key");

@@ -11,8 +11,6 @@
 namespace engram::harness::ordering_test {
 namespace {
 
-using Catch::Contains;
-
 /// One seed.
 constexpr const char* kTable =
     "variant,overrides,test_ppl,memory_usage,state,best\n"
@@ -56,7 +54,8 @@ TEST_CASE("orderings: what a claim says") {
                             "w: c: a ~-1% b", "w: c: a ~5% b ~6% c", "w: c: a ~5% b > c", ": c: a > b", "w: : a > b",
                             "w: c: ", "w: x: c: a > b", "w: c: a b c"}) {
     INFO(wrong);
-    CHECK_THAT(message_of<UsageError>([&] { parse_claim(wrong); }), Contains("a claim must be") && Contains(wrong));
+    CHECK_THAT(message_of<UsageError>([&] { parse_claim(wrong); }),
+               ContainsSubstring("a claim must be") && ContainsSubstring(wrong));
   }
 }
 
@@ -102,18 +101,21 @@ TEST_CASE("orderings: of several seeds the means are compared, and every pair of
 TEST_CASE("orderings: what is not done cannot be told, and what is not there is an error") {
   const JudgedClaim diverged = judged("w: test_ppl: small > broken > large");
   CHECK(diverged.verdict == Verdict::unknown);
-  CHECK_THAT(diverged.reason, Contains("'broken'") && Contains("diverged at step 4"));
+  CHECK_THAT(diverged.reason, ContainsSubstring("'broken'") && ContainsSubstring("diverged at step 4"));
   const JudgedClaim waiting = judged("w: test_ppl: first > half", kSpread);
   CHECK(waiting.verdict == Verdict::unknown);
-  CHECK_THAT(waiting.reason, Contains("1 done, 1 waiting"));
+  CHECK_THAT(waiting.reason, ContainsSubstring("1 done, 1 waiting"));
   const JudgedClaim without = judged("w: memory_usage: none ~1% small");
   CHECK(without.verdict == Verdict::unknown);
-  CHECK_THAT(without.reason, Contains("'none' has no memory_usage"));
+  CHECK_THAT(without.reason, ContainsSubstring("'none' has no memory_usage"));
 
-  CHECK_THAT(refusal("w: test_ppl: small > larger"), Contains("'larger'") && Contains("small, middle, large"));
-  CHECK_THAT(refusal("w: test_bpc: small > large"), Contains("'test_bpc'") && Contains("test_ppl, memory_usage"));
-  CHECK_THAT(refusal("w: memory_usage: small > two"), Contains("one number") && Contains("0.98 0.91"));
-  CHECK_THAT(refusal("w: a: small > two", "variant,a\nsmall,1\n"), Contains("'state'"));
+  CHECK_THAT(refusal("w: test_ppl: small > larger"),
+             ContainsSubstring("'larger'") && ContainsSubstring("small, middle, large"));
+  CHECK_THAT(refusal("w: test_bpc: small > large"),
+             ContainsSubstring("'test_bpc'") && ContainsSubstring("test_ppl, memory_usage"));
+  CHECK_THAT(refusal("w: memory_usage: small > two"),
+             ContainsSubstring("one number") && ContainsSubstring("0.98 0.91"));
+  CHECK_THAT(refusal("w: a: small > two", "variant,a\nsmall,1\n"), ContainsSubstring("'state'"));
 }
 
 TEST_CASE("orderings: text and JSON") {
@@ -121,12 +123,14 @@ TEST_CASE("orderings: text and JSON") {
       judged("more slots: test_ppl: small > middle > large"), judged("fewer slots: test_ppl: small < large"),
       judged("divergence: test_ppl: small < broken"), judged("position: test_ppl: late > middle", kSpread)};
   const std::string text = orderings_text(claims);
-  CHECK_THAT(text, Contains("holds           more slots\n") &&
-                       Contains("test_ppl: small 23.5000 > middle 21.2500 > large 20.0000\n") &&
-                       Contains("does not hold   fewer slots\n") && Contains("small 23.5000 not < large 20.0000\n") &&
-                       Contains("cannot be told  divergence\n") && Contains("small 23.5000 < broken -\n") &&
-                       Contains("in the mean; ranges of seeds overlap\n"));
-  CHECK_THAT(text, Catch::EndsWith("\n2 of 4 hold\n"));
+  CHECK_THAT(text, ContainsSubstring("holds           more slots\n") &&
+                       ContainsSubstring("test_ppl: small 23.5000 > middle 21.2500 > large 20.0000\n") &&
+                       ContainsSubstring("does not hold   fewer slots\n") &&
+                       ContainsSubstring("small 23.5000 not < large 20.0000\n") &&
+                       ContainsSubstring("cannot be told  divergence\n") &&
+                       ContainsSubstring("small 23.5000 < broken -\n") &&
+                       ContainsSubstring("in the mean; ranges of seeds overlap\n"));
+  CHECK_THAT(text, EndsWith("\n2 of 4 hold\n"));
 
   const nlohmann::json object = orderings_json(claims);
   CHECK(object.at("hold") == 2);
@@ -149,11 +153,11 @@ TEST_CASE("orderings: as a user calls it, strict or not") {
   CHECK(run({"--claim", right, "--strict"}).exit_code == 0);
   const ProcessResult lenient = run({"--claim", right, "--claim", wrong});
   CHECK(lenient.exit_code == 0);
-  CHECK_THAT(lenient.out, Contains("1 of 2 hold"));
+  CHECK_THAT(lenient.out, ContainsSubstring("1 of 2 hold"));
   const ProcessResult strict = run({"--claim", right, "--claim", wrong, "--strict"});
   CHECK(strict.exit_code == 1);
   CHECK(strict.out == lenient.out);
-  CHECK_THAT(strict.err, Contains("--strict") && Contains("all 2 claims must hold, got 1"));
+  CHECK_THAT(strict.err, ContainsSubstring("--strict") && ContainsSubstring("all 2 claims must hold, got 1"));
   // What cannot be told does not hold.
   CHECK(run({"--claim", "w: test_ppl: small > broken", "--strict"}).exit_code == 1);
   CHECK(nlohmann::json::parse(run({"--claim", right, "--json"}).out).at("hold") == 1);
@@ -162,7 +166,7 @@ TEST_CASE("orderings: as a user calls it, strict or not") {
   CHECK(run_engram({"orderings", "--claim", right, "--claim", wrong, folder.path().string()}).out == lenient.out);
   const ProcessResult missing = run_engram({"orderings", (folder / "no").string(), "--claim", right});
   CHECK(missing.exit_code == 1);
-  CHECK_THAT(missing.err, Contains("sweep.csv"));
+  CHECK_THAT(missing.err, ContainsSubstring("sweep.csv"));
 }
 
 TEST_CASE("csv: fields come back as they were written, and what is no table is refused") {
@@ -178,10 +182,10 @@ TEST_CASE("csv: fields come back as they were written, and what is no table is r
   const auto refused = [](std::string_view bytes) {
     return message_of<FileError>([&] { parse_csv(bytes, "the test"); });
   };
-  CHECK_THAT(refused(""), Contains("the test") && Contains("got nothing"));
-  CHECK_THAT(refused("a,b\n1\n"), Contains("row 1 must have 2 fields, got 1"));
-  CHECK_THAT(refused("a,b\n1,\"2\n"), Contains("not closed"));
-  CHECK_THAT(refused("a,b\n1,2\"3\n"), Contains("line 2") && Contains("quote"));
+  CHECK_THAT(refused(""), ContainsSubstring("the test") && ContainsSubstring("got nothing"));
+  CHECK_THAT(refused("a,b\n1\n"), ContainsSubstring("row 1 must have 2 fields, got 1"));
+  CHECK_THAT(refused("a,b\n1,\"2\n"), ContainsSubstring("not closed"));
+  CHECK_THAT(refused("a,b\n1,2\"3\n"), ContainsSubstring("line 2") && ContainsSubstring("quote"));
 }
 
 }  // namespace engram::harness::ordering_test

@@ -74,7 +74,7 @@ TEST_CASE("fine-tuning begins on a plateau, at its rate and length, also in a ru
   CHECK(run_training(steady, never()).step == 26);  // schedule.steps at the latest
   steady.out = folder / "decay";
   steady.overrides.push_back("schedule.decay=cosine");
-  CHECK_THROWS_WITH(run_training(steady, never()), Catch::Contains("plateau") && Catch::Contains("decay"));
+  CHECK_THROWS_WITH(run_training(steady, never()), ContainsSubstring("plateau") && ContainsSubstring("decay"));
 }
 
 }  // namespace

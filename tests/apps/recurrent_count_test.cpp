@@ -89,7 +89,7 @@ TEST_CASE("recurrent count: widths of equal budgets", "[recurrent]") {
     CHECK(solved(lstm, n_gram, 5) == row.five);
   }
   CHECK_THROWS_WITH(solve_width({.vocabulary = 100, .embedding_width = 3, .width = 3}, 10),
-                    Catch::Contains("must exist") && Catch::Contains("at width 3"));
+                    ContainsSubstring("must exist") && ContainsSubstring("at width 3"));
 }
 
 TEST_CASE("recurrent cost: FLOPs of the spec's table", "[recurrent]") {

@@ -24,8 +24,6 @@
 namespace engram::harness::recurrent_run_test {
 namespace {
 
-using Catch::Contains;
-
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

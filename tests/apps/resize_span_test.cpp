@@ -42,7 +42,7 @@ struct Resized {
     options.overrides.push_back("schedule.steps=7");
     options.overrides.push_back("schedule.finetune_share=0");
     CHECK_THROWS_WITH(run_training(options, never()),
-                      Catch::Contains("model.max_span: 48 -> ") && Catch::Contains("--resize-span"));
+                      ContainsSubstring("model.max_span: 48 -> ") && ContainsSubstring("--resize-span"));
     options.resize_span = true;
     options.overrides.push_back("schedule.steps=6");
     options.overrides.push_back("training.finetune_steps=1");

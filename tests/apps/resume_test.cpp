@@ -105,11 +105,11 @@ TEST_CASE("a run is never overwritten, and none is invented") {
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "run");
   options.resume = true;
-  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), Catch::Contains("--resume"));
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), ContainsSubstring("--resume"));
   options.resume = false;
   CHECK_THROWS_AS(run_training(options, after_steps(2)), Interrupted);
   CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
-             Catch::Contains("--resume") && Catch::Contains("run"));
+             ContainsSubstring("--resume") && ContainsSubstring("run"));
 }
 
 TEST_CASE("another model, optimiser or dtype is refused on resume, key by key") {
@@ -124,10 +124,10 @@ TEST_CASE("another model, optimiser or dtype is refused on resume, key by key") 
     return message_of<UsageError>([&] { run_training(other, never()); });
   };
   CHECK_THAT(message({"model.slots=6", "model.pad=mask"}),
-             Catch::Contains("model.slots: 5 -> 6") && Catch::Contains("model.pad: \"attend_zero\" -> \"mask\""));
-  CHECK_THAT(message({"optimizer.kind=sgd"}), Catch::Contains("optimizer.kind"));
+             ContainsSubstring("model.slots: 5 -> 6") && ContainsSubstring("model.pad: \"attend_zero\" -> \"mask\""));
+  CHECK_THAT(message({"optimizer.kind=sgd"}), ContainsSubstring("optimizer.kind"));
   options.dtype = DType::f64;
-  CHECK_THAT(message({}), Catch::Contains("f32") && Catch::Contains("f64"));
+  CHECK_THAT(message({}), ContainsSubstring("f32") && ContainsSubstring("f64"));
   CHECK(newest_checkpoint(options) == before);
 }
 
@@ -158,9 +158,9 @@ TEST_CASE("data of another vocabulary are refused") {
   options.resume = true;
   options.data = other.out;
   const auto refusal = [&] { return message_of<FileError>([&] { run_training(options, never()); }); };
-  CHECK_THAT(refusal(), Catch::Contains("vocabulary"));
+  CHECK_THAT(refusal(), ContainsSubstring("vocabulary"));
   options.config.clear();  // the run's own, which names the size of its vocabulary
-  CHECK_THAT(refusal(), Catch::Contains("vocabulary"));
+  CHECK_THAT(refusal(), ContainsSubstring("vocabulary"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ TEST_CASE("a folder that is being trained in is refused, and free again afterwar
   std::filesystem::create_directories(options.out);
   {
     const RunLock lock(options.out);
-    CHECK_THROWS_WITH(run_training(options, never()), Catch::Contains("one process at a time"));
+    CHECK_THROWS_WITH(run_training(options, never()), ContainsSubstring("one process at a time"));
   }
   int ready[2];
   REQUIRE(pipe(ready) == 0);

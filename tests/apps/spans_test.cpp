@@ -90,7 +90,7 @@ TEST_CASE("spans are read from a checkpoint without its other tensors") {
   CHECK_THROWS_AS(read_spans(CheckpointFile(path), model), FileError);
   save_spans(path, {0.5f, 1.25f});
   const std::string message = harness::message_of<FileError>([&] { read_spans(CheckpointFile(path), model); });
-  CHECK_THAT(message, Catch::Contains("layers.0.attention.span") && Catch::Contains("1.25"));
+  CHECK_THAT(message, ContainsSubstring("layers.0.attention.span") && ContainsSubstring("1.25"));
   CHECK_THROWS_AS(read_spans(CheckpointFile(path), options_of(2, 2, 64)), FileError);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("the history leaves out what a resumed run lost, and a torn last line"
   CHECK(read_span_history(path)[0].heads.empty());
 
   harness::put_file(path, train(10, 40) + "not a report\n");
-  CHECK_THAT(harness::message_of<FileError>([&] { read_span_history(path); }), Catch::Contains("line 2"));
+  CHECK_THAT(harness::message_of<FileError>([&] { read_span_history(path); }), ContainsSubstring("line 2"));
   CHECK_THROWS_AS(read_span_history(folder / "none.jsonl"), FileError);
 }
 

@@ -154,7 +154,8 @@ TEST_CASE("neighbours of one colour are one shape, and labels do not touch") {
 TEST_CASE("a heat map whose lists do not fit is refused") {
   HeatMap map = small_map();
   map.values.pop_back();
-  CHECK_THAT(message_of<Error>([&] { heat_map_size(map); }), Catch::Contains("2 x 3") && Catch::Contains("5 values"));
+  CHECK_THAT(message_of<Error>([&] { heat_map_size(map); }),
+             ContainsSubstring("2 x 3") && ContainsSubstring("5 values"));
   map = small_map();
   map.tooltips = {"one"};
   CHECK_THROWS_AS(heat_map_size(map), Error);

@@ -9,8 +9,6 @@
 namespace engram::harness::sweep_memory_test {
 namespace {
 
-using Catch::Contains;
-
 std::string host_config() {
   return R"([model]
 family = "product_key"
@@ -82,8 +80,8 @@ TEST_CASE("sweep: usage and divergence of memories are those of engram memory") 
   const ProcessResult result = run_engram(command);
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
-  CHECK_THAT(result.out,
-             Contains("usage %") && Contains("top-1 %") && Contains("KL") && Contains("test split") && Contains(" / "));
+  CHECK_THAT(result.out, ContainsSubstring("usage %") && ContainsSubstring("top-1 %") && ContainsSubstring("KL") &&
+                             ContainsSubstring("test split") && ContainsSubstring(" / "));
 
   const CsvTable runs = table_of(bench() / "memories/runs.csv"), variants = table_of(bench() / "memories/sweep.csv");
   REQUIRE(runs.rows.size() == 6);
@@ -137,7 +135,7 @@ TEST_CASE("sweep: usage and divergence of memories are those of engram memory") 
   const nlohmann::json& run = object.at("variants").at(0).at("runs").at(0);
   CHECK(run.at("table_optimizer") == "adam row_step 0.01");
   CHECK(run.at("memories").at(0).at("usage") == results[0].memories[0].usage);
-  CHECK_THAT(sweep_table(options, collect_variants(options, planned, results)), Contains("validation split"));
+  CHECK_THAT(sweep_table(options, collect_variants(options, planned, results)), ContainsSubstring("validation split"));
 }
 
 }  // namespace engram::harness::sweep_memory_test

@@ -8,7 +8,6 @@
 namespace engram::harness::sweep_refusals_test {
 namespace {
 
-using Catch::Contains;
 namespace fs = std::filesystem;
 
 }  // namespace
@@ -19,7 +18,7 @@ TEST_CASE("sweep: every config is checked before the first is trained") {
     INFO(result.err);
     CHECK(result.exit_code == 2);
     CHECK(result.out.empty());
-    for (const std::string& part : parts) CHECK_THAT(result.err, Contains(part));
+    for (const std::string& part : parts) CHECK_THAT(result.err, ContainsSubstring(part));
     CHECK_FALSE(fs::exists(bench() / "refused"));
   };
   refused({"--vary", "model.slots=3,many"}, {"variant 'slots-many'", "model.slots=many", "must be an integer"});
@@ -43,22 +42,24 @@ TEST_CASE("sweep: a folder of another config or other data is refused by name") 
   const std::string before = checkpoint(bench() / "taken/slots-3");
   options.overrides = {"schedule.rate=0.05"};
   CHECK_THAT(message_of<UsageError>([&] { prepared(options); }),
-             Contains("taken/slots-3") && Contains("schedule.rate: 0.07 -> 0.05"));
+             ContainsSubstring("taken/slots-3") && ContainsSubstring("schedule.rate: 0.07 -> 0.05"));
   options.overrides = {};
   CHECK(prepared(options)[0].state.kind == RunState::Kind::finished);
   options.dtype = DType::f64;
-  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }), Contains("taken/slots-3") && Contains("f32, not f64"));
+  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }),
+             ContainsSubstring("taken/slots-3") && ContainsSubstring("f32, not f64"));
   options.dtype = DType::f32;
 
   const RunFolder other(20000, 2);
   options.data = other.data();
-  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }), Contains("taken/slots-3") && Contains("other data"));
+  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }),
+             ContainsSubstring("taken/slots-3") && ContainsSubstring("other data"));
   options.data = bench().data();
 
   fs::create_directories(bench() / "taken/slots-9");
   put_file(bench() / "taken/slots-9/notes.txt", "mine");
   CHECK_THAT(message_of<UsageError>([&] { prepared(bench().options("taken", {"model.slots=3,9"})); }),
-             Contains("taken/slots-9") && Contains("config.toml"));
+             ContainsSubstring("taken/slots-9") && ContainsSubstring("config.toml"));
   CHECK(checkpoint(bench() / "taken/slots-3") == before);
 }
 
@@ -68,16 +69,17 @@ TEST_CASE("sweep: --dry-run lists the runs and trains nothing") {
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   CHECK_FALSE(fs::exists(bench() / "dry"));
-  CHECK_THAT(result.out, Contains("block-40") && Contains("block-20") && Contains("more") && Contains("new"));
-  CHECK_THAT(result.out, Contains(" 3840  new") && Contains(" 1920  new"));
+  CHECK_THAT(result.out, ContainsSubstring("block-40") && ContainsSubstring("block-20") && ContainsSubstring("more") &&
+                             ContainsSubstring("new"));
+  CHECK_THAT(result.out, ContainsSubstring(" 3840  new") && ContainsSubstring(" 1920  new"));
   // Differing tokens are said with their numbers.
-  CHECK_THAT(result.err, Contains("warning") && Contains("same number of tokens") &&
-                             Contains("block-40: 3840 tokens, 24 steps of 4 x 40") &&
-                             Contains("block-20: 1920 tokens, 24 steps of 4 x 20"));
+  CHECK_THAT(result.err, ContainsSubstring("warning") && ContainsSubstring("same number of tokens") &&
+                             ContainsSubstring("block-40: 3840 tokens, 24 steps of 4 x 40") &&
+                             ContainsSubstring("block-20: 1920 tokens, 24 steps of 4 x 20"));
 
   const ProcessResult listed =
       run_engram(bench().command("dry", {"--vary", "schedule.rate=0.1,0.2", "--seeds", "1,2", "--dry-run", "--json"}));
-  CHECK_THAT(listed.err, !Contains("same number of tokens"));
+  CHECK_THAT(listed.err, !ContainsSubstring("same number of tokens"));
   const nlohmann::json object = nlohmann::json::parse(listed.out);
   REQUIRE(object.at("runs").size() == 4);
   CHECK(object.at("runs").at(3).at("name") == "rate-0.2-seed-2");

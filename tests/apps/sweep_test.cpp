@@ -24,7 +24,6 @@ extern "C" const char* __asan_default_options() { return "allocator_may_return_n
 namespace engram::harness::sweep_test {
 namespace {
 
-using Catch::Contains;
 namespace fs = std::filesystem;
 
 using Csv = std::vector<std::map<std::string, std::string>>;
@@ -74,8 +73,9 @@ TEST_CASE("sweep: two variants with two seeds, as a user runs them") {
   const ProcessResult result = run_engram(command);
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
-  CHECK_THAT(result.out, Contains("slots-3") && Contains("slots-7") && Contains(", the best") && Contains("range"));
-  CHECK_THAT(result.out, Contains("mean and range over 2 seeds"));
+  CHECK_THAT(result.out, ContainsSubstring("slots-3") && ContainsSubstring("slots-7") &&
+                             ContainsSubstring(", the best") && ContainsSubstring("range"));
+  CHECK_THAT(result.out, ContainsSubstring("mean and range over 2 seeds"));
 
   const fs::path out = bench() / "grid";
   const Csv runs = read_csv(out / "runs.csv"), variants = read_csv(out / "sweep.csv");
@@ -128,7 +128,7 @@ TEST_CASE("sweep: two variants with two seeds, as a user runs them") {
   const ProcessResult again = run_engram(command);
   CHECK(again.exit_code == 0);
   CHECK(again.out == result.out);
-  CHECK_THAT(again.err, Contains("slots-7-seed-4, trained already"));
+  CHECK_THAT(again.err, ContainsSubstring("slots-7-seed-4, trained already"));
   CHECK(checkpoint(out / "slots-7-seed-4") == before);
   CHECK(get_file(out / "slots-7-seed-4/metrics.jsonl") == metrics);
 
@@ -167,7 +167,8 @@ TEST_CASE("sweep: an interrupted one goes on where it stopped") {
     const std::string out = text("stopped-", steps);
     const SweepOptions options = bench().options(out, vary);
     const std::string message = message_of<Interrupted>([&] { run_all(options, after_steps(steps)); });
-    CHECK_THAT(message, Contains("slots-") && Contains("the same sweep again") && !Contains("--resume"));
+    CHECK_THAT(message, ContainsSubstring("slots-") && ContainsSubstring("the same sweep again") &&
+                            !ContainsSubstring("--resume"));
     const std::vector<SweepRun> runs = prepared(options);
     CHECK(runs[1].state.kind != RunState::Kind::finished);
     const std::string first = steps > 24 ? checkpoint(runs[0].folder) : "";
@@ -211,7 +212,8 @@ TEST_CASE("sweep: killed or told to stop, the program goes on with the same comm
     process.send(SIGINT);
     const ProcessResult stopped = process.wait();
     CHECK(stopped.exit_code == 130);
-    CHECK_THAT(stopped.err, Contains("'slots-7'") && Contains("the same sweep again goes on from there"));
+    CHECK_THAT(stopped.err,
+               ContainsSubstring("'slots-7'") && ContainsSubstring("the same sweep again goes on from there"));
     CHECK(stopped.out.empty());
   }
   const Csv between = read_csv(out / "sweep.csv");
@@ -252,12 +254,12 @@ TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops 
   CHECK_FALSE(results[1].reason.empty());
 
   const Csv table = read_csv(bench() / "diverging/sweep.csv");
-  CHECK_THAT(table[1].at("state"), Catch::StartsWith("diverged at step "));
+  CHECK_THAT(table[1].at("state"), StartsWith("diverged at step "));
   CHECK(table[1].at("valid_bpc").empty());
   CHECK(table[1].at("best") == "0");
   CHECK(table[2].at("state") == "out of memory at step 0");
   CHECK_THAT(sweep_table(options, collect_variants(options, prepared(options), results)),
-             Contains("diverged at step ") && Contains(" -  "));
+             ContainsSubstring("diverged at step ") && ContainsSubstring(" -  "));
 
   // It is not tried again.
   const std::vector<SweepRun> runs = prepared(options);
@@ -293,8 +295,9 @@ TEST_CASE("sweep: outcomes of several seeds in one line") {
   CHECK(variants[1].state == "done");
   CHECK(variants[1].valid->mean == Approx(2.5));
   const std::string csv = sweep_csv(options, variants);
-  CHECK_THAT(csv, Contains("valid_bpc,valid_bpc_least,valid_bpc_most") && Contains(",2.125000,2.000000,2.250000,") &&
-                      Contains("\"2 done, 1 diverged at step 9\",0\n"));
+  CHECK_THAT(csv, ContainsSubstring("valid_bpc,valid_bpc_least,valid_bpc_most") &&
+                      ContainsSubstring(",2.125000,2.000000,2.250000,") &&
+                      ContainsSubstring("\"2 done, 1 diverged at step 9\",0\n"));
 }
 
 }  // namespace engram::harness::sweep_test

@@ -87,7 +87,7 @@ TEST_CASE("products in bf16 are part of the configuration and stay on when a run
   TrainingRunOptions twice = run_options(folder, "f64");
   twice.dtype = DType::f64;
   twice.overrides = {"training.products=bf16"};
-  CHECK_THAT(message_of<UsageError>([&] { run_training(twice, never()); }), Catch::Contains("training.products"));
+  CHECK_THAT(message_of<UsageError>([&] { run_training(twice, never()); }), ContainsSubstring("training.products"));
 }
 
 TEST_CASE("activations in bf16 need a device with kernels for them, and f32 parameters") {
@@ -95,9 +95,9 @@ TEST_CASE("activations in bf16 need a device with kernels for them, and f32 para
   TrainingRunOptions options = run_options(folder, "run");
   options.overrides = {"training.activations=bf16"};
   CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
-             Catch::Contains("training.activations = bf16") && Catch::Contains("cpu"));
+             ContainsSubstring("training.activations = bf16") && ContainsSubstring("cpu"));
   options.dtype = DType::f64;
-  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), Catch::Contains("f64"));
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), ContainsSubstring("f64"));
   CHECK_FALSE(std::filesystem::exists(options.out));
 }
 
@@ -111,15 +111,15 @@ TEST_CASE("a text that is too short for the batch, and a vocabulary that is not 
   TrainingRunOptions options = run_options(folder, "run");
   options.overrides = {"training.batch=64"};
   CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
-             Catch::Contains("largest workable batch"));
+             ContainsSubstring("largest workable batch"));
   options.overrides = {"model.vocabulary=205"};
-  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), Catch::Contains("205"));
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }), ContainsSubstring("205"));
   options.overrides.clear();
   options.dtype = DType::i32;
   CHECK_THROWS_AS(run_training(options, never()), UsageError);
   options.dtype.reset();
   options.device = parse_device("cuda:77");  // not built, no driver, or not so many cards
-  CHECK_THAT(message_of<Error>([&] { run_training(options, never()); }), Catch::Contains("--device cpu"));
+  CHECK_THAT(message_of<Error>([&] { run_training(options, never()); }), ContainsSubstring("--device cpu"));
   options.device = {};
   options.config.clear();
   CHECK_THROWS_AS(run_training(options, never()), UsageError);
@@ -135,9 +135,9 @@ TEST_CASE("a training that blows up stops with an error and keeps the last check
   options.resume = true;
   options.overrides.push_back("schedule.rate=1e30");
   CHECK_THAT(message_of<Diverged>([&] { run_training(options, never()); }),
-             Catch::Contains("not finite") && Catch::Contains("last good checkpoint"));
+             ContainsSubstring("not finite") && ContainsSubstring("last good checkpoint"));
   CHECK(get_file(checkpoint_path(options.out, CheckpointKind::newest)) == good);
-  CHECK_THAT(get_file(options.out / "metrics.jsonl"), Catch::Contains("\"diverged\""));
+  CHECK_THAT(get_file(options.out / "metrics.jsonl"), ContainsSubstring("\"diverged\""));
 }
 
 TEST_CASE("the first number that is not finite is traced to its kernel") {
@@ -146,7 +146,7 @@ TEST_CASE("the first number that is not finite is traced to its kernel") {
   options.trace_nan = true;
   options.overrides = {"optimizer.kind=sgd", "optimizer.clip=0", "schedule.rate=1e30", "schedule.warmup=0"};
   CHECK_THAT(message_of<Error>([&] { run_training(options, never()); }),
-             Catch::Contains("[layers.0/attention]") && Catch::Contains("finite"));
+             ContainsSubstring("[layers.0/attention]") && ContainsSubstring("finite"));
   options.overrides.clear();
   options.out = folder / "good";
   CHECK(run_training(options, never()).step == 24);
@@ -161,7 +161,7 @@ TEST_CASE("a place that cannot be written is one error; an older checkpoint ther
   // A folder where the new file is to be made: not even root can write it.
   std::filesystem::create_directory(path.string() + ".partial");
   options.resume = true;
-  CHECK_THAT(message_of<FileError>([&] { run_training(options, never()); }), Catch::Contains("model.safetensors"));
+  CHECK_THAT(message_of<FileError>([&] { run_training(options, never()); }), ContainsSubstring("model.safetensors"));
   CHECK(get_file(path) == before);
 
   options.resume = false;
@@ -201,7 +201,7 @@ TEST_CASE("a progress line has its units in its names") {
                        .mean_span = 97.34,
                        .seconds_left = 3723}) ==
         "step 1200/60000 loss 1.0921 bpc 1.5756 lr 6.25e-04 tokens/s 81234 span 97.3 left 1:02:03");
-  CHECK_THAT(progress_text({.seconds_left = 61}), Catch::Contains("left 1:01"));
+  CHECK_THAT(progress_text({.seconds_left = 61}), ContainsSubstring("left 1:01"));
 }
 
 }  // namespace

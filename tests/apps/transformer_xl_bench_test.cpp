@@ -13,8 +13,6 @@
 namespace engram::harness::transformer_xl_bench_test {
 namespace {
 
-using Catch::Contains;
-
 BenchCase small_case() {
   BenchCase bench{"small", {}, {}};
   bench.config.model.family = ModelFamily::transformer_xl;
@@ -111,7 +109,8 @@ TEST_CASE("transformer-xl bench: reports say the sizes of this family, and have 
   const BenchCase bench = small_case();
   const BenchResult result = bench_on_fresh_runtime(bench, 1);
   CHECK_THAT(result_text(bench, result, made_up_limits()),
-             Contains("L=2 d=8 H=2 F=16 S=4 B=3, memory 6 (mean 8.5 positions)") && Contains("project_past_backward"));
+             ContainsSubstring("L=2 d=8 H=2 F=16 S=4 B=3, memory 6 (mean 8.5 positions)") &&
+                 ContainsSubstring("project_past_backward"));
   const nlohmann::json json = result_json(bench, result, made_up_limits());
   CHECK(json.at("family") == "transformer_xl");
   CHECK(json.at("memory_positions") == 6);
@@ -146,7 +145,7 @@ TEST_CASE("transformer-xl bench: evaluation through caches is timed with its own
   const nlohmann::json json = inference_json(bench, result);
   CHECK(json.at("memory_positions") == 6);
   CHECK(json.at("blocks").size() == 3);
-  CHECK_THAT(inference_text(bench, result), Contains("memory 6") && Contains("generation"));
+  CHECK_THAT(inference_text(bench, result), ContainsSubstring("memory 6") && ContainsSubstring("generation"));
 
   BenchCase none = small_case();
   none.config.model.transformer_xl.memory = 0;
@@ -198,7 +197,7 @@ TEST_CASE("command line: bench of a Transformer-XL") {
     const ProcessResult refused = with(wrong);
     CHECK(refused.exit_code == 2);
     CHECK(refused.out.empty());
-    CHECK_THAT(refused.err, Contains("bench " + wrong.front() + ":") && Contains("transformer_xl"));
+    CHECK_THAT(refused.err, ContainsSubstring("bench " + wrong.front() + ":") && ContainsSubstring("transformer_xl"));
   }
 }
 

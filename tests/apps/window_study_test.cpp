@@ -25,7 +25,6 @@
 namespace engram::harness::window_study_test {
 namespace {
 
-using Catch::Contains;
 using Vector = std::vector<double>;
 using Ids = std::vector<std::int32_t>;
 
@@ -76,7 +75,7 @@ TEST_CASE("window means: weights, entropy, offset and newest shares of known wei
   CHECK(means.newest_share(2) == Approx(0.75).epsilon(1e-14));
   CHECK(means.newest_share(5) == Approx(1).epsilon(1e-14));
   CHECK(window_means_csv(means) == "offset,weight\n-3,0.25\n-2,0.125\n-1,0.625\n");
-  CHECK_THROWS_WITH(means.add(Vector{1, 0}), Contains("3 weights, got 2"));
+  CHECK_THROWS_WITH(means.add(Vector{1, 0}), ContainsSubstring("3 weights, got 2"));
 
   WindowMeans itself(3, 0);
   itself.add(Vector{0.5, 0.25, 0.25});
@@ -84,7 +83,7 @@ TEST_CASE("window means: weights, entropy, offset and newest shares of known wei
   CHECK(window_means_csv(itself) == "offset,weight\n-2,0.5\n-1,0.25\n0,0.25\n");
 
   const WindowMeans none(3, -1);
-  CHECK_THROWS_WITH(window_means_csv(none), Contains("3") && Contains("full"));
+  CHECK_THROWS_WITH(window_means_csv(none), ContainsSubstring("3") && ContainsSubstring("full"));
   CHECK_THROWS_AS(window_means_svg(none, "none"), UsageError);
 }
 
@@ -176,7 +175,7 @@ TEST_CASE("attention of windows: a text without articles in parts, and a score o
 TEST_CASE("readouts without weights have no attention to show") {
   for (const ReadoutKind readout : {ReadoutKind::identity, ReadoutKind::n_gram})
     CHECK_THROWS_WITH(WindowStudy::check(small_options(readout, 4)),
-                      Contains("model.readout") && Contains(std::string(name_of(readout))));
+                      ContainsSubstring("model.readout") && ContainsSubstring(std::string(name_of(readout))));
 }
 
 TEST_CASE("a bar chart has a bar for every number, as high as it is") {
@@ -198,9 +197,9 @@ TEST_CASE("a bar chart has a bar for every number, as high as it is") {
   CHECK(heights.at("-1: 0.4") == Approx(chart.height));  // the axis ends there
   CHECK(heights.at("-2: 0.1") == Approx(chart.height / 4));
   chart.bars[0].value = -1;
-  CHECK_THROWS_WITH(drawn(), Contains("'-2'") && Contains("-1"));
+  CHECK_THROWS_WITH(drawn(), ContainsSubstring("'-2'") && ContainsSubstring("-1"));
   chart.bars.clear();
-  CHECK_THROWS_WITH(drawn(), Contains("bars"));
+  CHECK_THROWS_WITH(drawn(), ContainsSubstring("bars"));
 }
 
 /// Runs over a folder of articles that engram prepare made.
@@ -318,7 +317,7 @@ TEST_CASE("command line: engram attention shows the windows of a recurrent model
     CHECK(sums.size() == (newest == 0 ? 9u : 8u));
 
     CHECK_NOTHROW(read_xml(get_file(file("a.svg"))));
-    CHECK_THAT(get_file(file("a.svg")), Contains("article 2 of test"));
+    CHECK_THAT(get_file(file("a.svg")), ContainsSubstring("article 2 of test"));
     CHECK_NOTHROW(read_xml(get_file(file("m.svg"))));
     std::istringstream lines(get_file(file("m.csv")));
     std::string line;
@@ -334,8 +333,8 @@ TEST_CASE("command line: engram attention shows the windows of a recurrent model
   const std::string run = (folder / "key_value_predict").string();
   const ProcessResult shown = run_engram({"attention", run, "--text", "an age ago bee big bread dear"});
   CHECK(shown.exit_code == 0);
-  CHECK_THAT(shown.out, Contains("7 positions") && Contains("3 of them with a full window") && Contains("entropy") &&
-                            Contains("newest 5     100.0%"));
+  CHECK_THAT(shown.out, ContainsSubstring("7 positions") && ContainsSubstring("3 of them with a full window") &&
+                            ContainsSubstring("entropy") && ContainsSubstring("newest 5     100.0%"));
   const nlohmann::json two = object({"attention", run, "--text", "an age", "--csv", file("t.csv"), "--json"});
   CHECK(two.at("full_windows") == 0);
   CHECK(two.at("mean_weights").is_null());
@@ -344,7 +343,7 @@ TEST_CASE("command line: engram attention shows the windows of a recurrent model
   const auto refused = [&](const Arguments& arguments, const std::string& what) {
     const ProcessResult result = run_engram(arguments);
     CHECK(result.exit_code == 2);
-    CHECK_THAT(result.err, Contains(what));
+    CHECK_THAT(result.err, ContainsSubstring(what));
   };
   refused({"attention", run, "--text", "an age", "--mean-csv", file("no.csv")}, "full");
   CHECK(!std::filesystem::exists(file("no.csv")));

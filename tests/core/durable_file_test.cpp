@@ -15,8 +15,6 @@
 
 namespace engram::harness::durable_file_test {
 
-using Catch::Matchers::Contains;
-
 namespace {
 
 std::string write_error(const std::filesystem::path& path, std::string_view contents = "bytes") {
@@ -120,9 +118,10 @@ TEST_CASE("durable file: of two writers the second is refused and the first undi
   TemporaryFolder folder;
   DurableFile first(folder / "x");
   first.append("first");
-  CHECK_THAT(write_error(folder / "x"), Contains("one writer at a time") && Contains((folder / "x").string()));
+  CHECK_THAT(write_error(folder / "x"),
+             ContainsSubstring("one writer at a time") && ContainsSubstring((folder / "x").string()));
   DurableFile moved = std::move(first);
-  CHECK_THAT(write_error(folder / "x"), Contains("one writer at a time"));
+  CHECK_THAT(write_error(folder / "x"), ContainsSubstring("one writer at a time"));
   moved.commit();
   CHECK(get_file(folder / "x") == "first");
   write_durably(folder / "x", "second");
@@ -133,25 +132,26 @@ TEST_CASE("durable file: errors name the path, the reason and what to do", "[dur
   TemporaryFolder folder;
   SECTION("missing folder") {
     const std::string message = write_error(folder / "no/x.txt");
-    CHECK_THAT(message, Contains((folder / "no/x.txt").string()) && Contains("No such file or directory"));
-    CHECK_THAT(message, Contains("the folder '" + (folder / "no").string() + "' does not exist"));
+    CHECK_THAT(message,
+               ContainsSubstring((folder / "no/x.txt").string()) && ContainsSubstring("No such file or directory"));
+    CHECK_THAT(message, ContainsSubstring("the folder '" + (folder / "no").string() + "' does not exist"));
   }
   SECTION("a file where a folder should be") {
     put_file(folder / "file", "");
-    CHECK_THAT(write_error(folder / "file/x.txt"), Contains("Not a directory"));
+    CHECK_THAT(write_error(folder / "file/x.txt"), ContainsSubstring("Not a directory"));
   }
   SECTION("the path is a folder") {
     std::filesystem::create_directory(folder / "sub");
-    CHECK_THAT(write_error(folder / "sub"), Contains("Is a directory") && Contains("name a file"));
+    CHECK_THAT(write_error(folder / "sub"), ContainsSubstring("Is a directory") && ContainsSubstring("name a file"));
     CHECK_FALSE(std::filesystem::exists(folder / "sub.partial"));
   }
   SECTION("the path is a pipe, which stays one") {
     REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-    CHECK_THAT(write_error(folder / "pipe"), Contains("must be a regular file"));
+    CHECK_THAT(write_error(folder / "pipe"), ContainsSubstring("must be a regular file"));
     CHECK(std::filesystem::is_fifo(folder / "pipe"));
   }
   SECTION("the name is too long") {
-    CHECK_THAT(write_error(folder / std::string(300, 'x')), Contains("File name too long"));
+    CHECK_THAT(write_error(folder / std::string(300, 'x')), ContainsSubstring("File name too long"));
   }
 }
 
@@ -162,7 +162,8 @@ TEST_CASE("durable file: no permission leaves the old contents", "[durable_file]
   {
     const WithoutRootRights rights;
     if (rights.holds())
-      CHECK_THAT(write_error(path), Contains("Permission denied") && Contains("no permission to write in the folder"));
+      CHECK_THAT(write_error(path),
+                 ContainsSubstring("Permission denied") && ContainsSubstring("no permission to write in the folder"));
   }
   ::chmod(folder.path().c_str(), 0755);
   CHECK(get_file(path) == "old");
@@ -178,8 +179,8 @@ TEST_CASE("durable file: a device that is always full is reported", "[durable_fi
   };
   for (const std::size_t bytes : {1u, 1'000'000u}) {
     const std::string message = message_of<FileError>([&] { write(bytes); });
-    CHECK_THAT(message, Contains("/runs/a/model") && Contains("No space left on device") && Contains("from write") &&
-                            Contains("the disk is full"));
+    CHECK_THAT(message, ContainsSubstring("/runs/a/model") && ContainsSubstring("No space left on device") &&
+                            ContainsSubstring("from write") && ContainsSubstring("the disk is full"));
   }
   ::close(descriptor);
 }
@@ -194,7 +195,7 @@ TEST_CASE("durable file: a write that fails in the middle leaves the old content
     const FileSizeLimit limit(600'000);
     message = write_error(path, contents);
   }
-  CHECK_THAT(message, Contains("File too large") && Contains(path.string()));
+  CHECK_THAT(message, ContainsSubstring("File too large") && ContainsSubstring(path.string()));
   CHECK(get_file(path) == "old");
   CHECK_FALSE(std::filesystem::exists(folder / "x.partial"));
   write_durably(path, contents);

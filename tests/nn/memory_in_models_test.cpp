@@ -192,7 +192,7 @@ TEST_CASE("memories in models: one table for all of them") {
 TEST_CASE("memories in models: a placement without a sublayer to replace is refused") {
   AllAttentionOptions options{.vocabulary = 5, .layers = 2, .width = 6, .heads = 2, .slots = 3, .max_span = 6};
   options.memories = small_memory(MemoryPlacement::replace);
-  CHECK_THROWS_WITH(options.check(), Catch::Contains("placement must be after for memory_mode all"));
+  CHECK_THROWS_WITH(options.check(), ContainsSubstring("placement must be after for memory_mode all"));
   options.memories.placement = MemoryPlacement::after;
   CHECK_NOTHROW(options.check());
 }

@@ -16,7 +16,7 @@ Layers placed(std::int64_t layers, std::int64_t count) {
 ProductKeyOptions valid() { return {.count = 1, .subkeys = 8, .heads = 2, .selected = 4, .query_width = 6}; }
 
 void check_refused(const ProductKeyOptions& options, const std::string& message) {
-  CHECK_THROWS_WITH(options.check(12, 6), Catch::Contains(message));
+  CHECK_THROWS_WITH(options.check(12, 6), ContainsSubstring(message));
   CHECK_THROWS_AS(options.check(12, 6), UsageError);
 }
 
@@ -35,11 +35,11 @@ TEST_CASE("product keys: the rule of the layers that have a memory") {
   CHECK(placed(3, 2) == Layers{1, 2});
   CHECK(placed(2, 1) == Layers{1});
   CHECK(placed(6, 0).empty());
-  CHECK_THROWS_WITH(placed(3, 3), Catch::Contains("count must be below the 3 layers of the model, got 3"));
+  CHECK_THROWS_WITH(placed(3, 3), ContainsSubstring("count must be below the 3 layers of the model, got 3"));
   CHECK(ProductKeyOptions{.layers = {5, 2}}.memory_layers(6) == Layers{2, 5});
-  CHECK_THROWS_WITH(ProductKeyOptions{.layers = {7}}.memory_layers(6), Catch::Contains("from 1 to 6, the layers"));
-  CHECK_THROWS_WITH(ProductKeyOptions{.layers = {0}}.memory_layers(6), Catch::Contains("got 0"));
-  CHECK_THROWS_WITH((ProductKeyOptions{.layers = {2, 2}}.memory_layers(6)), Catch::Contains("got 2 twice"));
+  CHECK_THROWS_WITH(ProductKeyOptions{.layers = {7}}.memory_layers(6), ContainsSubstring("from 1 to 6, the layers"));
+  CHECK_THROWS_WITH(ProductKeyOptions{.layers = {0}}.memory_layers(6), ContainsSubstring("got 0"));
+  CHECK_THROWS_WITH((ProductKeyOptions{.layers = {2, 2}}.memory_layers(6)), ContainsSubstring("got 2 twice"));
 }
 
 TEST_CASE("product keys: every bad option is named with its value") {

@@ -11,8 +11,6 @@
 namespace engram::harness::recurrent_options_test {
 namespace {
 
-using Catch::Contains;
-
 TEST_CASE("recurrent: all variants of the options are valid", "[recurrent]") {
   for (const RecurrentVariant& variant : recurrent_variants()) {
     CAPTURE(variant.name);
@@ -34,9 +32,10 @@ TEST_CASE("recurrent: widths that do not divide name the two nearest ones", "[re
     RecurrentOptions options = small_recurrent(RecurrentCell::lstm, wrong.readout);
     options.parts = wrong.parts;
     options.width = wrong.width;
-    CHECK_THROWS_WITH(RecurrentModel(options), Contains("width") && Contains(wrong.n) && Contains(wrong.nearest) &&
-                                                   Contains(text("got ", wrong.width)) &&
-                                                   Contains(std::string(name_of(wrong.readout))));
+    CHECK_THROWS_WITH(RecurrentModel(options), ContainsSubstring("width") && ContainsSubstring(wrong.n) &&
+                                                   ContainsSubstring(wrong.nearest) &&
+                                                   ContainsSubstring(text("got ", wrong.width)) &&
+                                                   ContainsSubstring(std::string(name_of(wrong.readout))));
     CHECK_THROWS_AS(RecurrentModel(options), UsageError);
   }
   RecurrentOptions options = small_recurrent(RecurrentCell::lstm, ReadoutKind::attention);
@@ -76,7 +75,7 @@ TEST_CASE("recurrent: options out of range are refused by name and value", "[rec
     CAPTURE(wrong.name, wrong.value);
     RecurrentOptions options = small_recurrent(RecurrentCell::lstm, ReadoutKind::key_value_predict);
     wrong.set(options);
-    CHECK_THROWS_WITH(RecurrentModel(options), Contains(wrong.name) && Contains(wrong.value));
+    CHECK_THROWS_WITH(RecurrentModel(options), ContainsSubstring(wrong.name) && ContainsSubstring(wrong.value));
   }
 }
 

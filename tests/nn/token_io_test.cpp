@@ -298,26 +298,26 @@ TEST_CASE("options of both ends that do not fit are refused", "[tokens]") {
     return message_of<UsageError>([&] { make_token_io(options); });
   };
   TokenIoOptions clusters{.vocabulary = 17, .width = 8, .cutoffs = {5, 11}, .divisor = 0};
-  CHECK_THAT(refusal(clusters), Catch::Contains("divisor must be at least 1, got 0"));
+  CHECK_THAT(refusal(clusters), ContainsSubstring("divisor must be at least 1, got 0"));
   clusters.divisor = 3;
   CHECK_THAT(refusal(clusters),
-             Catch::Contains("8 / 3^2 after the cut-off 11") && Catch::Contains("cutoffs = [5] would fit"));
+             ContainsSubstring("8 / 3^2 after the cut-off 11") && ContainsSubstring("cutoffs = [5] would fit"));
   clusters.divisor = 2;
   for (const std::int64_t cluster : {-1, 3}) {
     clusters.untied_projections = {0, cluster};
     CHECK_THAT(refusal(clusters),
-               Catch::Contains(text("untied_projections must name clusters from 0 to 2, got ", cluster)));
+               ContainsSubstring(text("untied_projections must name clusters from 0 to 2, got ", cluster)));
   }
   TokenIoOptions plain{.vocabulary = 17, .width = 8, .cutoffs = {}};
   plain.embedding_width = 6;
-  CHECK_THAT(refusal(plain), Catch::Contains("as wide as the model, 8, got 6"));
+  CHECK_THAT(refusal(plain), ContainsSubstring("as wide as the model, 8, got 6"));
   plain.tie_plain = true;
   CHECK_NOTHROW(make_token_io(plain));
   plain.untied_projections = {1};
-  CHECK_THAT(refusal(plain), Catch::Contains("untied_projections") && Catch::Contains("got 1"));
+  CHECK_THAT(refusal(plain), ContainsSubstring("untied_projections") && ContainsSubstring("got 1"));
   plain.untied_projections = {};
   plain.embedding_width = -2;
-  CHECK_THAT(refusal(plain), Catch::Contains("at least 1, got -2"));
+  CHECK_THAT(refusal(plain), ContainsSubstring("at least 1, got -2"));
 }
 
 TEST_CASE("gradients of one table and of one projection in bf16 are near those in f32", "[tokens]") {

@@ -131,14 +131,15 @@ TEST_CASE("weighted_rows: what is refused of a mapped table", "[ops]") {
   const std::vector<float> values(10, 1);
   const MappedTable mapped(put_table(folder / "t.table", {5, 2}, DType::f32, values.data()), {5, 2}, DType::f32);
   const Variable weights = f.tape.constant(f.tensor({1, 2}, {1, 1}, DType::f32));
-  CHECK_THROWS_WITH(weighted_rows(mapped, f.ids({1, 2}, {0, 5}), weights), Catch::Contains("[0, 5), got 5 at place 1"));
-  CHECK_THROWS_WITH(weighted_rows(mapped, f.ids({2}, {0, 1}), weights), Catch::Contains("[R, A]"));
+  CHECK_THROWS_WITH(weighted_rows(mapped, f.ids({1, 2}, {0, 5}), weights),
+                    ContainsSubstring("[0, 5), got 5 at place 1"));
+  CHECK_THROWS_WITH(weighted_rows(mapped, f.ids({2}, {0, 1}), weights), ContainsSubstring("[R, A]"));
   CHECK_THROWS_WITH(weighted_rows(mapped, f.ids({1, 2}, {0, 1}), f.tape.constant(f.tensor({1, 2}, {1, 1}, DType::f64))),
-                    Catch::Contains("weights must be f32, got f64"));
+                    ContainsSubstring("weights must be f32, got f64"));
   Tape training(f.step);
   CHECK_THROWS_WITH(
       weighted_rows(mapped, f.ids({1, 2}, {0, 1}), training.constant(f.tensor({1, 2}, {1, 1}, DType::f32))),
-      Catch::Contains("must be read on an inference tape, got one of training") && Catch::Contains("t.table"));
+      ContainsSubstring("must be read on an inference tape, got one of training") && ContainsSubstring("t.table"));
 }
 
 }  // namespace

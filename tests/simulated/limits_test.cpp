@@ -45,7 +45,7 @@ TEST_CASE("limits: what no card allows is refused", "[simulated]") {
     INFO(message);
     CHECK_THROWS_AS(started(device, size), DeviceError);
     CHECK_THROWS_WITH(started(device, size),
-                      Catch::Contains(message) && Catch::Contains("launched at tests/simulated/limits_test.cpp:"));
+                      ContainsSubstring(message) && ContainsSubstring("launched at tests/simulated/limits_test.cpp:"));
   };
   refused({.blocks = 1, .threads = 1025}, "launch: threads.x must be 1 to 1024, got 1025");
   refused({.blocks = 1, .threads = {1, 1025}}, "threads.y must be 1 to 1024, got 1025");
@@ -66,7 +66,7 @@ TEST_CASE("limits: a launch needs the simulated device", "[simulated]") {
   Step step(*cpu, memory);
   unsigned count = 0;
   CHECK_THROWS_WITH(launch(step, {.blocks = 1, .threads = 1}, count_threads, &count),
-                    Catch::Contains("device must be simulated, got cpu"));
+                    ContainsSubstring("device must be simulated, got cpu"));
 }
 
 TEST_CASE("limits: the order of a run is read from the environment's text", "[simulated]") {
