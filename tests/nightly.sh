@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What takes too long for every day, in one call; .ci/run comes first. Two to four hours on two cores.
 #   bash tests/nightly.sh [PART ...]
-#     alone        every source and every header compiled by itself, warnings as errors, and a project that includes this
+#     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
+#                  its modules; a project that includes this one
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
 set -euo pipefail
@@ -27,6 +28,10 @@ for part in "${parts[@]}"; do
       cmake --preset alone
       cmake --build build/alone --parallel "$(nproc)"
       ctest --test-dir build/alone --output-on-failure --no-tests=error -L nightly
+      begin_part "The portable program with all its modules (preset portable)"
+      cmake --preset portable -DENGRAM_WERROR=ON -DENGRAM_CUDA=OFF
+      cmake --build build/portable --parallel "$(nproc)" --target engram engram_tests_ops
+      build/portable/tests/engram_tests_ops
       begin_part "A project that includes Engram (tests/subproject)"
       cmake -S tests/subproject -B build/subproject -G Ninja
       cmake --build build/subproject --parallel "$(nproc)"
