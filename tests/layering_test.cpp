@@ -118,6 +118,27 @@ TEST_CASE("layering: no file is named after nothing", "[layering]") {
   }
 }
 
+// Test files are compiled several at a time (docs/building.md), where two fixtures of one name must not meet.
+TEST_CASE("layering: a file of test cases has a namespace of its own", "[layering]") {
+  const fs::path root = fs::path(ENGRAM_SOURCE_DIR) / "tests";
+  std::size_t files = 0;
+  for (const char* folder : {"core", "autograd", "nn", "harness", "ops", "reference", "apps"})
+    for (const fs::directory_entry& entry : fs::directory_iterator(root / folder)) {
+      const std::string stem = entry.path().stem().string();
+      const Lines lines = lines_of(entry.path());
+      const bool has_cases = std::ranges::any_of(lines, [](const std::string& line) {
+        return line.starts_with("TEST_CASE") || line.starts_with("const OpCases ");
+      });
+      if (entry.path().extension() != ".cpp" || !has_cases) continue;
+      ++files;
+      const std::string wanted = "::" + stem + (stem.ends_with("_test") ? "" : "_test") + " {";
+      INFO(entry.path() << " must have a namespace that ends with " << wanted);
+      CHECK(std::ranges::any_of(
+          lines, [&](const std::string& line) { return line.starts_with("namespace ") && line.ends_with(wanted); }));
+    }
+  CHECK(files > 100);
+}
+
 TEST_CASE("layering: broken rules are found", "[layering]") {
   const auto count = [](const std::string& path, const Lines& lines) { return faults_of(path, lines).size(); };
   CHECK(count("core/a.hpp", {"#pragma once", "#include \"core/b.hpp\"", "#include <vector>"}) == 0);

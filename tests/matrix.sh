@@ -76,7 +76,7 @@ check() {
     return
   fi
   version=$(inside "$release" "$(sed -n 's/.*CMAKE_CXX_COMPILER=\([^ ]*\).*/\1/p' <<<"${configure[*]}") --version" |
-    head -n 1)
+    sed -n 1p)
   inside "$release" "cmake -S /engram/source -B $build -G Ninja -DENGRAM_WERROR=ON ${configure[*]} &&
     cmake --build $build --parallel $(nproc)" >>"$log" 2>&1 || code=$?
   minutes=$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%.1f", s / 60 }')

@@ -47,7 +47,7 @@ void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
 
-namespace engram::harness {
+namespace engram::harness::steady_step_test {
 namespace {
 
 RunConfig config_of(MemoryMode mode, OptimizerKind optimizer, Pad pad) {
@@ -187,4 +187,4 @@ TEST_CASE("a steady update of tables calls no operator new") {
 }
 
 }  // namespace
-}  // namespace engram::harness
+}  // namespace engram::harness::steady_step_test
