@@ -1,6 +1,7 @@
 # Sourced by tests/run.sh, tests/sanitized.sh, tests/nightly.sh and .ci/run: names the parts of a check, and prints at its
 # end the minutes of processor time that each took, which do not grow much while the machine does other things.
 #   begin_part "Building"     the part before it, if any, has ended
+#   compare_machine           before the work, once a compiler is there
 #   end_parts 24              prints the table; fails above 24 minutes of the reference machine. 0: no budget
 # A script that another one calls prints no table: its parts go into the caller's (ENGRAM_PARTS, a file).
 
@@ -42,8 +43,11 @@ begin_part() {
   printf '\n== %s (after %d s)\n' "$1" "$SECONDS"
 }
 
-# parts_slowness: how many times as long as the reference machine this one compiles, 1 at least.
+# parts_slowness: how many times as long as the reference machine this one compiles, 1 at least; of several looks the
+# slowest, because other work on a shared machine comes and goes.
+parts_slowness=1
 compare_machine() {
+  if [[ -z $parts_owner ]]; then return 0; fi
   cat >"$parts_scratch/sample.cpp" <<'SAMPLE'
 #include <algorithm>
 #include <map>
@@ -66,14 +70,13 @@ SAMPLE
   "${CXX:-c++}" -std=c++20 -O2 -c "$parts_scratch/sample.cpp" -o "$parts_scratch/sample.o"
   look_at_processor
   parts_slowness=$(awk -v before="$before" -v after="$parts_now" -v reference="$parts_reference_seconds" \
-    'BEGIN { slowness = (after - before) / reference; printf "%.2f", (slowness > 1 ? slowness : 1) }')
+    -v known="$parts_slowness" 'BEGIN { now = (after - before) / reference; printf "%.2f", (now > known ? now : known) }')
 }
 
 end_parts() {
   close_part
   if [[ -z $parts_owner ]]; then return 0; fi
   local code=0
-  parts_slowness=1
   if [[ $1 != 0 ]]; then compare_machine; fi
   echo
   awk -F '\t' -v budget="$1" -v slowness="$parts_slowness" '

@@ -18,6 +18,7 @@ source tests/parts.sh
 
 begin_part "Packages"
 bash apps/install_packages.sh
+compare_machine
 
 begin_part "Building (preset $preset)"
 cmake --preset "$preset"
