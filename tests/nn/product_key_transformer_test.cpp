@@ -59,7 +59,7 @@ TEST_CASE("product-key host: every window equals the definition, whatever came b
   }
 }
 
-TEST_CASE("product-key host: gradients of all parameters equal central differences", "[product-key]") {
+TEST_CASE("product-key host: gradients of all parameters equal central differences", "[product-key][differences]") {
   for (const HostVariant& variant : host_variants()) {
     CAPTURE(variant.name);
     PlacedHost placed(variant.options);

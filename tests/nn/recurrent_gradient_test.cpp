@@ -76,7 +76,7 @@ bool is_dead(const RecurrentOptions& options, const std::string& name) {
          (name == "readout.keys" || name == "readout.temporal");
 }
 
-TEST_CASE("recurrent: gradients of all parameters equal central differences", "[recurrent]") {
+TEST_CASE("recurrent: gradients of all parameters equal central differences", "[recurrent][differences]") {
   for (const RecurrentVariant& variant : recurrent_variants()) {
     CAPTURE(variant.name);
     TwoBlocks bench(variant.options);
