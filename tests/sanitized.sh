@@ -4,8 +4,8 @@
 #   bash tests/sanitized.sh asan|tsan all          every test, and what the tests themselves do
 #   bash tests/sanitized.sh asan|tsan TEST ...     those of some programs, for instance: tsan core ops
 # asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
-# threads live in kernels alone, so its day is every kernel in every case of the op table on several threads, and the
-# other tests of kernels; the remaining columns of the table run the same kernels on the same data once more.
+# threads live in kernels alone, so its day is the tests of kernels. Of the op table both watch the checks that run every
+# kernel in every case, on several threads and in f64; its other checks run the same kernels once more.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,7 +25,7 @@ case "$preset ${*:-day}" in
   "asan day") ;;
   "tsan day")
     targets=(--target engram_tests_ops)
-    tests=(-R '^ops_on_threads$')
+    tests=(-R '^ops_watched$')
     ;;
   *" all")
     tests=(-LE nightly)
@@ -34,7 +34,7 @@ case "$preset ${*:-day}" in
   *)
     names="$*"
     for name in "$@"; do targets+=(--target "engram_tests_$name"); done
-    tests=(-L fast -R "^(${names// /|})$")
+    tests=(-R "^(${names// /|})$")
     ;;
 esac
 
