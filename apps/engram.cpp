@@ -3,15 +3,16 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "apps/commands/attention.hpp"
 #include "apps/commands/bench.hpp"
 #include "apps/commands/cbt.hpp"
+#include "apps/commands/command.hpp"
 #include "apps/commands/count.hpp"
 #include "apps/commands/evaluate.hpp"
 #include "apps/commands/export.hpp"
@@ -65,11 +66,10 @@ void add_commands(engram::Command& program) {
 }
 
 /// CLI11 would call it an unexpected argument.
-void check_command(const CLI::App& program, int argc, char** argv) {
-  const std::string given = argc > 1 ? argv[1] : "";
+void check_command(const engram::CommandLine& line, const std::vector<std::string>& arguments) {
+  const std::string given = arguments.empty() ? "" : arguments.front();
   std::string names, nearest;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    const std::string& name = command->get_name();
+  for (const std::string& name : line.names()) {
     if (name == given) return;
     names += (names.empty() ? "" : ", ") + name;
     if (nearest.empty() || engram::edit_distance(given, name) < engram::edit_distance(given, nearest)) nearest = name;
@@ -79,12 +79,6 @@ void check_command(const CLI::App& program, int argc, char** argv) {
   if (given[0] != '-')
     throw engram::UsageError(
         engram::text("there is no command '", given, "'; the nearest is ", nearest, "\n  the commands are ", names));
-}
-
-/// How to get help on the command that was being parsed.
-std::string advice(const CLI::App& program) {
-  const auto parsed = program.get_subcommands();
-  return "\n  engram " + (parsed.empty() ? "" : parsed.front()->get_name() + " ") + "--help lists the options";
 }
 
 /// OpenMP's threads wait for work by spinning, by default so long that with anything else running on the cores it costs
@@ -100,18 +94,13 @@ void wait_briefly(char** argv) {
 
 int main(int argc, char** argv) {
   wait_briefly(argv);
-  CLI::App program("Engram: language models with memory", "engram");
-  engram::Command commands(program);
   try {
-    program.require_subcommand(1);
-    add_commands(commands);
-    check_command(program, argc, argv);
-    program.parse(argc, argv);
+    const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    engram::CommandLine line("engram", "Engram: language models with memory");
+    add_commands(line.commands());
+    check_command(line, arguments);
+    line.run(arguments);
     return kDone;
-  } catch (const CLI::Success& help) {
-    return program.exit(help) == 0 && std::fflush(stdout) == 0 ? kDone : kFailed;
-  } catch (const CLI::ParseError& error) {
-    return fail(kWrongUsage, error.what() + advice(program));
   } catch (const engram::UsageError& error) {
     return fail(kWrongUsage, error.what());
   } catch (const engram::Interrupted& stopped) {

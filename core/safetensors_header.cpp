@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {
@@ -66,7 +66,8 @@ class HeaderParser {
       return true;
     };
     try {
-      return nlohmann::json::parse(header_, check_event);
+      // As a string: for that the parser is compiled already.
+      return nlohmann::json::parse(std::string(header_), check_event);
     } catch (const nlohmann::json::parse_error& error) {
       fail("the header must be JSON in UTF-8, got something else at its byte ", error.byte);
     } catch (const nlohmann::json::exception&) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

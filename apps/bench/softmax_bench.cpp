@@ -8,10 +8,10 @@
 
 #include "apps/cost/cluster_shares.hpp"
 #include "apps/cost/model_cost.hpp"
-#include "apps/json.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
+#include "core/json.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/matmul.hpp"
 #include "nn/layers/token_io.hpp"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "apps/cost/sliding_window_cost.hpp"
-#include "apps/json.hpp"
 #include "apps/svg/line_chart.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

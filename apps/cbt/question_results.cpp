@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

@@ -15,10 +15,10 @@
 #include "apps/commands/output.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
-#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -9,9 +9,9 @@
 #include "apps/attention/distance_study.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -11,9 +11,9 @@
 #include "apps/commands/output.hpp"
 #include "apps/data/article_reader.hpp"
 #include "apps/data/segment_evaluation.hpp"
-#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -16,8 +16,8 @@
 #include "apps/commands/bench_memory.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

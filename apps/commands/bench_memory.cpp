@@ -5,8 +5,8 @@
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/memory_bench_report.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -5,9 +5,9 @@
 #include "apps/bench/vanilla_bench.hpp"
 #include "apps/bench/vanilla_report.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

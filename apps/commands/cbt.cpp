@@ -14,10 +14,10 @@
 #include "apps/commands/output.hpp"
 #include "apps/data/cbt.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -1,7 +1,10 @@
 #include "apps/commands/command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <utility>
+
+#include "core/error.hpp"
 
 namespace engram {
 namespace {
@@ -104,5 +107,31 @@ Option* Command::get_option(const std::string& name) { return keep(parser_->get_
 std::size_t Command::count(const std::string& name) const { return parser_->count(name); }
 void Command::callback(std::function<void()> run) { parser_->callback(std::move(run)); }
 void Command::footer(const std::string& text) { parser_->footer(text); }
+
+CommandLine::CommandLine(const std::string& name, const std::string& description)
+    : parser_(std::make_unique<CLI::App>(description, name)), commands_(*parser_) {
+  parser_->require_subcommand(1);
+}
+CommandLine::~CommandLine() = default;
+
+std::vector<std::string> CommandLine::names() const {
+  std::vector<std::string> names;
+  for (const CLI::App* command : parser_->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+void CommandLine::run(const std::vector<std::string>& arguments) {
+  try {
+    // CLI11 takes them from the back.
+    parser_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& help) {
+    if (parser_->exit(help) != 0 || std::fflush(stdout) != 0) throw Error("the help could not be written");
+  } catch (const CLI::ParseError& error) {
+    const auto parsed = parser_->get_subcommands();
+    throw UsageError(text(error.what(), "\n  ", parser_->get_name(), " ",
+                          parsed.empty() ? "" : parsed.front()->get_name() + " ", "--help lists the options"));
+  }
+}
 
 }  // namespace engram

@@ -1,6 +1,6 @@
 #pragma once
-/// Subcommands and their options, in front of CLI11: its header takes seconds to compile, here once instead of in every
-/// command. Names and meanings are CLI11's.
+/// A command line with subcommands and their options, in front of CLI11: its header takes seconds to compile, here once
+/// instead of in every command. Names and meanings are CLI11's.
 
 #include <cstdint>
 #include <functional>
@@ -74,6 +74,28 @@ class Command {
   CLI::App* parser_;
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<Command>> subcommands_;
+};
+
+/// A program's whole command line: one subcommand and what belongs to it.
+class CommandLine {
+ public:
+  CommandLine(const std::string& name, const std::string& description);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// What subcommands are added to.
+  Command& commands() { return commands_; }
+  /// The names of all subcommands, in the order in which they were added.
+  std::vector<std::string> names() const;
+  /// Runs the callback of the command that the arguments name (the program's own name is not among them), or prints the
+  /// help they ask for. Throws UsageError when they are wrong, with the way to the help, and Error when the help could
+  /// not be written.
+  void run(const std::vector<std::string>& arguments);
+
+ private:
+  std::unique_ptr<CLI::App> parser_;
+  Command commands_;
 };
 
 }  // namespace engram

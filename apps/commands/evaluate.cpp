@@ -14,7 +14,6 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/json.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
 #include "apps/training/runtime.hpp"
@@ -22,6 +21,7 @@
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

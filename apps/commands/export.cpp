@@ -8,7 +8,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/interop/transfo_xl_export.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
-#include "apps/json.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

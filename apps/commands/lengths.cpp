@@ -10,10 +10,10 @@
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/length_report.hpp"
 #include "apps/context/number_list.hpp"
-#include "apps/json.hpp"
 #include "apps/training/score.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

@@ -8,10 +8,10 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/json.hpp"
 #include "apps/mapping/mapped_run.hpp"
 #include "apps/training/session.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

@@ -11,7 +11,6 @@
 #include "apps/commands/output.hpp"
 #include "apps/context/studied_run.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/json.hpp"
 #include "apps/memory/memory_picture.hpp"
 #include "apps/memory/memory_report.hpp"
 #include "apps/memory/model_memory_usage.hpp"
@@ -19,6 +18,7 @@
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/mapped_table.hpp"
 
 namespace engram {

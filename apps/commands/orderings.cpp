@@ -8,9 +8,9 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/read_file.hpp"
-#include "apps/json.hpp"
 #include "apps/sweep/ordering.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

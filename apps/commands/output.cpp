@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

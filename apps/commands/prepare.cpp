@@ -13,8 +13,8 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -13,9 +13,9 @@
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/number_list.hpp"
 #include "apps/context/relative_report.hpp"
-#include "apps/json.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

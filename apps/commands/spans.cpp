@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
-#include "apps/json.hpp"
 #include "apps/spans/span_cost.hpp"
 #include "apps/spans/span_drawing.hpp"
 #include "apps/spans/span_history.hpp"
@@ -18,6 +17,7 @@
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
-#include "apps/json.hpp"
 #include "apps/sweep/sweep.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

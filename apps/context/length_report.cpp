@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
-#include "apps/json.hpp"
 #include "apps/svg/line_chart.hpp"
 #include "apps/tables/text_table.hpp"
 #include "apps/training/score.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "apps/data/word_rules.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

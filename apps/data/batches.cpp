@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/philox.hpp"
 
 namespace engram::data {

@@ -6,8 +6,8 @@
 
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

@@ -9,8 +9,8 @@
 #include "apps/data/corpus.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/read_file.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

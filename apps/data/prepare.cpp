@@ -8,8 +8,8 @@
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare_parts.hpp"
 #include "apps/data/read_file.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

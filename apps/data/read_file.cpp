@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

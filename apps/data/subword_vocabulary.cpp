@@ -9,8 +9,8 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

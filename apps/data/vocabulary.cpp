@@ -2,7 +2,7 @@
 
 #include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 

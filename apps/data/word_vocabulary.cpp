@@ -8,8 +8,8 @@
 #include "apps/data/line_words.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/utf8.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram::data {
 namespace {

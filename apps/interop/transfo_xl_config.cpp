@@ -5,8 +5,8 @@
 #include <charconv>
 #include <optional>
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

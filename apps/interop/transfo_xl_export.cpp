@@ -7,10 +7,10 @@
 
 #include "apps/interop/transfo_xl_config.hpp"
 #include "apps/interop/transfo_xl_names.hpp"
-#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

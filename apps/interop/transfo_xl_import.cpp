@@ -12,9 +12,9 @@
 #include "apps/interop/stored_floats.hpp"
 #include "apps/interop/transfo_xl_config.hpp"
 #include "apps/interop/transfo_xl_names.hpp"
-#include "apps/json.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {

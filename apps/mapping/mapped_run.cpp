@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "apps/data/hash.hpp"
-#include "apps/json.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trained_model.hpp"
 #include "autograd/drawn_values.hpp"
 #include "autograd/parameter_store.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/visitor.hpp"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/json.hpp"
 #include "apps/tables/text_table.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

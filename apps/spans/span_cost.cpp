@@ -8,7 +8,7 @@
 
 #include "apps/cost/model_cost.hpp"
 #include "apps/data/evaluation_plan.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "core/span_mask.hpp"
 
 namespace engram {

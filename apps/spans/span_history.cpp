@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "apps/json.hpp"
 #include "apps/training/metrics_reader.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "apps/cost/model_cost.hpp"
-#include "apps/json.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/span_mask.hpp"
 
 namespace engram {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <sstream>
 
-#include "apps/json.hpp"
 #include "apps/sweep/sweep_plan.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "apps/config/config_values.hpp"
-#include "apps/json.hpp"
 #include "apps/memory/model_memory_usage.hpp"
 #include "apps/tables/text_table.hpp"
 #include "apps/training/score.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "apps/json.hpp"
 #include "apps/training/score.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

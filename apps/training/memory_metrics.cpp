@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <system_error>
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

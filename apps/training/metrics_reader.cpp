@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "apps/data/read_file.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

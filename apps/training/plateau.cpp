@@ -1,7 +1,7 @@
 #include "apps/training/plateau.hpp"
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "apps/data/hash.hpp"
-#include "apps/json.hpp"
 #include "apps/training/resize_span.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace engram {
 namespace {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 
-#include "apps/json.hpp"
 #include "apps/training/gradient_report.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/memory_metrics.hpp"
@@ -15,6 +14,7 @@
 #include "apps/training/run_checkpoint.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/span_summary.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 #include "nn/checkpoint.hpp"
 

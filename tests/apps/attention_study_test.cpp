@@ -1,7 +1,7 @@
 /// The weights that `engram attention` shows against the executable definition of the model, and its tables and files.
 
 #include "apps/attention/attention_study.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <map>
 #include <sstream>

@@ -10,8 +10,8 @@
 #include "apps/bench/resident_memory.hpp"
 #include "apps/bench/training_bench.hpp"
 #include "apps/cost/model_cost.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::bench_test {

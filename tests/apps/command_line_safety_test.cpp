@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "core/safetensors.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/run_fixture.hpp"

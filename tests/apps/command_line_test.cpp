@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "core/safetensors.hpp"
 #include "tests/apps/command_results.hpp"
 #include "tests/apps/run_fixture.hpp"

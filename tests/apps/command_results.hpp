@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 

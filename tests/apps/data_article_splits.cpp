@@ -10,8 +10,8 @@
 #include "apps/data/collected_articles.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/prepare.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 

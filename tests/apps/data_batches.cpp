@@ -3,8 +3,8 @@
 #include <set>
 
 #include "apps/data/batches.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -3,8 +3,8 @@
 #include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/prepare.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 

@@ -7,8 +7,8 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/prepare.hpp"
 #include "apps/data/word_corpus.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 

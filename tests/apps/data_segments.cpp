@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "apps/data/segment_evaluation.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -3,12 +3,12 @@
 
 #include <sstream>
 
-#include "apps/json.hpp"
 #include "apps/training/run_checkpoint.hpp"
 #include "apps/training/session.hpp"
 #include "apps/training/training_loop.hpp"
 #include "apps/training/training_run.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "nn/checkpoint.hpp"
 #if defined(ENGRAM_HAVE_SIMULATED)
 #include "cuda/simulated/backend.hpp"

@@ -2,7 +2,7 @@
 /// inputs (section 6.8 of the family's spec), and its table and files.
 
 #include "apps/attention/distance_study.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <map>
 #include <numeric>

@@ -1,10 +1,10 @@
 /// Runs whose spans are computed for every query: reports, resuming, exact evaluation.
 
 #include "apps/data/data_set.hpp"
-#include "apps/json.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"

@@ -3,7 +3,6 @@
 
 #include "apps/training/evaluator.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -134,13 +133,11 @@ TEST_CASE("evaluating twice gives the same, and f32 nearly the same as f64") {
   CHECK(rough.scored == first.scored);
 }
 
-void command(const std::vector<std::string>& arguments) {
-  CLI::App program;
-  Command commands(program);
-  add_evaluate_command(commands);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  reversed.push_back("evaluate");
-  program.parse(reversed);
+void command(std::vector<std::string> arguments) {
+  CommandLine line("engram", "");
+  add_evaluate_command(line.commands());
+  arguments.insert(arguments.begin(), "evaluate");
+  line.run(arguments);
 }
 
 TEST_CASE("engram evaluate writes losses per token and refuses what does not fit") {

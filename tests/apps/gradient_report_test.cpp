@@ -1,7 +1,7 @@
 /// The gradient report of a run against gradients taken by hand.
 
 #include "apps/training/gradient_report.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 /// Scores by attention length against plain evaluations, and `engram lengths`.
 
 #include "apps/context/length_sweep.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,12 +2,12 @@
 
 #include <cstring>
 
-#include "apps/json.hpp"
 #include "apps/mapping/mapped_run.hpp"
 #include "apps/training/run_checkpoint.hpp"
 #include "apps/training/session.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/memory_fixture.hpp"
 #include "tests/apps/other_devices.hpp"

@@ -5,8 +5,8 @@
 
 #include "apps/bench/memory_bench_report.hpp"
 #include "apps/bench/random_rows.hpp"
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <sstream>
 
-#include "apps/json.hpp"
 #include "apps/memory/memory_picture.hpp"
 #include "apps/memory/memory_report.hpp"
 #include "apps/training/memory_metrics.hpp"
@@ -15,6 +14,7 @@
 #include "apps/training/signals.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/memory_fixture.hpp"
 #include "tests/apps/xml_document.hpp"

@@ -8,7 +8,7 @@
 
 #include "apps/config/run_config.hpp"
 #include "apps/cost/parameter_groups.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 

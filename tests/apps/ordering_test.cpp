@@ -1,7 +1,7 @@
 /// Claims about the order of a sweep's variants: what is read of them, and both verdicts on made-up tables.
 
 #include "apps/sweep/ordering.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include "core/error.hpp"
 #include "tests/apps/command_line_process.hpp"

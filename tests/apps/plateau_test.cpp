@@ -1,7 +1,7 @@
 /// Fine-tuning that begins on a plateau of the validation loss.
 
 #include "apps/training/plateau.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <sstream>
 

@@ -1,7 +1,7 @@
 /// Losses of positions by context length, against one position read token by token, and `engram recl`.
 
 #include "apps/context/position_losses.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <array>

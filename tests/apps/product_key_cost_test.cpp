@@ -1,7 +1,7 @@
 /// Configs, arithmetic and bench of the product-key family: parameters of spec section 5.3, FLOPs of section 7.1.
 
 #include "apps/cost/product_key_cost.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/inference_bench.hpp"

@@ -1,9 +1,9 @@
 /// Every command of the program with runs of the recurrent family: what works, and one clear message of each that is
 /// for other families.
 
-#include "apps/json.hpp"
 #include "apps/training/training_run.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/other_devices.hpp"
 #include "tests/apps/recurrent_fixture.hpp"

@@ -3,9 +3,9 @@
 
 #include <sstream>
 
-#include "apps/json.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"

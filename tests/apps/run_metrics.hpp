@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness {

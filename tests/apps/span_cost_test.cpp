@@ -2,7 +2,7 @@
 /// hand.
 
 #include "apps/spans/span_cost.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <cmath>

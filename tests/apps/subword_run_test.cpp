@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "apps/data/utf8.hpp"
-#include "apps/json.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/score.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_results.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/subword_texts.hpp"

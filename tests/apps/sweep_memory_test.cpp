@@ -1,8 +1,8 @@
 /// What a sweep says about the product-key memories of its variants.
 
-#include "apps/json.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/tables/csv_table.hpp"
+#include "core/json.hpp"
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 

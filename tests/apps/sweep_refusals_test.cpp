@@ -1,7 +1,7 @@
 /// What a sweep says before it trains: refusals, warnings, and the list of --dry-run.
 
-#include "apps/json.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 

@@ -7,10 +7,10 @@
 #include <map>
 #include <sstream>
 
-#include "apps/json.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 

@@ -2,7 +2,7 @@
 /// ends a training that has gone wrong.
 
 #include "apps/training/trainer.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 #include <limits>

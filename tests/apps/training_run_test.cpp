@@ -1,7 +1,7 @@
 /// A whole small run in its folder: what it leaves there, what it says, and what it does when something goes wrong.
 
 #include "apps/training/training_run.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <sys/stat.h>
 

@@ -6,7 +6,7 @@
 #include "apps/interop/stored_floats.hpp"
 #include "apps/interop/transfo_xl_export.hpp"
 #include "apps/interop/transfo_xl_names.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_line_process.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/transfo_xl_file.hpp"

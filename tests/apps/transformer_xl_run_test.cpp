@@ -7,11 +7,11 @@
 
 #include "apps/data/segment_evaluation.hpp"
 #include "apps/generation/token_stream.hpp"
-#include "apps/json.hpp"
 #include "apps/training/session.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/apps/other_devices.hpp"
 #include "tests/apps/run_fixture.hpp"

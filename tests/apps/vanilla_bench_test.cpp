@@ -2,7 +2,7 @@
 /// compares times with expectations.
 
 #include "apps/bench/vanilla_bench.hpp"
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 #include <array>
 #include <cmath>

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <sstream>
 
-#include "apps/json.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/progress.hpp"
+#include "core/json.hpp"
 #include "tests/apps/command_results.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"

@@ -1,4 +1,4 @@
-#include "apps/json.hpp"
+#include "core/json.hpp"
 
 namespace nlohmann {
 ENGRAM_JSON_BASIC_TEMPLATES(template)
