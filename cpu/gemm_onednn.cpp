@@ -1,6 +1,7 @@
 #include <dnnl.h>
 
 #include "core/error.hpp"
+#include "core/held_signals.hpp"
 #include "cpu/gemm.hpp"
 #include "cpu/parallel.hpp"
 
@@ -10,6 +11,7 @@ const bool kHaveOneDnn = true;
 
 void gemm_onednn(const Gemm<float>& g) {
   const OneThread alone;
+  const HeldSignals held;
   const dnnl_status_t status =
       dnnl_sgemm(g.transpose_a == Transpose::yes ? 'T' : 'N', g.transpose_b == Transpose::yes ? 'T' : 'N', g.m, g.n,
                  g.k, g.factor, g.a, g.a_stride, g.b, g.b_stride, g.write == Write::add ? 1.0f : 0.0f, g.c, g.c_stride);

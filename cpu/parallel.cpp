@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "core/held_signals.hpp"
+
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -59,6 +61,8 @@ void run_items(std::int64_t items, void (*body)(void*, std::int64_t, int), void*
 #pragma omp parallel num_threads(threads)
   {
     order.thread_begins();
+    // A thread of OpenMP's does nothing but this: once is enough.
+    if (omp_get_thread_num() != 0) hold_signals_for_good();
     for (std::int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < items;
          item = next.fetch_add(1, std::memory_order_relaxed))
       body(context, item, omp_get_thread_num());

@@ -1,6 +1,9 @@
 #pragma once
-/// Ctrl-C and `kill` end a run in an orderly way: the present step is finished, the run saved, the program left with
-/// exit code 130.
+/// Ctrl-C, `kill` and a lost terminal end a run in an orderly way: the present step is finished, the run saved, the
+/// program left with exit code 130.
+
+#include <csignal>
+#include <map>
 
 #include "core/error.hpp"
 
@@ -13,8 +16,13 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
-/// While it lives, SIGINT and SIGTERM only set a flag; a second one of the same kind ends the program at once. Not
-/// more than one at a time.
+/// The program's signals go to a thread that does nothing else from now on; the calling thread and those that it starts
+/// take none (core/held_signals.hpp says why). For main, before anything starts a thread.
+void take_signals_on_own_thread();
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP only set a flag and say so on stderr; a second one of them ends the
+/// program at once. Those that were ignored stay ignored: so a shell starts what it leaves in the background. SIGPIPE
+/// is ignored, so that a reader of stderr who goes does not end the run. Not more than one at a time.
 class StopSignals {
  public:
   StopSignals();
@@ -23,6 +31,11 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   bool received() const;
+
+ private:
+  void install(int signal, void (*handler)(int));
+
+  std::map<int, struct sigaction> before_;
 };
 
 }  // namespace engram

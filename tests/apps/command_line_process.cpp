@@ -22,6 +22,8 @@ namespace {
     const rlimit limit{*limits.largest_file, *limits.largest_file};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
   }
+  for (const int signal : limits.ignored) ::signal(signal, SIG_IGN);
+  for (int stream = 0; limits.without_streams && stream < 3; ++stream) ::close(stream);
   ::execv(ENGRAM_PROGRAM, arguments);
   ::_exit(127);
 }

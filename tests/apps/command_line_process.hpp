@@ -19,6 +19,10 @@ struct ProcessLimits {
   std::optional<std::uint64_t> largest_file;
   /// Where stdout goes; empty: it is kept.
   std::string stdout_path;
+  /// Signals that are ignored when it starts.
+  std::vector<int> ignored;
+  /// stdin, stdout and stderr are closed when it starts.
+  bool without_streams = false;
 };
 
 struct ProcessResult {

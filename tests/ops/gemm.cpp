@@ -4,12 +4,14 @@
 
 #include <omp.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/signal_storm.hpp"
 #include "tests/reference/central_differences.hpp"
 
 namespace engram::cpu::gemm_test {
@@ -180,4 +182,25 @@ TEST_CASE("parallel_gemm: the same bits with any number of threads", "[gemm]") {
 }
 
 }  // namespace
+TEST_CASE("products: thousands of signals, whose handlers run on the stack they find, change no bit") {
+  std::int64_t signals = 0;
+  for (const auto& [m, n, k] :
+       {std::array{100, 100, 100}, {99, 101, 97}, {1024, 96, 96}, {96, 96, 1024}, {512, 512, 512}, {1024, 256, 256}})
+    for (const auto& [ta, tb] :
+         {std::pair(Transpose::no, Transpose::no), {Transpose::no, Transpose::yes}, {Transpose::yes, Transpose::no}}) {
+      CAPTURE(m, n, k, ta == Transpose::yes, tb == Transpose::yes);
+      const Product<float> product(Case{m, n, k, ta, tb, 0, 0, 0, Write::set, 1.0});
+      const auto multiply = [](const Gemm<float>& g) { parallel_gemm(g); };
+      const std::vector<float> undisturbed = product.by(multiply);
+      const harness::SignalStorm storm;
+      do {
+        // Memory between what the library has, so that it is seen when it is overwritten.
+        const std::vector<float> got = product.by(multiply);
+        REQUIRE(std::memcmp(got.data(), undisturbed.data(), got.size() * sizeof(float)) == 0);
+      } while (storm.signals() < 200);
+      signals += storm.signals();
+    }
+  CHECK(signals >= 3000);
+}
+
 }  // namespace engram::cpu::gemm_test
