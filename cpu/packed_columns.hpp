@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/write.hpp"
+#include "cpu/loop_hints.hpp"
 #include "cpu/vector_bytes.hpp"
 
 namespace engram::cpu {
@@ -69,31 +70,33 @@ void multiply_rows(const T* a, std::int64_t a_stride, const T* packed, std::int6
   using Vector = typename ProductLanes<T>::Vector;
   constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
   Vector sum[kRows][kSumVectors];
-#pragma GCC unroll 8
-  for (int row = 0; row < kRows; ++row)
-#pragma GCC unroll 8
+  ENGRAM_UNROLL(8)
+  for (int row = 0; row < kRows; ++row) {
+    ENGRAM_UNROLL(8)
     for (int v = 0; v < kSumVectors; ++v) {
       sum[row][v] = Vector{};
       if (write == Write::add) std::memcpy(&sum[row][v], c + row * c_stride + v * kLanes, sizeof(Vector));
     }
+  }
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   for (std::int64_t p = 0; p < depth; ++p) {
     __builtin_prefetch(next + p * kLine, 0, 2);
     Vector b[kSumVectors];
-#pragma GCC unroll 8
+    ENGRAM_UNROLL(8)
     for (int v = 0; v < kSumVectors; ++v)
       b[v] = *reinterpret_cast<const Vector*>(packed + p * kBlockColumns<T> + v * kLanes);
-#pragma GCC unroll 8
+    ENGRAM_UNROLL(8)
     for (int row = 0; row < kRows; ++row) {
       const T factor = a[row * a_stride + p];
-#pragma GCC unroll 8
+      ENGRAM_UNROLL(8)
       for (int v = 0; v < kSumVectors; ++v) sum[row][v] += factor * b[v];
     }
   }
-#pragma GCC unroll 8
-  for (int row = 0; row < kRows; ++row)
-#pragma GCC unroll 8
+  ENGRAM_UNROLL(8)
+  for (int row = 0; row < kRows; ++row) {
+    ENGRAM_UNROLL(8)
     for (int v = 0; v < kSumVectors; ++v) std::memcpy(c + row * c_stride + v * kLanes, &sum[row][v], sizeof(Vector));
+  }
 }
 
 template <class T>

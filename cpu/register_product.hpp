@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/write.hpp"
+#include "cpu/loop_hints.hpp"
 #include "cpu/packed_columns.hpp"
 
 namespace engram::cpu {
@@ -81,34 +82,36 @@ void multiply_block(const PieceProduct<T>& g) {
   T* const c = g.c;
   const std::int64_t c_stride = g.c_stride, a_row = g.a_row, a_inner = g.a_inner, b_stride = g.b_stride, depth = g.k;
   Vector sum[kRows][kVectors];
-#pragma GCC unroll 24
-  for (int row = 0; row < kRows; ++row)
-#pragma GCC unroll 6
+  ENGRAM_UNROLL(24)
+  for (int row = 0; row < kRows; ++row) {
+    ENGRAM_UNROLL(6)
     for (int v = 0; v < kVectors; ++v)
       if (g.write == Write::add)
         std::memcpy(&sum[row][v], c + row * c_stride + v * kLanes, sizeof(Vector));
       else
         sum[row][v] = Vector{} + (g.start == nullptr ? T(0) : g.start[row]);
+  }
   const T *a = g.a, *b = g.b;
   const char* next = g.ahead == nullptr ? nullptr : g.ahead->next();
   const std::int64_t step = g.ahead == nullptr ? 0 : g.ahead->step();
   for (std::int64_t p = 0; p < depth; ++p, a += a_inner, b += b_stride, next += step) {
     __builtin_prefetch(next, 0, 2);
     Vector right[kVectors];
-#pragma GCC unroll 6
+    ENGRAM_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) std::memcpy(&right[v], b + v * kLanes, sizeof(Vector));
-#pragma GCC unroll 24
+    ENGRAM_UNROLL(24)
     for (int row = 0; row < kRows; ++row) {
       const T factor = a[row * a_row];
-#pragma GCC unroll 6
+      ENGRAM_UNROLL(6)
       for (int v = 0; v < kVectors; ++v) sum[row][v] += factor * right[v];
     }
   }
   if (g.ahead != nullptr) g.ahead->fetched(depth);
-#pragma GCC unroll 24
-  for (int row = 0; row < kRows; ++row)
-#pragma GCC unroll 6
+  ENGRAM_UNROLL(24)
+  for (int row = 0; row < kRows; ++row) {
+    ENGRAM_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) std::memcpy(c + row * c_stride + v * kLanes, &sum[row][v], sizeof(Vector));
+  }
 }
 
 /// One panel of columns over all rows.

@@ -5,10 +5,12 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
 #include "core/dtype.hpp"
+#include "cpu/loop_hints.hpp"
 
 namespace engram::cpu {
 
@@ -26,6 +28,17 @@ namespace detail {
 /// outstanding misses would be what the reading waits for.
 inline constexpr int kFar = 2;
 
+/// a b + c, rounded once where the processor can: said in so many words, because a compiler that chooses may choose
+/// otherwise for what is left of a row, whose sums then depend on where the row was cut.
+template <class C>
+C multiply_add(C a, C b, C c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 /// sum[i] (`kFirst`: =, else +=) weights[0] rows[0][i] + ..., one after the other; `ahead` are rows to ask for.
 template <int kRows, bool kFirst, class T, class C>
 void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], const T* const (&ahead)[kRows],
@@ -34,13 +47,13 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
   std::int64_t begin = 0;
   for (; begin + kLine <= width; begin += kLine) {
     for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin, 0, kFar);
-      // One loop over the line's numbers becomes vector instructions; unrolled first, it would not.
-#pragma GCC ivdep
-#pragma GCC unroll 1
+    // One loop over the line's numbers becomes vector instructions; unrolled first, it would not.
+    ENGRAM_INDEPENDENT
+    ENGRAM_UNROLL(1)
     for (std::int64_t i = begin; i < begin + kLine; ++i) {
       C value = kFirst ? C(0) : sum[i];
-#pragma GCC unroll 16
-      for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
+      ENGRAM_UNROLL(16)
+      for (int row = 0; row < kRows; ++row) value = multiply_add(weights[row], static_cast<C>(rows[row][i]), value);
       sum[i] = value;
     }
   }
@@ -48,7 +61,7 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
   for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1, 0, kFar);
   for (std::int64_t i = begin; i < width; ++i) {
     C value = kFirst ? C(0) : sum[i];
-    for (int row = 0; row < kRows; ++row) value += weights[row] * static_cast<C>(rows[row][i]);
+    for (int row = 0; row < kRows; ++row) value = multiply_add(weights[row], static_cast<C>(rows[row][i]), value);
     sum[i] = value;
   }
 }
