@@ -9,7 +9,9 @@ namespace engram {
 struct StepScalars {
   std::uint64_t step = 0;   ///< counts optimiser steps, from 0; part of the random counters
   std::uint32_t piece = 0;  ///< which piece of an accumulated batch, from 0; part of the random counters
-  float learning_rate = 0;  ///< of this step, before clipping
+  /// Of this step, before clipping. Update rules take it as it is: where parameters are f32, the trainer has rounded it
+  /// to f32.
+  double learning_rate = 0;
 };
 
 }  // namespace engram

@@ -76,10 +76,4 @@ struct RowCatchUp {
   }
 };
 
-/// The step size of Adam at step t, counted from 1, in the form that adds epsilon to the uncorrected sqrt(v).
-ENGRAM_HD inline double adam_step_size(double rate, double beta1, double beta2, std::int64_t t) {
-  const auto steps = static_cast<double>(t);
-  return rate * std::sqrt(1 - std::pow(beta2, steps)) / (1 - std::pow(beta1, steps));
-}
-
 }  // namespace engram

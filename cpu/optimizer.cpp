@@ -78,8 +78,9 @@ void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, c
 void adam(Step& step, const Tensor& gradient, const Tensor& gradient_scale, const kernels::AdamOptions& options,
           Tensor& parameter, Tensor& first_moment, Tensor& second_moment) {
   dispatch_float(parameter.dtype(), "adam", [&]<class T>() {
-    const double t = static_cast<double>(step.scalars()->step) + 1;
     const double rate = options.rate_share * step.scalars()->learning_rate;
+    const AdamStep factors = AdamStep::of(options.epsilon_at, rate, options.beta1, options.beta2,
+                                          static_cast<std::int64_t>(step.scalars()->step) + 1);
     const T* gradients = gradient.data<const T>();
     T* parameters = parameter.data<T>();
     T* first = first_moment.data<T>();
@@ -87,8 +88,7 @@ void adam(Step& step, const Tensor& gradient, const Tensor& gradient_scale, cons
     const T scale = static_cast<T>(gradient_scale.data<const double>()[0]);
     const T beta1 = static_cast<T>(options.beta1), rest1 = static_cast<T>(1 - options.beta1);
     const T beta2 = static_cast<T>(options.beta2), rest2 = static_cast<T>(1 - options.beta2);
-    const T step_size = static_cast<T>(rate / (1 - std::pow(options.beta1, t)));
-    const T correction2 = static_cast<T>(1 / std::sqrt(1 - std::pow(options.beta2, t)));
+    const T step_size = static_cast<T>(factors.size), root_scale = static_cast<T>(factors.root_scale);
     const T epsilon = static_cast<T>(options.epsilon);
     const T decay = static_cast<T>(rate * options.weight_decay);
     parallel_chunks(parameter.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
@@ -99,7 +99,7 @@ void adam(Step& step, const Tensor& gradient, const Tensor& gradient_scale, cons
         auto p = vec(parameters + from, count);
         m = m * beta1 + g * rest1;
         v = v * beta2 + g.square() * rest2;
-        p -= p * decay + m * step_size / (v.sqrt() * correction2 + epsilon);
+        p -= p * decay + m * step_size / (v.sqrt() * root_scale + epsilon);
       });
     });
   });

@@ -103,11 +103,9 @@ class AdamRows {
       : AdamRows(options, clock, random, table, step.scalars()->step) {
     gradients_.emplace(gradients, width_);
     rule_.gradient_scale = static_cast<C>(gradient_scale);
-    const double rate = options.rate.at(static_cast<double>(step.scalars()->learning_rate));
-    rate_ = rate;
+    rate_ = options.rate.at(step.scalars()->learning_rate);
     now_ = static_cast<std::int64_t>(step.scalars()->step) + 1;
-    step_size_ = static_cast<C>(adam_step_size(rate, options.beta1, options.beta2, now_));
-    decay_ = static_cast<C>(rate * options.weight_decay);
+    move_ = move_at(now_);
     scratch_.emplace(step, gradients_->scratch() + (kRounded ? width_ : 0));
     if (options.mode == TableMode::dense) {
       all_rows();
@@ -159,8 +157,7 @@ class AdamRows {
               .beta1 = static_cast<C>(options.beta1),
               .rest1 = static_cast<C>(1 - options.beta1),
               .beta2 = static_cast<C>(options.beta2),
-              .rest2 = static_cast<C>(1 - options.beta2),
-              .epsilon = static_cast<C>(options.epsilon)} {}
+              .rest2 = static_cast<C>(1 - options.beta2)} {}
 
   static RandomStream caught_up(RandomStream random) {
     random.operation |= kCatchUpOperation;
@@ -210,22 +207,29 @@ class AdamRows {
     });
   }
   using Next = typename AdamRow<C>::template Next<T>;
+  using Move = typename AdamRow<C>::Move;
+  /// Of a row whose bias correction is that of step t.
+  Move move_at(std::int64_t t) const {
+    return {.size = static_cast<C>(adam_step_size(rate_, options_.beta1, options_.beta2, t)),
+            .epsilon = static_cast<C>(adam_epsilon(options_.epsilon_at, options_.epsilon, options_.beta2, t)),
+            .decay = static_cast<C>(rate_ * options_.weight_decay)};
+  }
   /// u: the number of the row's gradient, or -1.
   void update(std::int64_t row, std::int64_t u, C* scratch, const Next& next = {}) const {
     const C* g = u < 0 ? nullptr : gradients_->read(u, scratch);
     const RowValues<T> values(p_, row, width_, scratch + gradients_->scratch());
     C* m = m_ + row * width_;
     C* v = v_ + row * width_;
-    C step_size = step_size_;
+    Move move = move_;
     if (options_.mode == TableMode::row_step) {
-      step_size = static_cast<C>(adam_step_size(rate_, options_.beta1, options_.beta2, ++steps_[row]));
+      move = move_at(++steps_[row]);
     } else if (options_.mode == TableMode::deferred) {
       if (const std::int64_t before = steps_[row]; before < seen_)
         AdamRow<C>::catch_up(RowCatchUp::of(clock_, layout_, options_.beta1, options_.beta2, before, seen_), width_,
                              values.numbers(), m, v);
       steps_[row] = static_cast<std::int32_t>(now_);
     }
-    rule_.update(g, step_size, decay_, width_, values.numbers(), m, v, next);
+    rule_.update(g, move, width_, values.numbers(), m, v, next);
     values.put(rounding_);
   }
 
@@ -242,7 +246,7 @@ class AdamRows {
   RowRounding rounding_, catch_up_rounding_;
   AdamRow<C> rule_;
   double rate_ = 0;
-  C step_size_ = 0, decay_ = 0;
+  Move move_;  // of the rows that do not count for themselves
   std::optional<GradientReader<C>> gradients_;
   std::optional<ThreadRows<C>> scratch_;
 };
@@ -268,7 +272,7 @@ void advance_table_clock(Step& step, const kernels::RowAdamOptions& options, Ten
     at[TableClock::kBegin] = static_cast<double>(before);
     at[layout.log_decay(before)] = 0;
   }
-  const double rate = options.rate.at(static_cast<double>(step.scalars()->learning_rate));
+  const double rate = options.rate.at(step.scalars()->learning_rate);
   at[TableClock::kNow] = static_cast<double>(now);
   at[layout.size_of_step(now)] = adam_step_size(rate, options.beta1, options.beta2, now);
   at[layout.log_decay(now)] = at[layout.log_decay(before)] + std::log1p(-rate * options.weight_decay);
@@ -294,7 +298,7 @@ void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradi
     const GradientReader<C> reader(gradients, width);
     const ThreadRows<C> scratch(step, reader.scratch() + (kRounded ? width : 0));
     const RowRounding rounding(random, step.scalars()->step, width);
-    const double rate = options.rate.at(static_cast<double>(step.scalars()->learning_rate));
+    const double rate = options.rate.at(step.scalars()->learning_rate);
     const C scale = static_cast<C>(gradient_scale.data<const double>()[0]);
     const C keep = static_cast<C>(1 - rate * options.weight_decay);
     T* p = table.data<T>();

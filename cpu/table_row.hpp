@@ -10,6 +10,7 @@
 #include "core/dtype.hpp"
 #include "core/stochastic_rounding.hpp"
 #include "core/table_clock.hpp"
+#include "cpu/loop_hints.hpp"
 #include "cpu/philox_lanes.hpp"
 
 namespace engram::cpu {
@@ -47,7 +48,12 @@ class RowRounding {
 /// vector instructions with the options that CMakeLists.txt gives the source that includes this.
 template <class T>
 struct AdamRow {
-  T gradient_scale, beta1, rest1, beta2, rest2, epsilon;
+  T gradient_scale, beta1, rest1, beta2, rest2;
+
+  /// p becomes p (1 - decay) - size m / (sqrt(v) + epsilon).
+  struct Move {
+    T size = 0, epsilon = 0, decay = 0;
+  };
 
   /// The row that is updated after this one, if one is: its lines are asked for on the way. All at once would be more
   /// than a core can wait for, and worse than none. S: what values are stored as.
@@ -57,13 +63,13 @@ struct AdamRow {
     const T *m = nullptr, *v = nullptr;
   };
 
-  /// g: the row's gradient, or none. decay: what the values lose, as a share.
+  /// g: the row's gradient, or none.
   template <class S>
-  void update(const T* g, T step_size, T decay, std::int64_t width, T* p, T* m, T* v, const Next<S>& next) const {
+  void update(const T* g, const Move& by, std::int64_t width, T* p, T* m, T* v, const Next<S>& next) const {
     if (g != nullptr)
-      update_with(Given{g, gradient_scale}, step_size, T(1) - decay, width, p, m, v, next);
+      update_with(Given{g, gradient_scale}, by, width, p, m, v, next);
     else
-      update_with(None{}, step_size, T(1) - decay, width, p, m, v, next);
+      update_with(None{}, by, width, p, m, v, next);
   }
   static void catch_up(const RowCatchUp& by, std::int64_t width, T* __restrict p, T* __restrict m, T* __restrict v) {
     const T keep = static_cast<T>(by.decay), size = static_cast<T>(by.move);
@@ -86,10 +92,11 @@ struct AdamRow {
   };
 
   template <class Gradient, class S>
-  void update_with(const Gradient& gradient, T step_size, T keep, std::int64_t width, T* __restrict p, T* __restrict m,
+  void update_with(const Gradient& gradient, const Move& by, std::int64_t width, T* __restrict p, T* __restrict m,
                    T* __restrict v, const Next<S>& next) const {
     constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T)), kPiece = 4 * kLine;
-    const T b1 = beta1, r1 = rest1, b2 = beta2, r2 = rest2, below = epsilon;
+    const T b1 = beta1, r1 = rest1, b2 = beta2, r2 = rest2;
+    const T size = by.size, below = by.epsilon, keep = T(1) - by.decay;
     for (std::int64_t begin = 0; begin < width; begin += kPiece) {
       const std::int64_t end = std::min(width, begin + kPiece);
       for (std::int64_t c = begin; c < end && next.p != nullptr; c += kLine) {
@@ -97,12 +104,12 @@ struct AdamRow {
         __builtin_prefetch(next.m + c, 1);
         __builtin_prefetch(next.v + c, 1);
       }
-#pragma GCC ivdep
+      ENGRAM_INDEPENDENT
       for (std::int64_t c = begin; c < end; ++c) {
         const T g = gradient(c);
         m[c] = m[c] * b1 + g * r1;
         v[c] = v[c] * b2 + g * g * r2;
-        p[c] = p[c] * keep - move(m[c], v[c], step_size, below);
+        p[c] = p[c] * keep - move(m[c], v[c], size, below);
       }
     }
   }

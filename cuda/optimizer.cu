@@ -119,13 +119,14 @@ void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, c
 
 /// What is the same for all elements of a step of Adam.
 struct AdamFactors {
-  double step_size, correction2, decay;
+  double step_size, root_scale, decay;
 };
 __global__ void adam_factors(const StepScalars* scalars, kernels::AdamOptions options, AdamFactors* factors) {
-  const double t = static_cast<double>(scalars->step) + 1;
   const double rate = options.rate_share * scalars->learning_rate;
-  factors->step_size = rate / (1 - std::pow(options.beta1, t));
-  factors->correction2 = 1 / std::sqrt(1 - std::pow(options.beta2, t));
+  const AdamStep step = AdamStep::of(options.epsilon_at, rate, options.beta1, options.beta2,
+                                     static_cast<std::int64_t>(scalars->step) + 1);
+  factors->step_size = step.size;
+  factors->root_scale = step.root_scale;
   factors->decay = rate * options.weight_decay;
 }
 
@@ -142,14 +143,14 @@ struct Adam {
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
     const T scale = static_cast<T>(gradient_scale[0]), step_size = static_cast<T>(factors->step_size);
-    const T correction2 = static_cast<T>(factors->correction2), decay = static_cast<T>(factors->decay);
+    const T root_scale = static_cast<T>(factors->root_scale), decay = static_cast<T>(factors->decay);
     const Pack<T, kWidth> in = load<kWidth>(gradient + i);
     Pack<T, kWidth> m = load<kWidth>(first + i), v = load<kWidth>(second + i), p = load<kWidth>(parameter + i);
     for (int j = 0; j < kWidth; ++j) {
       const T g = in.value[j] * scale;
       m.value[j] = m.value[j] * beta1 + g * rest1;
       v.value[j] = v.value[j] * beta2 + g * g * rest2;
-      p.value[j] -= p.value[j] * decay + m.value[j] * step_size / (std::sqrt(v.value[j]) * correction2 + epsilon);
+      p.value[j] -= p.value[j] * decay + m.value[j] * step_size / (std::sqrt(v.value[j]) * root_scale + epsilon);
     }
     store(first + i, m);
     store(second + i, v);

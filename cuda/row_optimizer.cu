@@ -74,14 +74,14 @@ void row_squared_norm(Step& step, const RowGradients& gradients, Tensor& squared
 
 /// What is the same for all rows of a step.
 struct StepFactors {
-  double rate, step_size, decay;
+  double rate, step_size, epsilon, decay;
   std::int64_t now;
 };
 __global__ void step_factors(const StepScalars* scalars, kernels::RowAdamOptions options, StepFactors* factors) {
   const std::int64_t now = static_cast<std::int64_t>(scalars->step) + 1;
-  const double rate = options.rate.at(static_cast<double>(scalars->learning_rate));
-  factors->rate = rate;
+  const double rate = factors->rate = options.rate.at(scalars->learning_rate);
   factors->step_size = adam_step_size(rate, options.beta1, options.beta2, now);
+  factors->epsilon = adam_epsilon(options.epsilon_at, options.epsilon, options.beta2, now);
   factors->decay = rate * options.weight_decay;
   factors->now = now;
 }
@@ -131,7 +131,7 @@ struct AdamRows {
   template <int kWidth>
   __device__ void update(std::int64_t row, std::int64_t u) const {
     const std::int64_t width = gradients.width;
-    C step_size = static_cast<C>(factors->step_size);
+    C step_size = static_cast<C>(factors->step_size), epsilon = static_cast<C>(factors->epsilon);
     RowCatchUp by;
     bool behind = false;
     if (steps != nullptr) {
@@ -141,6 +141,7 @@ struct AdamRows {
       if (options.mode == TableMode::row_step) {
         after = before + 1;
         step_size = static_cast<C>(adam_step_size(factors->rate, options.beta1, options.beta2, after));
+        epsilon = static_cast<C>(adam_epsilon(options.epsilon_at, options.epsilon, options.beta2, after));
       } else if (before < seen()) {
         behind = true;
         by = catch_up_from(before);
@@ -161,7 +162,7 @@ struct AdamRows {
         first.value[j] = first.value[j] * beta1 + gradient * rest1;
         second.value[j] = second.value[j] * beta2 + gradient * gradient * rest2;
       }
-      move(keep, step_size, static_cast<C>(options.epsilon), first, second, values);
+      move(keep, step_size, epsilon, first, second, values);
       store(m + at, first);
       store(v + at, second);
       store_row(p + at, values, random, static_cast<std::uint64_t>(factors->now - 1), row, width, c);
@@ -290,7 +291,7 @@ __global__ void __launch_bounds__(kClockThreads)
       at[TableClock::kBegin] = static_cast<double>(before);
       at[layout.log_decay(before)] = 0;
     }
-    const double rate = options.rate.at(static_cast<double>(scalars->learning_rate));
+    const double rate = options.rate.at(scalars->learning_rate);
     at[TableClock::kNow] = static_cast<double>(now);
     at[layout.size_of_step(now)] = adam_step_size(rate, options.beta1, options.beta2, now);
     at[layout.log_decay(now)] = at[layout.log_decay(before)] + std::log1p(-rate * options.weight_decay);
@@ -337,7 +338,7 @@ struct AdagradRows {
   template <int kWidth>
   __device__ void update(std::int64_t u) const {
     const std::int64_t row = gradients.rows[u], width = gradients.width;
-    const double rate = options.rate.at(static_cast<double>(scalars->learning_rate));
+    const double rate = options.rate.at(scalars->learning_rate);
     const C scale = static_cast<C>(gradient_scale[0]);
     double squares = 0;
     for (std::int64_t c = threadIdx.x * kWidth; c < width; c += kWarpLanes * kWidth) {

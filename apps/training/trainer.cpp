@@ -14,6 +14,11 @@ OptimizerOptions with_schedule(OptimizerOptions options, const Schedule& schedul
   return options;
 }
 
+/// The rate that parameters are updated with: in f32, what f32 holds of it.
+double stored_rate(double rate, DType parameters) {
+  return parameters == DType::f64 ? rate : static_cast<double>(static_cast<float>(rate));
+}
+
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime)
@@ -91,8 +96,9 @@ void Trainer::begin(const data::Block& block) {
   for (const KeptBuffer& buffer : buffers_)
     runtime_->backend().copy(buffer.before.raw(), buffer.now.raw(), buffer.now.bytes(), CopyKind::device_to_device);
   begun_ = true;
-  const StepScalars of_step{
-      .step = static_cast<std::uint64_t>(steps_), .piece = 0, .learning_rate = static_cast<float>(next_rate())};
+  const StepScalars of_step{.step = static_cast<std::uint64_t>(steps_),
+                            .piece = 0,
+                            .learning_rate = stored_rate(next_rate(), store_->dtype())};
   std::ranges::fill(scalars_, of_step);
   for (std::size_t piece = 0; piece + 1 < scalars_.size(); ++piece)
     scalars_[piece].piece = static_cast<std::uint32_t>(piece);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/adam_step.hpp"
 #include "core/kernel.hpp"
 
 namespace engram {
@@ -40,11 +41,15 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  EpsilonAt epsilon_at = EpsilonAt::corrected;
   double weight_decay = 0;  ///< decoupled
   double rate_share = 1;    ///< of the step's learning rate
 };
-/// Kingma, Ba: "Adam" (2015), algorithm 1, bias-corrected with t = scalars.step + 1, the rate times rate_share;
-/// gradients are multiplied by gradient_scale[0] (f64, on the device: the clip factor) first.
+/// Kingma, Ba: "Adam" (2015). With lr = rate_share times the scalars' rate, t = scalars.step + 1 and g =
+/// gradient_scale[0] (f64, on the device: the clip factor) times the gradient:
+///   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
+///   p -= lr weight_decay p + lr / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + epsilon)                     corrected
+///   p -= lr weight_decay p + lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)                   uncorrected
 inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, const AdamOptions& options,
                              Tensor& parameter, Tensor& first_moment, Tensor& second_moment)>
     adam{"adam"};

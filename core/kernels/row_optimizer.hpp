@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/adam_step.hpp"
 #include "core/kernel.hpp"
 #include "core/row_uses.hpp"
 #include "core/table_clock.hpp"
@@ -68,16 +69,17 @@ struct RowAdamOptions {
   TableMode mode = TableMode::lazy;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double epsilon = 1e-8;    ///< may be 0
+  double epsilon = 1e-8;  ///< may be 0
+  EpsilonAt epsilon_at = EpsilonAt::uncorrected;
   double weight_decay = 0;  ///< decoupled; of the rows that the mode moves
   TableRate rate;
 };
 /// Of every row that the mode moves, with g = gradient_scale[0] times its gradient and t = scalars.step + 1 (row_step:
 /// the row's own count):
 ///   p -= lr weight_decay p;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
-///   p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)
-/// An element with v = 0 does not move in the last line. Epsilon is added to the root that is not bias-corrected: the
-/// form of Kingma, Ba (2015), end of section 2, not that of kernels::adam. gradient_scale: [1] f64, the clip factor.
+///   p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)                                       uncorrected
+///   p -= lr / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + epsilon)                                         corrected
+/// An element with v = 0 does not move in the last line. gradient_scale: [1] f64, the clip factor.
 /// Deferred: rows are brought up to date with the clock's step first, those with a gradient and those that are due
 /// (TableClock::due); `clock` is empty in the other modes.
 inline constinit Kernel<void(const RowGradients& gradients, const Tensor& gradient_scale, const Tensor& clock,

@@ -7,6 +7,7 @@ Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
       options_{.beta1 = options.beta1,
                .beta2 = options.beta2,
                .epsilon = options.epsilon,
+               .epsilon_at = options.epsilon_at,
                .weight_decay = options.weight_decay},
       first_(&add_state(step, "first_moment")),
       second_(&add_state(step, "second_moment")) {

@@ -9,6 +9,7 @@
 #include "nn/optim/adam.hpp"
 #include "nn/optim/parameter_blocks.hpp"
 #include "nn/optim/sgd.hpp"
+#include "nn/option_limits.hpp"
 
 namespace engram {
 
@@ -16,13 +17,17 @@ void OptimizerOptions::check() const {
   const auto require = [](bool valid, std::string_view option, std::string_view rule, double value) {
     if (!valid) throw UsageError(text("optimizer: ", option, " must be ", rule, ", got ", value));
   };
-  require(clip >= 0, "clip", "at least 0 (0: no clipping)", clip);
+  const auto within = [&require](std::string_view option, double value, double least, std::string_view meaning = "") {
+    const bool valid = value >= least && value <= option_limits::kLargest;
+    require(valid, option, text("from ", least, " to ", option_limits::kLargest, meaning), value);
+  };
+  within("clip", clip, 0, ", 0 for no clipping");
   require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
   require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
-  require(epsilon > 0, "epsilon", "above 0", epsilon);
+  within("epsilon", epsilon, option_limits::kSmallest, ", which f32 holds");
   require(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
-  require(weight_decay >= 0, "weight_decay", "at least 0", weight_decay);
-  require(span_rate_share >= 0 && std::isfinite(span_rate_share), "span_rate_share", "at least 0", span_rate_share);
+  within("weight_decay", weight_decay, 0);
+  within("span_rate_share", span_rate_share, 0);
   if (kind == OptimizerKind::adagrad && clip_kind == ClipKind::global)
     throw UsageError("optimizer: adagrad clips per tensor; clip_kind must be step or gradient, got global");
   if (kind != OptimizerKind::adagrad && clip_kind != ClipKind::global)

@@ -25,9 +25,12 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adagrad;
   double clip = 0;  ///< largest norm; 0: no clipping
   ClipKind clip_kind = ClipKind::per_tensor_step;
-  double beta1 = 0.9;       ///< Adam
-  double beta2 = 0.999;     ///< Adam
-  double epsilon = 1e-8;    ///< Adam; Adagrad always uses 1e-10
+  double beta1 = 0.9;     ///< Adam
+  double beta2 = 0.999;   ///< Adam
+  double epsilon = 1e-8;  ///< Adam; Adagrad always uses 1e-10
+  /// Adam. By default what it is divided by is sqrt(v / (1 - b2^t)) + epsilon; `uncorrected`, as the released program
+  /// on product-key memory has it: (sqrt(v) + epsilon) / sqrt(1 - b2^t).
+  EpsilonAt epsilon_at = EpsilonAt::corrected;
   double momentum = 0;      ///< SGD
   double weight_decay = 0;  ///< Adam, decoupled; not of the group "undecayed"
   /// Learning rate of the group "spans" as a share of that of the others. Adam moves every parameter by about the full
@@ -53,6 +56,7 @@ class Optimizer {
   void bring_up_to_date(Step& step);
   /// None: the store has no tables.
   TableOptimizer* tables() { return tables_.get(); }
+  const TableOptimizer* tables() const { return tables_.get(); }
 
   /// Every state tensor with its name, `<parameter>.<what>`, shaped like the parameter, but for those that tables have
   /// per row.

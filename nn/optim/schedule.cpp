@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include "core/error.hpp"
+#include "nn/option_limits.hpp"
 
 namespace engram {
 namespace {
@@ -52,17 +54,23 @@ void Schedule::check() const {
   const auto require = [](bool valid, std::string_view option, std::string_view rule, auto value) {
     if (!valid) throw UsageError(text("schedule: ", option, " must be ", rule, ", got ", value));
   };
-  require(rate > 0 && std::isfinite(rate), "rate", "above 0", rate);
-  require(warmup >= 0, "warmup", "at least 0 steps", warmup);
-  require(steps >= 0, "steps", "at least 0", steps);
+  const auto within = [&require](std::string_view option, auto value, std::type_identity_t<decltype(value)> least,
+                                 std::type_identity_t<decltype(value)> most) {
+    require(value >= least && value <= most, option, text("from ", least, " to ", most), value);
+  };
+  using namespace option_limits;
+  within("rate", rate, kSmallest, kLargest);
+  within("warmup", warmup, 0, kSteps);
+  within("steps", steps, 0, kSteps);
   require(final_share >= 0 && final_share <= 1, "final_share", "in [0, 1]", final_share);
-  require(plateau_validations >= 1, "plateau_validations", "at least 1", plateau_validations);
-  require(plateau_margin >= 0, "plateau_margin", "at least 0 bits per token", plateau_margin);
+  within("plateau_validations", plateau_validations, 1, kSteps);
+  within("plateau_margin", plateau_margin, 0, kLargest);
   require(plateau_factor > 0 && plateau_factor < 1, "plateau_factor", "in (0, 1)", plateau_factor);
-  require(plateau_patience >= 0, "plateau_patience", "at least 0 validations", plateau_patience);
+  within("plateau_patience", plateau_patience, 0, kSteps);
   if (needs_end(decay) && steps <= warmup)
     throw UsageError(text("schedule: a decay that ends at steps must have more steps than its warmup, got steps ",
-                          steps, " and warmup ", warmup, "\n  give more steps, a shorter warmup, or decay none"));
+                          steps, " and warmup ", warmup, "\n  a short trial of these steps: --set schedule.warmup=",
+                          steps / 10, "; a whole run: more schedule.steps; or schedule.decay=none"));
   if (finetune == Finetune::plateau && needs_end(decay))
     throw UsageError(
         "schedule: a decay must know where it ends; finetune = plateau takes decay = none, inverse_root or plateau");

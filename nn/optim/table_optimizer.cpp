@@ -8,6 +8,7 @@
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/row_order.hpp"
+#include "nn/option_limits.hpp"
 
 namespace engram {
 namespace {
@@ -48,12 +49,16 @@ void TableOptimizerOptions::check() const {
                           std::string_view advice = "") {
     if (!valid) throw UsageError(text("optimizer: table_", option, " must be ", rule, ", got ", value, advice));
   };
-  require(rate >= 0 && std::isfinite(rate), "rate", "at least 0", rate);
+  const auto within = [&require](std::string_view option, double value, std::string_view meaning = "") {
+    const bool valid = value >= 0 && value <= option_limits::kLargest;
+    require(valid, option, text("from 0 to ", option_limits::kLargest, meaning), value);
+  };
+  within("rate", rate);
   require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
   require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
-  require(epsilon >= 0 && std::isfinite(epsilon), "epsilon", "at least 0", epsilon);
-  require(weight_decay >= 0 && std::isfinite(weight_decay), "weight_decay", "at least 0", weight_decay);
-  require(clip >= 0, "clip", "at least 0 (0: no clipping)", clip);
+  within("epsilon", epsilon);
+  within("weight_decay", weight_decay);
+  within("clip", clip, ", 0 for no clipping");
   if (follows_schedule && !(schedule_rate > 0))
     throw UsageError(
         text("optimizer: table_follows_schedule needs a schedule with a rate above 0, got ", schedule_rate));
@@ -79,6 +84,7 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
            .beta1 = options_.beta1,
            .beta2 = options_.beta2,
            .epsilon = options_.epsilon,
+           .epsilon_at = options_.epsilon_at,
            .weight_decay = options_.weight_decay,
            .rate = rate};
   adagrad_ = {.epsilon = options_.epsilon, .weight_decay = options_.weight_decay, .rate = rate};
@@ -179,6 +185,13 @@ void TableOptimizer::visit_state(const StateFound& found) const {
     if (options_.mode == TableMode::row_step) found(name + ".steps", table.adam.steps);
     if (options_.mode == TableMode::deferred) found(name + ".last_step", table.adam.steps);
   }
+}
+
+void TableOptimizer::visit_late_rows(const StateFound& found) const {
+  if (!deferred()) return;
+  for (const Table& table : tables_) found(table.parameter->name() + ".values", table.adam.values);
+  visit_state(found);
+  found("table_clock", clock_);
 }
 
 }  // namespace engram

@@ -26,8 +26,11 @@ struct TableOptimizerOptions {
   double schedule_rate = 1;       ///< highest learning rate of the schedule, which knows it
   double beta1 = 0.9;             ///< Adam
   double beta2 = 0.999;           ///< Adam
-  double epsilon = 1e-8;          ///< added to the root, of v as it is or of the row's sum
-  double weight_decay = 0;        ///< decoupled; of the rows that a step moves
+  double epsilon = 1e-8;          ///< added to the root of the second moment, or of the row's sum
+  /// Adam, as OptimizerOptions has it for all other parameters, but with the other default. In the mode deferred, which
+  /// leaves epsilon out while a row catches up, either; at epsilon 0 they are the same.
+  EpsilonAt epsilon_at = EpsilonAt::uncorrected;
+  double weight_decay = 0;  ///< decoupled; of the rows that a step moves
   /// Largest norm of the gradients of all tables together, 0: no clipping. What all other gradients are is no part of
   /// it, and the other way round.
   double clip = 0;
@@ -63,6 +66,9 @@ class TableOptimizer final : public RowRefresh {
   /// last_use: `.last_use`, [rows] i32, steps counted from 1, 0: none. Deferred state is complete after
   /// bring_up_to_date() only.
   void visit_state(const StateFound& found) const;
+  /// Deferred: what a run needs to go on bit for bit from a step at which no row was to be brought up to date. Of every
+  /// table `<parameter>.values`, its moments and `.last_step`, and `table_clock`, all as they are. In other modes none.
+  void visit_late_rows(const StateFound& found) const;
 
  private:
   struct Table {

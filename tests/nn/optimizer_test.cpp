@@ -27,7 +27,7 @@ struct OptimizerBench : Bench {
     optimizer = make_optimizer(options, store, step);
   }
   void update(double rate) {
-    step.begin({.step = static_cast<std::uint64_t>(updates++), .learning_rate = static_cast<float>(rate)});
+    step.begin({.step = static_cast<std::uint64_t>(updates++), .learning_rate = rate});
     optimizer->update(step);
   }
   reference::Array64 state(const std::string& wanted) {
@@ -112,7 +112,7 @@ TEST_CASE("T9 with the spec's own numbers") {
   OptimizerBench bench(options_of(OptimizerKind::adagrad, 0.03));
   bench.write(bench.first.gradient(), reference::array({2}, {3, 4}));
   bench.update(0.1);
-  for (const double value : bench.read(bench.first.value()).data) CHECK(value == Approx(.9994).epsilon(1e-9));
+  for (const double value : bench.read(bench.first.value()).data) CHECK(value == Approx(.9994).epsilon(1e-12));
   bench.write(bench.first.gradient(), reference::array({2}, {.003, .004}));
   bench.update(0.1);
   for (const double value : bench.read(bench.first.value()).data) CHECK(value == Approx(.9993).epsilon(1e-9));
@@ -148,6 +148,25 @@ TEST_CASE("update rules equal their definitions over several steps") {
       CHECK(largest_difference(bench.read(bench.first.value()), values[0]) < 1e-12);
       CHECK(largest_difference(bench.read(bench.second.value()), values[1]) < 1e-12);
     }
+  }
+}
+
+TEST_CASE("Adam adds epsilon to the root that the options say") {
+  for (const EpsilonAt at : {EpsilonAt::corrected, EpsilonAt::uncorrected}) {
+    OptimizerOptions options = options_of(OptimizerKind::adam, 0);
+    options.epsilon = 0.01;
+    options.epsilon_at = at;
+    OptimizerBench bench(options);
+    reference::RandomArrays random(31);
+    reference::Array64 value = bench.read(bench.second.value()), m = reference::zeros(value.shape), v = m;
+    for (std::int64_t t = 1; t <= 5; ++t) {
+      const reference::Array64 gradient = random.array({3, 70});
+      bench.write(bench.second.gradient(), gradient);
+      bench.update(0.07);
+      reference::adam(value, gradient, m, v, t,
+                      {.rate = 0.07, .epsilon = 0.01, .corrected_root = at == EpsilonAt::corrected});
+    }
+    CHECK(largest_difference(bench.read(bench.second.value()), value) < 1e-13);
   }
 }
 

@@ -214,10 +214,11 @@ TEST_CASE("query network: what it refuses") {
     return options;
   };
   using O = QueryNetworkOptions;
-  CHECK(refusal(changed([](O& o) { o.width = 0; })) == "query network: width must be at least 1, got 0");
-  CHECK(refusal(changed([](O& o) { o.heads = 0; })) == "query network: heads must be at least 1, got 0");
-  CHECK(refusal(changed([](O& o) { o.factors = 0; })) == "query network: factors must be at least 1, got 0");
-  CHECK(refusal(changed([](O& o) { o.query_width = 1; })) == "query network: query_width must be at least 2, got 1");
+  CHECK(refusal(changed([](O& o) { o.width = 0; })) == "query network: width must be from 1 to 16777216, got 0");
+  CHECK(refusal(changed([](O& o) { o.heads = 0; })) == "query network: heads must be from 1 to 64, got 0");
+  CHECK(refusal(changed([](O& o) { o.factors = 0; })) == "query network: factors must be from 1 to 3, got 0");
+  CHECK(refusal(changed([](O& o) { o.query_width = 1; })) ==
+        "query network: query_width must be from 2 to 16777216, got 1");
   CHECK(refusal(changed([](O& o) { o.query_width = 7; })) ==
         "query network: query_width must be a multiple of factors 2, got 7");
   CHECK(refusal(changed([](O& o) { o.hidden = {3}; })) ==
@@ -227,7 +228,7 @@ TEST_CASE("query network: what it refuses") {
   CHECK(refusal(changed([](O& o) {
           o.kind = QueryNetworkKind::heads_mlp;
           o.hidden = {3, 0};
-        })) == "query network: a hidden layer must be at least 1 wide, got 0");
+        })) == "query network: the width of a hidden layer must be from 1 to 16777216, got 0");
   CHECK_THAT(refusal(changed([](O& o) { o.kind = QueryNetworkKind::identity; })),
              StartsWith("query network: query_width must be the width 4 for kind identity, got 6\n  "));
   CHECK_THROWS_AS(QueryNetwork(changed([](O& o) { o.heads = -1; })), UsageError);

@@ -43,7 +43,13 @@ TEST_CASE("fine-tuning follows the run at its own share, without another warm-up
 TEST_CASE("schedules that make no sense are refused by name") {
   CHECK_NOTHROW(Schedule{.rate = 1}.check());
   CHECK_THROWS_AS(Schedule{.rate = 0}.check(), UsageError);
+  CHECK_THROWS_AS(Schedule{.rate = 1e-46}.check(), UsageError);  // 0 in f32
+  CHECK_THROWS_AS(Schedule{.rate = 1e300}.check(), UsageError);  // infinite in f32
   CHECK_THROWS_AS((Schedule{.rate = 1, .warmup = -1}.check()), UsageError);
+  CHECK_THROWS_WITH((Schedule{.rate = 1, .warmup = std::int64_t{1} << 32}.check()),
+                    "schedule: warmup must be from 0 to 4294967295, got 4294967296");
+  CHECK_THROWS_WITH((Schedule{.rate = 1, .warmup = 100, .decay = Schedule::Decay::linear, .steps = 60}.check()),
+                    ContainsSubstring("steps 60 and warmup 100") && ContainsSubstring("--set schedule.warmup=6;"));
   CHECK_THROWS_AS((Schedule{.rate = 1, .final_share = 2}.check()), UsageError);
   CHECK_THROWS_AS((Schedule{.rate = 1, .steps = -1}.check()), UsageError);
   CHECK_THROWS_AS((Schedule{.rate = 1, .finetune_share = -.5}.check()), UsageError);

@@ -55,7 +55,7 @@ struct TableBench : Bench {
     table.row_gradient().parts.push_back({std::move(gradients.uses), std::move(gradients.order)});
   }
   void update(double rate = 0.125) {
-    step.begin({.step = static_cast<std::uint64_t>(updates++), .learning_rate = static_cast<float>(rate)});
+    step.begin({.step = static_cast<std::uint64_t>(updates++), .learning_rate = rate});
     optimizer->update(step);
     store.clear_row_gradients();
   }
@@ -116,6 +116,22 @@ TEST_CASE("tables: the rate is constant, or follows the schedule") {
   };
   CHECK(moved(false) == Approx(0.25).epsilon(1e-12));
   CHECK(moved(true) == Approx(0.0625).epsilon(1e-12));
+}
+
+TEST_CASE("tables: Adam adds epsilon to the root that the options say") {
+  for (const EpsilonAt at : {EpsilonAt::corrected, EpsilonAt::uncorrected}) {
+    TableBench bench(with_tables({.rate = 0.07, .epsilon = 0.01, .epsilon_at = at}));
+    reference::Array64 value = bench.read(bench.second.value()), m = reference::zeros(value.shape), v = m;
+    std::vector<std::int64_t> unused(9);
+    for (std::int64_t t = 1; t <= 4; ++t) {
+      const RowUsesOnHost uses = bench.give(bench.second);
+      bench.update();
+      reference::table_adam(value, reference::table_gradient(9, uses.ids, uses.weights, uses.sources), m, v, unused, t,
+                            reference::MovedRows::touched,
+                            {.rate = 0.07, .epsilon = 0.01, .corrected_root = at == EpsilonAt::corrected});
+    }
+    CHECK(largest_difference(bench.read(bench.second.value()), value) < 1e-13);
+  }
 }
 
 TEST_CASE("tables: one that nobody read stays in the lazy mode and moves on in the dense one") {
@@ -284,7 +300,9 @@ TEST_CASE("tables: options that make no sense are refused by name") {
     return message_of<UsageError>([&] { with_tables(options).check(); });
   };
   CHECK_NOTHROW(with_tables({}).check());
-  CHECK_NOTHROW(with_tables({.mode = TableMode::deferred, .epsilon = 1e-12}).check());
+  // What deferred leaves out is too small to count at either root.
+  for (const EpsilonAt at : {EpsilonAt::corrected, EpsilonAt::uncorrected})
+    CHECK_NOTHROW(with_tables({.mode = TableMode::deferred, .epsilon = 1e-12, .epsilon_at = at}).check());
   CHECK_THAT(message({.rate = -1}), ContainsSubstring("table_rate") && ContainsSubstring("-1"));
   CHECK_THAT(message({.beta1 = 1}), ContainsSubstring("table_beta1"));
   CHECK_THAT(message({.beta2 = -0.5}), ContainsSubstring("table_beta2"));

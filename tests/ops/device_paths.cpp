@@ -298,12 +298,13 @@ TEST_CASE("device paths: update rules of many segments", "[ops]") {
       kernels::clip_scale(p.step, squares, 0.5, scale);
       p.results.push_back(squares);
       p.results.push_back(scale);
-      p.step.begin({.step = 3, .learning_rate = 0.01f});
+      p.step.begin({.step = 3, .learning_rate = 0.01});
       Tensor &parameter = p.output({end}), &first = p.output({end}), &second = p.output({end});
       kernels::fill(p.step, second, 0.2);
       kernels::adagrad(p.step, gradient, table, squares, {.clip = 2}, parameter, second);
       kernels::adagrad(p.step, gradient, table, squares, {.clip = 2, .clip_gradient = true}, parameter, second);
       kernels::adam(p.step, gradient, scale, {.weight_decay = 0.1}, parameter, first, second);
+      kernels::adam(p.step, gradient, scale, {.epsilon_at = EpsilonAt::uncorrected}, parameter, first, second);
       kernels::sgd(p.step, gradient, scale, {.momentum = 0.9}, parameter, first);
     });
   }

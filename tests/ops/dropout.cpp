@@ -24,9 +24,9 @@ Array64 dropped(const Array64& x, double rate, std::uint32_t operation) {
 }
 
 BadCall refused(double rate, const char* shown) {
-  return {.inputs = {normal({3})}, .contains = {"[0, 1)", shown}, .function = [rate](std::span<const Variable> x) {
-            return dropout(x[0], rate);
-          }};
+  return {.inputs = {normal({3})},
+          .contains = {"[0, 1 - 2^-17)", shown},
+          .function = [rate](std::span<const Variable> x) { return dropout(x[0], rate); }};
 }
 
 const OpCases cases{

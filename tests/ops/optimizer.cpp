@@ -15,7 +15,7 @@
 namespace engram::harness::optimizer_test {
 namespace {
 
-constexpr float kRate = 0.07f;
+constexpr double kRate = 0.07;  // no float
 const StepScalars kScalars{.step = 6, .learning_rate = kRate};
 
 struct Fixture {
@@ -65,12 +65,11 @@ const SegmentTable kSegments{{0, 5}, {64, 1}, {128, 33001}, {33152, 0}, {33216, 
 constexpr std::size_t kCount = 33344;
 
 TEST_CASE_METHOD(Fixture, "spec T9: Adagrad shrinks the step, not the gradient", "[ops]") {
-  step.begin({.learning_rate = 0.1f});
+  step.begin({.learning_rate = 0.1});
   const SegmentTable whole{{0, 2}};
   Tensor parameter = tensor({1, 1}), accumulator = tensor({0, 0});
   adagrad(tensor({3, 4}), whole, {.clip = 0.03}, parameter, accumulator);
-  // The rate of a step is stored in single precision: 0.1 has an error of 1.5e-9.
-  check_close(host(parameter), {0.9994, 0.9994}, 1e-11);
+  check_close(host(parameter), {0.9994, 0.9994}, 1e-13);
   CHECK(host(accumulator) == std::vector<double>{9, 16});
   adagrad(tensor({0.003, 0.004}), whole, {.clip = 0.03}, parameter, accumulator);
   check_close(host(parameter), {0.9993, 0.9993}, 1e-9);
@@ -78,12 +77,12 @@ TEST_CASE_METHOD(Fixture, "spec T9: Adagrad shrinks the step, not the gradient",
 
   parameter = tensor({1, 1}), accumulator = tensor({0, 0});
   adagrad(tensor({3, 4}), whole, {.clip = 0.03, .clip_gradient = true}, parameter, accumulator);
-  check_close(host(parameter), {0.9, 0.9}, 1e-8);
+  check_close(host(parameter), {0.9, 0.9}, 1e-9);
   check_close(host(accumulator), {0.018 * 0.018, 0.024 * 0.024}, 1e-11);
 }
 
 TEST_CASE_METHOD(Fixture, "spec T9: tensors in one block are updated as if they were separate", "[ops]") {
-  step.begin({.learning_rate = 0.1f});
+  step.begin({.learning_rate = 0.1});
   const std::vector<double> gradients{3, 4, 0.003, 0.004};  // the first tensor is clipped, the second is not
   Tensor together = tensor({1, 1, 1, 1}), sums = tensor({0, 0, 0, 0});
   adagrad(tensor(gradients), {{0, 2}, {2, 2}}, {.clip = 0.03}, together, sums);
@@ -163,6 +162,9 @@ TEST_CASE_METHOD(Fixture, "a zero gradient moves nothing", "[ops]") {
 
 TEST_CASE_METHOD(Fixture, "Adam equals its definition, with the clip factor and the step of the scalars", "[ops]") {
   const std::vector<double> gradients = random_numbers(16411, "gradients");
+  const bool corrected = GENERATE(true, false);
+  const kernels::AdamOptions options{.epsilon = 0.01,
+                                     .epsilon_at = corrected ? EpsilonAt::corrected : EpsilonAt::uncorrected};
   for (const DType dtype : {DType::f64, DType::f32}) {
     Tensor parameter = tensor(random_numbers(16411, "values"), dtype);
     Tensor first = tensor(std::vector<double>(16411), dtype), second = tensor(std::vector<double>(16411), dtype);
@@ -172,13 +174,26 @@ TEST_CASE_METHOD(Fixture, "Adam equals its definition, with the clip factor and 
     for (double& g : scaled.data) g *= 0.25;
     for (std::uint64_t t = 0; t < 3; ++t) {
       step.begin({.step = t, .learning_rate = kRate});
-      kernels::adam(step, gradient, scale, {}, parameter, first, second);
-      reference::adam(value, scaled, m, v, static_cast<std::int64_t>(t) + 1, {kRate});
+      kernels::adam(step, gradient, scale, options, parameter, first, second);
+      reference::adam(value, scaled, m, v, static_cast<std::int64_t>(t) + 1,
+                      {.rate = kRate, .epsilon = options.epsilon, .corrected_root = corrected});
     }
     const double tolerance = dtype == DType::f64 ? 1e-13 : 2e-6;
     check_close(host(parameter), value.data, tolerance);
     check_close(host(first), m.data, tolerance);
     check_close(host(second), v.data, tolerance);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "Adam adds epsilon to the corrected root, or to the root as it is", "[ops]") {
+  // In the first step, with a gradient as large as epsilon: 1 / (1 + 1), or r / (r + 1) with r = sqrt(1 - beta2).
+  const double root = std::sqrt(0.001);
+  for (const EpsilonAt at : {EpsilonAt::corrected, EpsilonAt::uncorrected}) {
+    step.begin({.learning_rate = kRate});
+    Tensor parameter = tensor({2}), first = tensor({0}), second = tensor({0});
+    kernels::adam(step, tensor({1e-3}), tensor({1}), {.epsilon = 1e-3, .epsilon_at = at}, parameter, first, second);
+    const double moved = at == EpsilonAt::corrected ? 0.5 : root / (root + 1);
+    CHECK(host(parameter)[0] == Approx(2 - kRate * moved).epsilon(1e-13));
   }
 }
 

@@ -108,6 +108,13 @@ TEST_CASE_METHOD(TableFixture, "Adam on rows equals its definition in every mode
       {TableMode::lazy, reference::MovedRows::touched},
       {TableMode::row_step, reference::MovedRows::touched_with_own_count},
   }));
+  const bool corrected = GENERATE(false, true);
+  constexpr double kRate = 0.07;  // no float
+  const kernels::RowAdamOptions options{.mode = mode,
+                                        .epsilon = 0.01,
+                                        .epsilon_at = corrected ? EpsilonAt::corrected : EpsilonAt::uncorrected,
+                                        .weight_decay = 0.125,
+                                        .rate = {.constant = 0.5, .share = 2}};
   for (const DType dtype : {DType::f64, DType::f32})
     for (const std::int64_t width : {1, 7, 132, 1030}) {
       constexpr std::int64_t kRows = 9;
@@ -115,15 +122,16 @@ TEST_CASE_METHOD(TableFixture, "Adam on rows equals its definition in every mode
       Array64 value = read(table.values), m = reference::zeros({kRows, width}), v = m;
       std::vector<std::int64_t> steps(kRows);
       for (std::int64_t t = 1; t <= 4; ++t) {
-        begin(t - 1, 0.07f);
+        begin(t - 1, kRate);
         const RowUsesOnHost uses = random_uses(2, 3, kRows, width);
-        // 0.5 of the constant and a share of 2 of the step's rate.
-        adam(on_device(uses, kRows, dtype),
-             {.mode = mode, .weight_decay = 0.125, .rate = {.constant = 0.5, .share = 2}}, table, 0.25);
+        adam(on_device(uses, kRows, dtype), options, table, 0.25);
         reference::TableGradient gradient = reference::table_gradient(kRows, uses.ids, uses.weights, uses.sources);
         for (double& g : gradient.sums.data) g *= 0.25;
         reference::table_adam(value, gradient, m, v, steps, t, moved,
-                              {.rate = 0.5 + 2 * static_cast<double>(0.07f), .weight_decay = 0.125});
+                              {.rate = 0.5 + 2 * kRate,
+                               .epsilon = options.epsilon,
+                               .weight_decay = options.weight_decay,
+                               .corrected_root = corrected});
       }
       const double tolerance = dtype == DType::f64 ? 1e-13 : 4e-6;
       check_close(read(table.values), value, tolerance);

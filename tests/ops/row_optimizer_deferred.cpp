@@ -7,7 +7,7 @@
 namespace engram::harness::row_optimizer_deferred_test {
 namespace {
 
-float rate_of(int t) { return 0.001f * static_cast<float>(1 + t % 7); }
+double rate_of(int t) { return 0.001 * (1 + t % 7); }
 
 TEST_CASE_METHOD(TableFixture, "deferred is dense, at rates that change, whenever it is looked at", "[ops]") {
   constexpr std::int64_t kRows = 7, kWidth = 5;
@@ -31,10 +31,9 @@ TEST_CASE_METHOD(TableFixture, "deferred is dense, at rates that change, wheneve
           if (t == 3) uses.ids[1] = kRows - 1;
           if (t % 11 == 10) uses = {{}, {}, reference::zeros({1, kWidth})};
           adam(uses.ids.empty() ? RowGradients{} : on_device(uses, kRows, dtype), options, table);
-          reference::table_adam(
-              value, reference::table_gradient(kRows, uses.ids, uses.weights, uses.sources), m, v, unused, t + 1,
-              reference::MovedRows::all,
-              {.rate = static_cast<double>(rate_of(t)), .beta1 = beta1, .epsilon = 0, .weight_decay = decay});
+          reference::table_adam(value, reference::table_gradient(kRows, uses.ids, uses.weights, uses.sources), m, v,
+                                unused, t + 1, reference::MovedRows::all,
+                                {.rate = rate_of(t), .beta1 = beta1, .epsilon = 0, .weight_decay = decay});
           if (t == 50) {
             flush(options, table, copied_to(backend, memory, std::vector<std::int64_t>{2, 0, 2, 2, 0, 2}, {2, 3}));
             for (const std::int64_t row : {0, 2})
@@ -57,6 +56,27 @@ TEST_CASE_METHOD(TableFixture, "deferred is dense, at rates that change, wheneve
       }
 }
 
+TEST_CASE_METHOD(TableFixture, "deferred rows with a gradient in every step have epsilon at either root", "[ops]") {
+  constexpr std::int64_t kRows = 4, kWidth = 5;
+  for (const EpsilonAt at : {EpsilonAt::corrected, EpsilonAt::uncorrected}) {
+    clock = {};
+    AdamTable table = new_table(kRows, kWidth, DType::f64, TableMode::deferred);
+    Array64 value = read(table.values), m = reference::zeros({kRows, kWidth}), v = m;
+    std::vector<std::int64_t> unused(kRows);
+    for (int t = 0; t < 6; ++t) {
+      begin(t, rate_of(t));
+      const RowUsesOnHost uses{{0, 1, 2, 3}, {1, 1, 1, 1}, random.array({4, kWidth})};
+      adam(on_device(uses, kRows, DType::f64),
+           {.mode = TableMode::deferred, .epsilon = 0.01, .epsilon_at = at, .rate = {.constant = 0, .share = 1}},
+           table);
+      reference::table_adam(value, reference::table_gradient(kRows, uses.ids, uses.weights, uses.sources), m, v, unused,
+                            t + 1, reference::MovedRows::all,
+                            {.rate = rate_of(t), .epsilon = 0.01, .corrected_root = at == EpsilonAt::corrected});
+    }
+    check_close(read(table.values), value, 1e-13);
+  }
+}
+
 TEST_CASE_METHOD(TableFixture, "a row may be left alone for longer than a sum has terms", "[ops]") {
   const kernels::RowAdamOptions options{
       .mode = TableMode::deferred, .epsilon = 0, .weight_decay = 0.25, .rate = {.constant = 0, .share = 1}};
@@ -71,8 +91,7 @@ TEST_CASE_METHOD(TableFixture, "a row may be left alone for longer than a sum ha
     if (t < 40) uses = {{650 + t, 650 + t / 2}, {1, 0.5}, reference::array({1, 1}, {0.25 + t})};
     adam(t < 40 ? on_device(uses, 700, DType::f64) : RowGradients{}, options, table);
     reference::table_adam(value, reference::table_gradient(700, uses.ids, uses.weights, uses.sources), m, v, unused,
-                          t + 1, reference::MovedRows::all,
-                          {.rate = static_cast<double>(rate_of(t)), .epsilon = 0, .weight_decay = 0.25});
+                          t + 1, reference::MovedRows::all, {.rate = rate_of(t), .epsilon = 0, .weight_decay = 0.25});
   }
   CHECK(read(table.steps).data[650] < 50);
   flush(options, table);

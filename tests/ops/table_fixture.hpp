@@ -22,7 +22,7 @@ struct TableFixture {
   reference::RandomArrays random{17};
   Tensor clock;
 
-  void begin(std::int64_t updates, float rate = 0) {
+  void begin(std::int64_t updates, double rate = 0) {
     step.begin({.step = static_cast<std::uint64_t>(updates), .piece = 0, .learning_rate = rate});
   }
   RandomStream stream() { return {.seed = 0x123456789, .operation = 5, .scalars = step.scalars()}; }

@@ -176,6 +176,9 @@ class TableAdam:
         for name in ("clip", "table_clip"):
             if options[name]:
                 raise ValueError(f"the peer knows only optimizer.{name} = 0, got {options[name]}")
+        for name, known in (("epsilon_at", "corrected"), ("table_epsilon_at", "uncorrected")):
+            if options.get(name, known) != known:
+                raise ValueError(f"the peer knows only optimizer.{name} = {known!r}, got {options[name]!r}")
         tables = [value for name, value in model.named_parameters() if name.endswith("values.rows")]
         others = [value for name, value in model.named_parameters() if not name.endswith("values.rows")]
         self.adam = torch.optim.Adam(others, lr=rate, betas=(options["beta1"], options["beta2"]), eps=options["epsilon"])

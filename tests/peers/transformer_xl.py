@@ -137,6 +137,8 @@ class ClippedAdam:
     def __init__(self, model, rate, options):
         self.parameters = list(model.parameters())
         self.clip = options["clip"]
+        if options.get("epsilon_at", "corrected") != "corrected":
+            raise ValueError(f"the peer knows only optimizer.epsilon_at = 'corrected', got {options['epsilon_at']!r}")
         self.adam = torch.optim.Adam(self.parameters, lr=rate, betas=(options["beta1"], options["beta2"]),
                                      eps=options["epsilon"])
 

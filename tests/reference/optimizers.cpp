@@ -36,8 +36,10 @@ void adam(Array64& value, const Array64& gradient, Array64& first, Array64& seco
     const double g = gradient.data[k];
     first.data[k] = options.beta1 * first.data[k] + (1 - options.beta1) * g;
     second.data[k] = options.beta2 * second.data[k] + (1 - options.beta2) * g * g;
-    const double mean = first.data[k] / correction1, square = second.data[k] / correction2;
-    value.data[k] -= options.rate * mean / (std::sqrt(square) + options.epsilon);
+    const double mean = first.data[k] / correction1;
+    const double root = options.corrected_root ? std::sqrt(second.data[k] / correction2) + options.epsilon
+                                               : (std::sqrt(second.data[k]) + options.epsilon) / std::sqrt(correction2);
+    value.data[k] -= options.rate * mean / root;
   }
 }
 

@@ -28,6 +28,7 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  bool corrected_root = true;  // epsilon is added to the bias-corrected root; false: to sqrt(v)
 };
 /// One bias-corrected step, `step` = 1 at the first; first and second are the moments, starting at 0.
 void adam(Array64& value, const Array64& gradient, Array64& first, Array64& second, std::int64_t step,

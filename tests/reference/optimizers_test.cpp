@@ -66,6 +66,13 @@ TEST_CASE("Adam, SGD and the global clip follow their formulas", "[reference]") 
   CHECK(v.data[0] == Approx(0.009999).epsilon(1e-12));
   CHECK(one.data[0] == Approx(-1 - 0.39 / 0.19 / std::sqrt(0.009999 / 0.001999)).margin(1e-7).epsilon(0));
 
+  // A gradient as large as epsilon shows which root epsilon is added to: 1e-3 + 1e-3, or sqrt(0.001) 1e-3 + 1e-3.
+  for (const bool corrected : {true, false}) {
+    Array64 p = zeros({1}), mean = zeros({1}), square = zeros({1});
+    adam(p, constant(1e-3, {1}), mean, square, 1, {.rate = 1, .epsilon = 1e-3, .corrected_root = corrected});
+    CHECK(p.data[0] == Approx(corrected ? -0.5 : -0.0306534300317).epsilon(1e-11));
+  }
+
   Array64 moved = constant(1, {1}), velocity = zeros({1});
   sgd(moved, constant(1, {1}), velocity, 0.1, 0.9);
   sgd(moved, constant(1, {1}), velocity, 0.1, 0.9);

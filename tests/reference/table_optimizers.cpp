@@ -24,8 +24,7 @@ void table_adam(Array64& value, const TableGradient& gradient, Array64& first, A
     const auto r = static_cast<std::size_t>(row);
     if (moved != MovedRows::all && !gradient.touched.at(r)) continue;
     const auto own = static_cast<double>(moved == MovedRows::touched_with_own_count ? ++steps.at(r) : t);
-    const double step_size =
-        options.rate * std::sqrt(1 - std::pow(options.beta2, own)) / (1 - std::pow(options.beta1, own));
+    const double correction1 = 1 - std::pow(options.beta1, own), correction2 = 1 - std::pow(options.beta2, own);
     for (std::int64_t c = 0; c < value.axis(1); ++c) {
       const double g = gradient.touched.at(r) ? gradient.sums.at(row, c) : 0;
       double& m = first.at(row, c);
@@ -34,7 +33,11 @@ void table_adam(Array64& value, const TableGradient& gradient, Array64& first, A
       p -= options.rate * options.weight_decay * p;
       m = options.beta1 * m + (1 - options.beta1) * g;
       v = options.beta2 * v + (1 - options.beta2) * g * g;
-      if (v > 0) p -= step_size * m / (std::sqrt(v) + options.epsilon);
+      if (v == 0) continue;
+      if (options.corrected_root)
+        p -= options.rate / correction1 * m / (std::sqrt(v / correction2) + options.epsilon);
+      else
+        p -= options.rate * std::sqrt(correction2) / correction1 * m / (std::sqrt(v) + options.epsilon);
     }
   }
 }

@@ -26,6 +26,7 @@ struct TableAdamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  bool corrected_root = false;  // epsilon is added to sqrt(v); true: to the bias-corrected root
 };
 /// Values and moments are [rows, width]; `steps`, one per row, counts for touched_with_own_count. t = 1 at the first.
 void table_adam(Array64& value, const TableGradient& gradient, Array64& first, Array64& second,
