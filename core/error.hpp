@@ -47,6 +47,11 @@ class FileError : public Error {
  public:
   using Error::Error;
 };
+/// A number that must be finite is not.
+class NotFiniteError : public Error {
+ public:
+  using Error::Error;
+};
 /// A wrong option, configuration or argument of the command line.
 class UsageError : public Error {
  public:

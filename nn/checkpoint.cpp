@@ -41,6 +41,22 @@ T element(std::span<const std::byte> bytes, std::size_t index) {
   return value;
 }
 
+// Refuses numbers whose exponent has all its bits: infinities, and what is no number.
+template <class Bits>
+void refuse_not_finite(std::span<const std::byte> bytes, Bits exponent, const std::string& name) {
+  bool all_finite = true;
+  const std::size_t count = bytes.size() / sizeof(Bits);
+  for (std::size_t i = 0; i < count; ++i) all_finite &= (element<Bits>(bytes, i) & exponent) != exponent;
+  if (!all_finite)
+    throw NotFiniteError(text("save_checkpoint: every number must be finite, got others in '", name, "'"));
+}
+
+void refuse_not_finite(DType dtype, std::span<const std::byte> bytes, const std::string& name) {
+  if (dtype == DType::f32) refuse_not_finite<std::uint32_t>(bytes, 0x7f800000u, name);
+  if (dtype == DType::f64) refuse_not_finite<std::uint64_t>(bytes, 0x7ff0000000000000u, name);
+  if (dtype == DType::bf16) refuse_not_finite<std::uint16_t>(bytes, 0x7f80u, name);
+}
+
 // The index of the first finite value beyond f32, or the count when there is none.
 std::size_t first_beyond_f32(std::span<const std::byte> stored) {
   const std::size_t count = stored.size() / sizeof(double);
@@ -67,13 +83,15 @@ void copy_converted(Backend& backend, std::span<const std::byte> stored, const T
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
-                     const Metadata& metadata) {
+                     const Metadata& metadata, NotFinite not_finite) {
   check_tensors("save_checkpoint", backend, tensors);
   std::vector<TensorSource> sources;
   for (const auto& [name, tensor] : tensors) {
-    const auto read = [&backend, tensor = tensor](std::size_t offset, std::span<std::byte> to) {
+    const auto read = [&backend, name = name, tensor = tensor, not_finite](std::size_t offset,
+                                                                           std::span<std::byte> to) {
       backend.copy(to.data(), static_cast<const std::byte*>(tensor.raw()) + offset, to.size(),
                    CopyKind::device_to_host);
+      if (not_finite == NotFinite::refused) refuse_not_finite(tensor.dtype(), to, name);
     };
     sources.push_back({name, tensor.dtype(), tensor.shape(), read});
   }

@@ -21,11 +21,15 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+/// What becomes of numbers that are not finite when tensors are saved.
+enum class NotFinite : unsigned char { written, refused };
+
 /// Writes the tensors, which live on `backend`'s device, and the metadata. The previous file stays until the new one is
 /// complete and on the disk. Throws FileError when the file cannot be written (its folder must exist), Error for an
-/// empty tensor or a name that is empty or given twice, DeviceError for a tensor of another device.
+/// empty tensor or a name that is empty or given twice, DeviceError for a tensor of another device, NotFiniteError,
+/// with `refused`, for a number that is infinite or none: the previous file stays then as well.
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
-                     const Metadata& metadata);
+                     const Metadata& metadata, NotFinite not_finite = NotFinite::written);
 
 /// What load() lets pass beside an exact match. Prefixes are beginnings of names, such as "optimizer/".
 struct LoadRules {

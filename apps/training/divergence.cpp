@@ -1,11 +1,16 @@
 #include "apps/training/divergence.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
 
 namespace engram {
+
+DivergenceWatch::DivergenceWatch(std::int64_t vocabulary) : guess_(std::log(static_cast<double>(vocabulary))) {}
+
+bool DivergenceWatch::is_hopeless(double nll) const { return !(nll <= kHopeless * std::max(guess_, best_)); }
 
 void DivergenceWatch::add(double nll) {
   sum_ = kDecay * sum_ + nll;

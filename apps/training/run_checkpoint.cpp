@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/data/hash.hpp"
+#include "apps/training/late_rows.hpp"
 #include "apps/training/resize_span.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
@@ -90,14 +91,18 @@ json run_state(TrainingSession& session) {
   return state;
 }
 
-void save(const std::filesystem::path& path, TrainingSession& session, const std::vector<NamedTensor>& tensors,
-          const Metadata& metadata) {
-  session.trainer.optimizer().bring_up_to_date(session.runtime.step());
+void make_folder_of(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error)
     throw FileError(text("checkpoint: cannot make the folder '", path.parent_path().string(), "': ", error.message()));
-  save_checkpoint(path, session.runtime.backend(), tensors, metadata);
+}
+
+void save(const std::filesystem::path& path, TrainingSession& session, const std::vector<NamedTensor>& tensors,
+          const Metadata& metadata) {
+  session.trainer.optimizer().bring_up_to_date(session.runtime.step());
+  make_folder_of(path);
+  save_checkpoint(path, session.runtime.backend(), tensors, metadata, NotFinite::refused);
 }
 
 const std::string& required(const CheckpointFile& file, std::string_view key) {
@@ -137,7 +142,11 @@ void expect_caches(const CheckpointFile& file, const json& state, const std::vec
 
 }  // namespace
 
-void save_session(const std::filesystem::path& path, TrainingSession& session) {
+void save_session(const std::filesystem::path& path, TrainingSession& session, SaveReason reason) {
+  if (reason == SaveReason::interrupted) {
+    make_folder_of(path);
+    save_late_rows(path, session);
+  }
   std::vector<NamedTensor> tensors = parameter_tensors(session.store);
   for (NamedTensor& tensor : optimizer_tensors(session)) tensors.push_back(std::move(tensor));
   for (NamedTensor& tensor : average_tensors(session)) tensors.push_back(std::move(tensor));
@@ -146,6 +155,7 @@ void save_session(const std::filesystem::path& path, TrainingSession& session) {
   Metadata metadata = model_metadata(session);
   metadata.emplace(std::string(metadata_keys::kRun), run_state(session).dump());
   save(path, session, tensors, metadata);
+  if (reason == SaveReason::due) remove_late_rows(path);
 }
 
 void save_model(const std::filesystem::path& path, TrainingSession& session) {
@@ -203,7 +213,8 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
       notes.push_back("the caches of validation start empty");
     }
     expect_caches(file, state, caches, wanted);
-    session.divergence.restore(state.at("divergence"));
+    // Losses of other data do not compare.
+    if (same_data) session.divergence.restore(state.at("divergence"));
     state.at("interval").at("nll_sum").get_to(session.interval.nll_sum);
     state.at("interval").at("steps").get_to(session.interval.steps);
     if (AllAttentionModel* const model = all_attention_of(session.model); model && state.contains("span_means"))
@@ -212,7 +223,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
             state.at("span_means").at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
     if (state.contains("plateau_decay")) {
       const auto saved = state.at("plateau_decay").get<std::vector<double>>();
-      // Losses of other data do not compare; the rate stays where it was.
+      // The rate stays where it was.
       session.trainer.plateau_decay().restore(same_data ? saved : std::vector<double>{saved.at(0), 0});
     }
     if (same_data && state.contains(kAverageKey)) {
@@ -241,6 +252,7 @@ std::vector<std::string> load_session(const CheckpointFile& file, TrainingSessio
   if (resize) resize->finish();
   session.store.refresh_rounded(session.runtime.step());
   session.trainer.set_steps(read_facts(file).step);
+  load_late_rows(file.path(), session);
   session.model.refresh(session.runtime.backend());
   return notes;
 }

@@ -65,7 +65,7 @@ class TrainingSession {
   data::BlockReader& reader;
   data::ShortValidation validation;
   ModelPast validation_past;
-  DivergenceWatch divergence;
+  DivergenceWatch divergence{config.model.vocabulary()};
   PlateauWatch plateau;
   WeightAverage average{store};  ///< begun by `averaging`, where training.weight_average asks for it
   AveragingTrigger averaging;

@@ -48,7 +48,8 @@ class Loop {
   void report(double rate);
   void report_gradients();
   void validate();
-  void save();
+  void save(SaveReason reason = SaveReason::due);
+  void interrupt();
   void end();
   [[noreturn]] void fail(const Diverged& error);
   [[noreturn]] void fail(const OutOfMemory& error);
@@ -136,22 +137,36 @@ void Loop::validate() {
   const std::int64_t planned = last();
   PartialLoss without_ends = PartialLoss::without_ends(session_.data.split("valid"), session_.data.vocabulary());
   MemoryMetrics memories(session_.config.model);
+  const std::int64_t averaged = session_.average.updates();
+  const bool averages = session_.average.started();
   const Evaluation result = session_.validate(
       [&without_ends](std::int64_t token, double nll) { without_ends.add(token, nll); }, memories.reads());
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
-  const bool is_best = std::isfinite(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
+  const bool is_best =
+      !session_.divergence.is_hopeless(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
   json line = loss_json(kind(), loss);
   line.update({{"event", "valid_short"},
                {"step", step()},
                {"tokens", result.scored},
                {"tokens_per_second", result.tokens_per_second()},
                {"best", is_best}});
+  if (averaged > 0) line["averaged_updates"] = averaged;
   memories.add_to(line);
   metrics_.append(line);
-  progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens){}", step(), loss.all,
-                             loss_text(kind(), loss), result.scored, is_best ? ", the best so far" : ""));
+  progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens{}){}", step(), loss.all,
+                             loss_text(kind(), loss), result.scored,
+                             averaged > 0 ? fmt::format(", weights averaged over {} updates", averaged) : "",
+                             is_best ? ", the best so far" : ""));
+  if (session_.divergence.is_hopeless(result.nll()))
+    throw Diverged(text("training: the validation loss of step ", step(), " must be that of a model, got ",
+                        result.nll(), " nats a token, where a guess costs ", session_.divergence.guess()));
   if (const std::string note = memories.note(); !note.empty())
     progress_.note(fmt::format("step {} valid_short {}", step(), note));
+  if (session_.average.started() && !averages) {
+    metrics_.append({{"event", "averaging"}, {"step", step()}});
+    progress_.note(
+        fmt::format("step {}: from now on the mean of the weights is what is validated and kept as the best", step()));
+  }
   if (last() != planned) {
     metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
     const std::string what =
@@ -165,9 +180,9 @@ void Loop::validate() {
   session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
 }
 
-void Loop::save() {
+void Loop::save(SaveReason reason) {
   if (saved_ == step()) return;
-  save_session(checkpoint_path(run_dir_, CheckpointKind::newest), session_);
+  save_session(checkpoint_path(run_dir_, CheckpointKind::newest), session_, reason);
   saved_ = step();
 }
 
@@ -187,6 +202,15 @@ void Loop::fail(const OutOfMemory& error) {
   const std::string kept = saved_ < 0 ? std::string("nothing was trained since the start")
                                       : text("saved at step ", saved_, "; --resume goes on from there");
   throw OutOfMemory(text(error.what(), "\n  ", kept));
+}
+
+void Loop::interrupt() {
+  const bool lost = session_.divergence.lost();
+  if (!lost) save(SaveReason::interrupted);
+  metrics_.append({{"event", "interrupted"}, {"step", step()}});
+  throw Interrupted(text("interrupted at step ", step(),
+                         lost ? ", not saved, because the loss is far above its best: the checkpoint before it stays"
+                              : ", saved; --resume goes on from there"));
 }
 
 void Loop::end() {
@@ -224,22 +248,23 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
       if (due(options.validate_every)) validate();
       // A plateau may have ended the run at a step that had no report.
       if (step() == last() && session_.interval.steps > 0) report(rate);
+      if (step() == last() && session_.divergence.lost())
+        throw Diverged(fmt::format("training: the loss must end near its best, got {:.4f} after {:.4f}",
+                                   session_.divergence.mean(), session_.divergence.best()));
+      // Weights that may have gone wrong must not replace good ones.
+      if (session_.divergence.suspicious() != suspicious_) {
+        suspicious_ = session_.divergence.suspicious();
+        if (suspicious_)
+          log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
+      }
+      if (due(options.checkpoint_every) && (!suspicious_ || step() == last())) save();
+      if (stop() && step() < last()) interrupt();
     } catch (const Diverged& error) {
       fail(error);
+    } catch (const NotFiniteError& error) {
+      fail(Diverged(text("training: after step ", step(), ": ", error.what())));
     } catch (const OutOfMemory& error) {
       fail(error);
-    }
-    // Weights that may have gone wrong must not replace good ones.
-    if (session_.divergence.suspicious() != suspicious_) {
-      suspicious_ = session_.divergence.suspicious();
-      if (suspicious_)
-        log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
-    }
-    if (due(options.checkpoint_every) && (!suspicious_ || step() == last())) save();
-    if (stop() && step() < last()) {
-      save();
-      metrics_.append({{"event", "interrupted"}, {"step", step()}});
-      throw Interrupted(text("interrupted at step ", step(), ", saved; --resume goes on from there"));
     }
   }
   end();

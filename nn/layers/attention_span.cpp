@@ -74,8 +74,8 @@ void AttentionSpan::take(const std::byte* values) {
     const T* zeta = reinterpret_cast<const T*>(values);
     for (int head = 0; head < heads_; ++head) {
       if (!std::isfinite(zeta[head]))
-        throw Error(text("attention span: ", span_->name(), " of head ", head, " is not finite (", zeta[head],
-                         ")\n  a smaller learning rate or clip keeps the training stable"));
+        throw NotFiniteError(
+            text("attention span: ", span_->name(), " of head ", head, " is not finite (", zeta[head], ")"));
       zeta_[static_cast<std::size_t>(head)] = std::clamp(static_cast<double>(zeta[head]), 0.0, 1.0);
     }
   });

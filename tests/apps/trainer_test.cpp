@@ -1,14 +1,11 @@
-/// One training step: T17 of the all-attention spec (a split batch is the same batch), the order of a step, and what
-/// ends a training that has gone wrong.
+/// One training step: T17 of the all-attention spec (a split batch is the same batch), and the order of a step.
 
 #include "apps/training/trainer.hpp"
-#include "core/json.hpp"
 
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "apps/training/divergence.hpp"
 #include "nn/visitor.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
@@ -152,30 +149,6 @@ TEST_CASE("the tape of a step is shown once, with its scopes") {
   CHECK(shown == 1);
   CHECK(operations > 10);
   CHECK(scope == "layers.0/attention");
-}
-
-TEST_CASE("a loss that stays above one and a half times its best for 1000 steps is a divergence") {
-  DivergenceWatch watch;
-  for (int k = 0; k < 500; ++k) watch.add(2.0 - k * 0.002);
-  CHECK_FALSE(watch.suspicious());
-  CHECK(watch.best() == Approx(1.2).margin(0.05));
-  int steps = 0;
-  while (!watch.diverged() && steps < 3000) {
-    watch.add(3);
-    ++steps;
-  }
-  CHECK(steps > 1000);
-  CHECK(steps < 1200);
-
-  DivergenceWatch spiky;
-  for (int k = 0; k < 5000; ++k) spiky.add(k % 500 < 300 ? 1 : 3);
-  CHECK_FALSE(spiky.diverged());
-
-  DivergenceWatch copy;
-  copy.restore(watch.state());
-  CHECK(copy.diverged());
-  CHECK(copy.mean() == watch.mean());
-  CHECK_THROWS_AS(copy.restore(spiky.state().at("sum")), UsageError);
 }
 
 TEST_CASE("a mean of weights is refused for a model with tables") {
