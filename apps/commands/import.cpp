@@ -2,29 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/interop/transfo_xl_import.hpp"
+#include "core/error.hpp"
 #include "core/json.hpp"
 
 namespace engram {
 namespace {
 
 struct ImportArguments {
-  std::string from, weights, out, config, vocabulary;
+  std::string from, weights, out, config, vocabulary, data;
+  std::string cluster_order = "auto", split = "valid";
   std::vector<std::string> settings;
   bool json = false;
 };
 
-void run_import(const ImportArguments& arguments) {
+/// None: by what tells it.
+std::optional<ClusterOrder> order_of(const ImportArguments& arguments) {
+  for (const ClusterOrder order : {ClusterOrder::natural, ClusterOrder::reversed})
+    if (arguments.cluster_order == name_of(order)) return order;
+  return std::nullopt;
+}
+
+void run_import(const ImportArguments& arguments, const Command& command) {
+  if (arguments.data.empty() && command.count("--split") > 0)
+    throw UsageError("import: --split is that of --data, got none");
+  check_output_weights("import: --out", arguments.out, true);
   const TransfoXlImported imported = import_transfo_xl({.weights = arguments.weights,
                                                         .out = arguments.out,
                                                         .config = arguments.config,
                                                         .settings = arguments.settings,
-                                                        .vocabulary = arguments.vocabulary});
+                                                        .vocabulary = arguments.vocabulary,
+                                                        .cluster_order = order_of(arguments),
+                                                        .data = arguments.data,
+                                                        .split = arguments.split});
+  if (!imported.cluster_order.note.empty()) std::fprintf(stderr, "engram: %s\n", imported.cluster_order.note.c_str());
   const TransformerXlOptions& model = imported.options;
   if (arguments.json) {
     print_json({{"checkpoint", arguments.out},
@@ -33,7 +52,8 @@ void run_import(const ImportArguments& arguments) {
                 {"layers", model.layers},
                 {"width", model.width},
                 {"vocabulary", model.vocabulary},
-                {"memory", model.memory}});
+                {"memory", model.memory},
+                {"cluster_order", name_of(imported.cluster_order.order)}});
     return;
   }
   print(fmt::format("{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, a memory of {}\n", arguments.out,
@@ -46,7 +66,9 @@ void run_import(const ImportArguments& arguments) {
 Command* add_import_command(Command& program) {
   Command* command = program.add_subcommand("import", "turn weights of another program into a checkpoint");
   const auto arguments = std::make_shared<ImportArguments>();
-  command->add_option("--from", arguments->from, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
+  command
+      ->add_option("--from", arguments->from,
+                   "transfo-xl: Hugging Face's TransfoXLLMHeadModel, or the original PyTorch program's state dict")
       ->required()
       ->one_of({"transfo-xl"});
   command->add_option("weights", arguments->weights, "safetensors file")->required();
@@ -57,12 +79,23 @@ Command* add_import_command(Command& program) {
   command
       ->add_option("--set", arguments->settings,
                    "a key of config.json with its value in JSON, in the place of the file's: mem_len=1600")
-      ->allow_extra_args(false);  // what follows may be the file
+      ->allow_extra_args(false)
+      ->value_if(is_setting);  // what follows may be the file
   command->add_option("--vocab", arguments->vocabulary,
                       "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
                       "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]");
+  command
+      ->add_option("--cluster-order", arguments->cluster_order,
+                   "of the slots of clusters in the file: natural (Hugging Face's class), reversed (the original "
+                   "PyTorch program), or auto: by --data, names of tensors and config.json")
+      ->one_of({"natural", "reversed", "auto"})
+      ->capture_default_str();
+  command->add_option("--data", arguments->data,
+                      "a data folder, whose vocabulary the model gets without --vocab: the order of clusters is the "
+                      "one under which its first tokens are the more probable");
+  command->add_option("--split", arguments->split, "with --data: train, valid or test")->capture_default_str();
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments] { run_import(*arguments); });
+  command->callback([command, arguments] { run_import(*arguments, *command); });
   return command;
 }
 

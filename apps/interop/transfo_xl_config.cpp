@@ -197,8 +197,10 @@ void ConfigReader::read_sizes(TransformerXlOptions& options) {
   constexpr std::int64_t kMostLayers = 10'000;  // so that the list of their tensors has an end
   if (options.layers > kMostLayers) reject("n_layer", text("at most ", kMostLayers), options.layers);
   options.width = either("d_model", axis(layer + "dec_attn.o_net.weight", 2, 0));
-  options.heads = either("n_head", axis(layer + "dec_attn.r_w_bias", 2, 0));
-  options.depth = either("d_head", axis(layer + "dec_attn.r_w_bias", 2, 1));
+  // The shared biases need not be repeated in the layers.
+  const std::string biases = has(layer + "dec_attn.r_w_bias") ? layer + "dec_attn.r_w_bias" : "transformer.r_w_bias";
+  options.heads = either("n_head", axis(biases, 2, 0));
+  options.depth = either("d_head", axis(biases, 2, 1));
   options.inner = either("d_inner", axis(layer + "pos_ff.CoreNet.0.weight", 2, 0));
   options.embedding_width = either("d_embed", axis(table(0), 2, 1));
   options.divisor = either("div_val", divisor());
@@ -244,7 +246,7 @@ TransfoXlConfig ConfigReader::read() {
                           " nor tensors that tell it\n  --config-json FILE names a config.json, --set KEY=VALUE "
                           "gives one key"));
   }
-  options.memory_start = options.memory > 0 ? MemoryStart::zeros : MemoryStart::empty;
+  options.memory_start = options.memory > 0 && !facts_.original_program ? MemoryStart::zeros : MemoryStart::empty;
   options.norm_epsilon = number("layer_norm_epsilon").value_or(1e-5);
   options.dropout = number("dropout").value_or(0);
   options.attention_dropout = number("dropatt").value_or(0);

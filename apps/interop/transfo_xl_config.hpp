@@ -21,6 +21,8 @@ struct TransfoXlFacts {
   std::map<std::string, Shape, std::less<>> shapes;
   /// Whether two of these tensors, of one shape, have the same elements.
   std::function<bool(const std::string&, const std::string&)> equal;
+  /// The weights are of the original PyTorch program, whose memory is empty at the start of a text.
+  bool original_program = false;
 };
 
 struct TransfoXlConfig {
@@ -38,7 +40,7 @@ void apply_settings(nlohmann::json& config, const std::vector<std::string>& sett
 TransfoXlConfig read_transfo_xl_config(const nlohmann::json& config, const TransfoXlFacts& facts,
                                        const std::string& source);
 
-/// The config.json of a model that require_transfo_xl and require_transfo_xl_context let pass. `end_token`: its id, -1:
+/// The config.json of a model that require_transfo_xl_class lets pass. `end_token`: its id, -1:
 /// none.
 nlohmann::ordered_json transfo_xl_config_json(const TransfoXlConfig& config, std::int64_t end_token);
 

@@ -4,7 +4,11 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <system_error>
+#include <utility>
 
+#include "apps/interop/parent_folder.hpp"
+#include "apps/interop/transfo_xl_cluster_order.hpp"
 #include "apps/interop/transfo_xl_config.hpp"
 #include "apps/interop/transfo_xl_names.hpp"
 #include "apps/training/trained_model.hpp"
@@ -65,6 +69,10 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
   DType dtype = DType::f32;
   {
     const CheckpointFile file(find_checkpoint(from.run, from.kind));
+    std::error_code ignored;
+    if (std::filesystem::equivalent(from.out, file.path(), ignored))
+      throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
+                            from.out.string(), "' for both"));
     const CheckpointFacts facts = read_facts(file);
     if (facts.config.model.family != ModelFamily::transformer_xl)
       throw UsageError(text("export: the model must be of family transformer_xl, got ",
@@ -73,8 +81,8 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
     dtype = facts.dtype;
   }
   const TransformerXlOptions& options = config.model.transformer_xl;
+  require_transfo_xl_class(options);
   const std::vector<TransfoXlTensor> layout = transfo_xl_tensors(options);
-  require_transfo_xl_context(options);
 
   Runtime runtime;
   TrainedModel trained(from.run, from.kind, runtime, dtype);
@@ -83,12 +91,22 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
   for (const NamedTensor& parameter : parameters) by_name.emplace(parameter.name, parameter.tensor);
   std::map<std::string, std::vector<Tensor>, std::less<>> parts_of;
   std::vector<TensorSource> sources;
+  std::size_t written_parameters = 0;
   for (const TransfoXlTensor& tensor : layout) {
     std::vector<Tensor>& parts = parts_of[tensor.name];
     if (!tensor.copy_of.empty()) parts = parts_of.at(tensor.copy_of);
-    for (const std::string& name : tensor.parameters) parts.push_back(by_name.at(name));
-    sources.push_back(joined(tensor, parts, runtime.backend()));
+    for (const std::string& name : tensor.parameters) {
+      const auto found = by_name.find(name);
+      if (found == by_name.end()) throw Error(text("export: the model must have a parameter ", name, ", got none"));
+      parts.push_back(found->second);
+    }
+    written_parameters += tensor.parameters.size();
+    TensorSource source = joined(tensor, parts, runtime.backend());
+    sources.push_back(tensor.rows_reversed ? with_rows_reversed(std::move(source)) : std::move(source));
   }
+  if (written_parameters != parameters.size())
+    throw Error(text("export: every one of ", parameters.size(), " parameters must have a place in the layout, got ",
+                     written_parameters));
   const std::vector<float> narrow = frequencies<float>(options.width);
   const std::vector<double> wide = frequencies<double>(options.width);
   const void* const data = dtype == DType::f64 ? static_cast<const void*>(wide.data()) : narrow.data();
@@ -96,6 +114,7 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
 
   TransfoXlExported exported{.config = from.out.parent_path() / "config.json", .tensors = sources.size()};
   const TransfoXlConfig written{.options = options, .segment = config.training.block};
+  create_parent_folder(from.out);
   write_safetensors(from.out, sources, {{"format", "pt"}});
   write_durably(exported.config, transfo_xl_config_json(written, trained.vocabulary().end_token()).dump(2) + "\n");
   return exported;

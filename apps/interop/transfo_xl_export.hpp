@@ -22,9 +22,11 @@ struct TransfoXlExported {
   std::size_t tensors = 0;       ///< tied copies and the frequencies among them
 };
 
-/// Writes all tensors of the layout in the dtype of the checkpoint, tied copies too, and replaces both files. Throws
-/// UsageError for a model of another family, one that the layout cannot express, or other settings; FileError for files
-/// that cannot be read or written.
+/// Writes all tensors of the layout in the dtype of the checkpoint, tied copies too, and replaces both files, in a
+/// folder that is made if it is missing. The slots of clusters are in natural order, as that class reads them: those of
+/// a model with the reversed order are turned (transfo_xl_cluster_order.hpp). Throws UsageError for a model of another
+/// family, for one that the layout or its class cannot express, naming all options that it cannot, and for other
+/// settings; FileError for files that cannot be read or written.
 TransfoXlExported export_transfo_xl(const TransfoXlExport& from);
 
 }  // namespace engram

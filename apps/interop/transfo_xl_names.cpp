@@ -1,6 +1,7 @@
 #include "apps/interop/transfo_xl_names.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
@@ -12,7 +13,8 @@ using Names = std::vector<std::string>;
 
 class Layout {
  public:
-  explicit Layout(const TransformerXlOptions& options) : options_(options) {}
+  Layout(const TransformerXlOptions& options, ClusterOrder file_order)
+      : options_(options), reverses_slots_(options.cutoffs.size() >= 2 && options.cluster_order != file_order) {}
 
   std::vector<TransfoXlTensor> tensors() {
     input();
@@ -94,7 +96,9 @@ class Layout {
   void output() {
     if (!options_.cutoffs.empty()) {
       add("crit.cluster_weight", {clusters() - 1, options_.token_width()}, {"output.cluster_head.weight"});
+      tensors_.back().rows_reversed = reverses_slots_;
       add("crit.cluster_bias", {clusters() - 1}, {"output.cluster_head.bias"});
+      tensors_.back().rows_reversed = reverses_slots_;
     }
     for (std::int64_t b = 0; b < (one_table() ? 1 : clusters()); ++b) {
       const std::string name = text("crit.out_layers.", b, ".");
@@ -117,41 +121,83 @@ class Layout {
   }
 
   const TransformerXlOptions& options_;
+  bool reverses_slots_;
   std::vector<TransfoXlTensor> tensors_;
 };
 
-void require(bool valid, std::string_view option, std::string_view rule, auto value, std::string_view advice) {
-  if (!valid)
-    throw UsageError(text("transfo-xl: model.", option, " must be ", rule, " in this layout, got ", value, advice));
+/// An option that the layout or its class does not have.
+struct Obstacle {
+  std::string what;     ///< "model.positions must be relative, got shaw", and why
+  std::string setting;  ///< with which the model is written all the same; empty: it cannot be
+};
+
+std::vector<Obstacle> obstacles_of_weights(const TransformerXlOptions& options) {
+  std::vector<Obstacle> found;
+  if (options.positions != PositionKind::relative)
+    found.push_back(
+        {text("model.positions must be ", name_of(PositionKind::relative), ", got ", name_of(options.positions)), ""});
+  if (!options.cutoffs.empty() && options.divisor > 1 && !options.project_same_width &&
+      options.token_width() == options.width)
+    found.push_back({"model.project_same_width must be true, got false: every cluster has a projection there", ""});
+  const std::string none = ": that class has no memories that are looked up";
+  if (options.memories.count > 0)
+    found.push_back({text("product_key.count must be 0, got ", options.memories.count, none), ""});
+  if (!options.memories.layers.empty()) {
+    std::string layers;
+    for (const std::int64_t layer : options.memories.layers) layers += text(layers.empty() ? "" : ", ", layer);
+    found.push_back({text("product_key.layers must be [], got [", layers, "]", none), ""});
+  }
+  return found;
+}
+
+std::vector<Obstacle> obstacles_of_context(const TransformerXlOptions& options) {
+  std::vector<Obstacle> found;
+  if (options.memory > 0 && options.memory_start != MemoryStart::zeros)
+    found.push_back(
+        {text("model.memory_start must be ", name_of(MemoryStart::zeros), ", got ", name_of(options.memory_start),
+              ": that class begins with a memory of zero vectors, which shows until others have taken their places"),
+         "model.memory_start=zeros"});
+  if (options.visibility == Visibility::last_memory_plus_1)
+    found.push_back({text("model.visibility must be all or last_memory, got ", name_of(options.visibility),
+                          ": that class sees one position less"),
+                     "model.visibility=last_memory"});
+  return found;
+}
+
+void refuse_obstacles(const std::vector<Obstacle>& obstacles) {
+  if (obstacles.empty()) return;
+  std::string message = text("transfo-xl: the layout must have a place for all of the model, got ", obstacles.size(),
+                             obstacles.size() == 1 ? " option" : " options", " that it has none for");
+  std::string settings;
+  bool can_be_set = true;
+  for (const Obstacle& obstacle : obstacles) {
+    message += "\n  " + obstacle.what;
+    settings += " --set " + obstacle.setting;
+    can_be_set = can_be_set && !obstacle.setting.empty();
+  }
+  message += can_be_set ? "\n  a model that is trained so can be exported; this one can with" + settings +
+                              ", which changes its probabilities"
+                        : "\n  only a model that is trained so can be exported";
+  throw UsageError(message);
 }
 
 }  // namespace
 
 void require_transfo_xl(const TransformerXlOptions& options) {
   options.check();
-  require(options.positions == PositionKind::relative, "positions", name_of(PositionKind::relative),
-          name_of(options.positions), "");
-  require(options.cluster_order == ClusterOrder::natural || options.cutoffs.size() < 2, "cluster_order",
-          name_of(ClusterOrder::natural), name_of(options.cluster_order),
-          "\n  its slots of clusters stand in the order of the clusters");
-  require(options.cutoffs.empty() || options.divisor == 1 || options.project_same_width ||
-              options.token_width() != options.width,
-          "project_same_width", "true", options.project_same_width, "\n  every cluster has a projection there");
+  refuse_obstacles(obstacles_of_weights(options));
 }
 
-void require_transfo_xl_context(const TransformerXlOptions& options) {
-  require(options.memory == 0 || options.memory_start == MemoryStart::zeros, "memory_start",
-          name_of(MemoryStart::zeros), name_of(options.memory_start),
-          "\n  with --set model.memory_start=zeros it is written all the same; what it says at the start of a text "
-          "changes");
-  require(options.visibility != Visibility::last_memory_plus_1, "visibility", "all or last_memory",
-          name_of(options.visibility),
-          "\n  with --set model.visibility=last_memory it is written all the same, and sees one position less");
+void require_transfo_xl_class(const TransformerXlOptions& options) {
+  options.check();
+  std::vector<Obstacle> all = obstacles_of_weights(options);
+  for (Obstacle& obstacle : obstacles_of_context(options)) all.push_back(std::move(obstacle));
+  refuse_obstacles(all);
 }
 
-std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& options) {
+std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& options, ClusterOrder file_order) {
   require_transfo_xl(options);
-  return Layout(options).tensors();
+  return Layout(options, file_order).tensors();
 }
 
 }  // namespace engram

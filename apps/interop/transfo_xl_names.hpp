@@ -22,17 +22,24 @@ struct TransfoXlTensor {
   /// Where the tensor is tied: the tensor of the layout that it repeats. Then it has no parameters of its own, and a
   /// file may leave it out.
   std::string copy_of;
+  /// The tensor's first row is the parameter's last one, and so on: its slots of clusters are in the other order than
+  /// the model's (transfo_xl_cluster_order.hpp).
+  bool rows_reversed = false;
 };
 
 /// All tensors of the layout but the frequencies, tied copies after what they repeat. Every parameter of the model is
-/// in one of them. Throws as require_transfo_xl() does.
-std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& options);
+/// in one of them. `file_order`: of the slots of clusters in the file; that class has them in natural order. Throws as
+/// require_transfo_xl() does.
+std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& options,
+                                                ClusterOrder file_order = ClusterOrder::natural);
 
-/// Throws UsageError naming the option where the layout has no place for such weights, or options that are not valid.
+/// Throws one UsageError that names every option for whose weights the layout has no place, or one for options that
+/// are not valid.
 void require_transfo_xl(const TransformerXlOptions& options);
 
-/// Throws UsageError naming the option where that class remembers or sees something else: it starts with zeros, and
-/// sees all there is or as many positions as it remembers.
-void require_transfo_xl_context(const TransformerXlOptions& options);
+/// The same for a model that is to be that class's: the message has also every option that has that class remember or
+/// see something else, as it starts with zeros and sees all there is or as many positions as it remembers, and the
+/// settings with which a model is written all the same.
+void require_transfo_xl_class(const TransformerXlOptions& options);
 
 }  // namespace engram

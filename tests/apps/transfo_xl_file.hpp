@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -96,10 +97,13 @@ inline std::vector<std::string> gold_settings() {
   return {"mem_len=5", "clamp_len=4", "same_length=true", "pre_lnorm=false"};
 }
 
-/// The Transformer-XL of a checkpoint, in another dtype if need be.
-inline std::unique_ptr<PlacedXl> placed_from(const std::filesystem::path& checkpoint, DType dtype) {
+/// The Transformer-XL of a checkpoint, in another dtype if need be, or with options that change no parameter.
+inline std::unique_ptr<PlacedXl> placed_from(const std::filesystem::path& checkpoint, DType dtype,
+                                             const std::function<void(TransformerXlOptions&)>& change = {}) {
   const CheckpointFile file(checkpoint);
-  auto placed = std::make_unique<PlacedXl>(read_facts(file).config.model.transformer_xl, dtype);
+  TransformerXlOptions options = read_facts(file).config.model.transformer_xl;
+  if (change) change(options);
+  auto placed = std::make_unique<PlacedXl>(options, dtype);
   file.load(placed->backend, parameter_tensors(placed->store),
             {.may_be_absent = {}, .may_be_ignored = {}, .convert_floats = true});
   placed->model.refresh(placed->backend);
