@@ -11,6 +11,18 @@
 #include "core/kernels/fill.hpp"
 
 namespace engram {
+namespace {
+
+/// Takes the parameter into a sum of elements.
+void add_elements(std::int64_t& sum, std::int64_t elements, std::string_view what, const std::string& name,
+                  const Shape& shape) {
+  sum += elements;  // of two numbers that a Shape may have
+  if (sum > Shape::kMostElements)
+    throw ShapeError(text("parameter store: ", what, " must have at most 2^60 - 1 numbers together, got more with ",
+                          name, " ", shape));
+}
+
+}  // namespace
 
 ParameterStore::~ParameterStore() {
   for (const auto& [name, parameter] : parameters_) {
@@ -78,7 +90,8 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
     for (const Parameter* parameter : group.parameters) {
       const std::int64_t count = parameter->shape().count();
       group.segments.push_back({size, count});
-      size += (count + aligned - 1) / aligned * aligned;
+      add_elements(size, (count + aligned - 1) / aligned * aligned, "the parameters of a group", parameter->name(),
+                   parameter->shape());
     }
     group.values = Tensor({size}, dtype, backend.device(), *allocator_);
     group.gradients = Tensor({size}, dtype, backend.device(), *allocator_);
@@ -128,7 +141,8 @@ Parameter* ParameterStore::find(std::string_view name) const {
 std::int64_t ParameterStore::count() const {
   std::int64_t total = 0;
   for (const auto& [name, parameter] : parameters_)
-    if (parameter->gradient_kind() != Gradient::none) total += parameter->shape().count();
+    if (parameter->gradient_kind() != Gradient::none)
+      add_elements(total, parameter->shape().count(), "all parameters", name, parameter->shape());
   return total;
 }
 

@@ -42,7 +42,8 @@ class ParameterStore {
   /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
   /// outlive the store. `mapped_tables`: the folder in whose files (core/table_file.hpp) all tables are; they stay
   /// there and can be read, but not changed. After an exception neither the store nor its parameters can be used.
-  /// Throws FileError as MappedTable does, and DeviceError for another device than the CPU then.
+  /// Throws FileError as MappedTable does, and DeviceError for another device than the CPU then; ShapeError where the
+  /// parameters of a group are too many to count.
   void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {});
   bool placed() const { return allocator_ != nullptr; }
 
@@ -56,7 +57,7 @@ class ParameterStore {
   const std::map<std::string, Parameter*, std::less<>>& parameters() const { return parameters_; }
   /// Second name -> first name of tied parameters.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
-  /// Number of trained values; every parameter once, buffers not.
+  /// Number of trained values; every parameter once, buffers not. Throws ShapeError beyond Shape::kMostElements.
   std::int64_t count() const;
   DType dtype() const { return dtype_; }
   /// Long-lived memory of the same device, for optimiser state and caches.

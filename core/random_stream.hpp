@@ -31,8 +31,11 @@ struct DropoutRule {
   std::uint32_t threshold = 0;  ///< an element is kept when its 16 bits are >= threshold
   double multiplier = 1;        ///< what kept elements are multiplied by: 1 / (share kept)
 
+  /// A rate from here on would be rounded to 1: everything would be dropped.
+  static constexpr double kRateLimit = 1 - 0.5 / 65536;
+
   DropoutRule() = default;
-  /// `rate` in [0, 1): the share that is dropped, rounded to 1/65536.
+  /// `rate` in [0, kRateLimit): the share that is dropped, rounded to 1/65536.
   explicit DropoutRule(double rate)
       : threshold(static_cast<std::uint32_t>(std::lround(rate * 65536))), multiplier(65536.0 / (65536.0 - threshold)) {}
 

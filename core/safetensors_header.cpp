@@ -148,11 +148,15 @@ class HeaderParser {
   }
 
   std::size_t bytes_of(const std::string& tensor, const std::vector<std::int64_t>& dims, DType dtype) const {
-    std::int64_t bytes = static_cast<std::int64_t>(size_of(dtype));
-    for (const std::int64_t size : dims)
-      if (__builtin_mul_overflow(bytes, size, &bytes))
-        fail(tensor, ": shape must be of less than 2^63 bytes, got more");
-    return static_cast<std::size_t>(bytes);
+    // What a Shape can be: without its axes of size 0 too.
+    std::int64_t elements = 1;
+    for (const std::int64_t size : dims) {
+      if (size > 0 && elements > Shape::kMostElements / size)
+        fail(tensor, ": shape must be of less than 2^63 bytes at eight a number, got more");
+      if (size > 0) elements *= size;
+    }
+    const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
+    return empty ? 0 : static_cast<std::size_t>(elements) * size_of(dtype);
   }
 
   // Sorted by place, each tensor must begin where the one before it ends.

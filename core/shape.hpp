@@ -2,6 +2,7 @@
 /// The sizes of a tensor's axes: up to five, held inline, trivially copyable (it may be a kernel argument).
 
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <initializer_list>
@@ -13,9 +14,12 @@ namespace engram {
 class Shape {
  public:
   static constexpr int kMaxRank = 5;
+  /// Bytes of up to eight an element are then counted in 63 bits.
+  static constexpr std::int64_t kMostElements = (std::int64_t{1} << 60) - 1;
 
   constexpr Shape() = default;
-  /// Throws ShapeError for more than five axes or a negative size.
+  /// Throws ShapeError for more than five axes, a negative size, or more than kMostElements elements (axes of size 0
+  /// left out, so that rows() fits too).
   constexpr Shape(std::initializer_list<std::int64_t> dims)
       : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
   constexpr explicit Shape(std::span<const std::int64_t> dims) {
@@ -24,6 +28,7 @@ class Shape {
       if (size < 0) reject(dims);
       dims_[rank_++] = size;
     }
+    check_count();
   }
 
   constexpr int rank() const { return rank_; }
@@ -44,16 +49,24 @@ class Shape {
     for (int axis = 0; axis + 1 < rank_; ++axis) product *= dims_[axis];
     return product;
   }
-  /// A copy whose axis (negative: from the end) has another size.
+  /// A copy whose axis (negative: from the end) has another size. Throws as the constructor.
   constexpr Shape with(int axis, std::int64_t size) const {
     Shape changed = *this;
     changed.dims_[axis < 0 ? axis + rank_ : axis] = size;
+    changed.check_count();
     return changed;
   }
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
 
  private:
   [[noreturn]] static void reject(std::span<const std::int64_t> dims);
+  /// Nearly every shape is seen to be small enough by the bits of its sizes, without a product.
+  constexpr void check_count() const {
+    int bits = 0;
+    for (int axis = 0; axis < rank_; ++axis) bits += 64 - std::countl_zero(static_cast<std::uint64_t>(dims_[axis]));
+    if (bits > 60) check_product();
+  }
+  void check_product() const;
 
   std::array<std::int64_t, kMaxRank> dims_{};
   int rank_ = 0;

@@ -12,6 +12,17 @@
 namespace engram {
 namespace {
 
+/// Of a small model and a short run, of every family: the width is even and a multiple of 3.
+std::string_view example_of(ModelFamily family, std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
+      {"model.layers", "2"},  {"model.width", "120"},    {"model.heads", "4"},      {"model.slots", "64"},
+      {"model.inner", "480"}, {"model.max_span", "256"}, {"schedule.rate", "0.05"}, {"schedule.steps", "1000"}};
+  if (key == "model.inner" && family != ModelFamily::transformer_xl) return {};  // the others have a default
+  for (const auto& [name, example] : kExamples)
+    if (name == key) return example;
+  return {};
+}
+
 std::vector<ConfigKey> make_keys(ModelFamily family) {
   constexpr auto kKeep = ConfigKey::OnResume::keep, kChange = ConfigKey::OnResume::change;
   std::vector<ConfigKey> keys;
@@ -41,10 +52,12 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   optimizer(&OptimizerOptions::kind, "kind", kKeep, "update rule");
   optimizer(&OptimizerOptions::clip, "clip", kChange, "largest norm of a gradient; 0: not clipped");
   optimizer(&OptimizerOptions::clip_kind, "clip_kind", kChange,
-            "what is shrunk: a tensor's step or gradient (adagrad), all gradients (adam, sgd)");
+            "what is shrunk, by default a tensor's step (adagrad, or its gradient) or all gradients (adam, sgd)");
   optimizer(&OptimizerOptions::beta1, "beta1", kChange, "adam: decay of the first moment per step");
   optimizer(&OptimizerOptions::beta2, "beta2", kChange, "adam: decay of the second moment per step");
   optimizer(&OptimizerOptions::epsilon, "epsilon", kChange, "adam: added to the root of the second moment");
+  optimizer(&OptimizerOptions::epsilon_at, "epsilon_at", kChange,
+            "adam: the divisor is sqrt(v / (1 - beta2^t)) + epsilon, or (sqrt(v) + epsilon) / sqrt(1 - beta2^t)");
   optimizer(&OptimizerOptions::momentum, "momentum", kChange, "sgd: share of the last step that is kept");
   optimizer(&OptimizerOptions::weight_decay, "weight_decay", kChange, "adam: decoupled decay, times the rate per step");
   if (family == ModelFamily::all_attention)
@@ -62,6 +75,7 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   table(&TableOptimizerOptions::beta1, "table_beta1", kChange, "tables, adam: decay of the first moment per step");
   table(&TableOptimizerOptions::beta2, "table_beta2", kChange, "tables, adam: decay of the second moment per step");
   table(&TableOptimizerOptions::epsilon, "table_epsilon", kChange, "tables: added to the root");
+  table(&TableOptimizerOptions::epsilon_at, "table_epsilon_at", kChange, "tables, adam: as epsilon_at");
   table(&TableOptimizerOptions::weight_decay, "table_weight_decay", kChange,
         "tables: decoupled decay of the rows that move, times the rate per step");
   table(&TableOptimizerOptions::clip, "table_clip", kChange,
@@ -119,10 +133,20 @@ std::vector<ConfigKey> make_keys(ModelFamily family) {
   training(&TrainingOptions::gradient_report, "gradient_report",
            "report every tensor's gradient, for engram gradients");
   training(&TrainingOptions::seed, "seed", "of weights, dropout and reading");
+  for (ConfigKey& key : keys) key.example = example_of(family, key.full_name());
   return keys;
 }
 
 }  // namespace
+
+bool ConfigKey::is_required(const RunConfig& config) const {
+  if (section == "model" && config.model.family == ModelFamily::all_attention) {
+    const MemoryMode mode = config.model.all_attention.memory_mode;
+    if (name == "slots") return has_slots(mode);
+    if (name == "inner") return has_second_sublayer(mode);
+  }
+  return !example.empty();
+}
 
 std::span<const ConfigKey> config_keys(ModelFamily family) {
   static const std::array keys{make_keys(kModelFamilies[0]), make_keys(kModelFamilies[1]), make_keys(kModelFamilies[2]),
@@ -163,12 +187,18 @@ std::string choices_of(std::string_view rule) {
 std::string config_help(ModelFamily family) {
   RunConfig defaults;
   defaults.model.family = family;
-  std::string help = "Keys of a configuration, with their defaults (TOML; --set section.key=value changes one):\n";
+  std::string help =
+      "# Keys of a configuration, in TOML, with their defaults (--set section.key=value changes one). What is marked\n"
+      "# as required has none: with the values here this text is the configuration of a small model and a short run.\n";
   std::string_view section;
   for (const ConfigKey& entry : config_keys(family)) {
-    if (entry.section != section) help += fmt::format("  [{}]\n", entry.section);
+    if (entry.section != section) help += fmt::format("\n[{}]\n", entry.section);
     section = entry.section;
-    help += fmt::format("    {:<36}{}", fmt::format("{} = {}", entry.name, entry.write(defaults)), entry.meaning);
+    const std::string value = entry.example.empty() ? entry.write(defaults) : std::string(entry.example);
+    // Its default is another one for every kind: written down it would be refused with most of them.
+    const bool follows = entry.full_name() == "optimizer.clip_kind";
+    help += fmt::format("{:<36}# {}{}", fmt::format("{}{} = {}", follows ? "# " : "", entry.name, value),
+                        entry.example.empty() ? "" : "required: ", entry.meaning);
     if (entry.rule.starts_with(kOneOf)) help += ": " + choices_of(entry.rule);
     help += '\n';
   }

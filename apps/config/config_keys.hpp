@@ -24,11 +24,16 @@ struct ConfigKey {
   OnResume on_resume = OnResume::change;
   std::string rule;  ///< what a value must be: "an integer"
   bool is_list = false;
+  bool is_choice = false;  ///< a name out of several, in quotes
+  /// Of a key without a default: a value for a small model and a short run; else empty.
+  std::string_view example = {};
   /// Sets the member; false when the text is no such value.
   std::function<bool(RunConfig&, std::string_view written)> read;
   /// The member as TOML.
   std::function<std::string(const RunConfig&)> write;
 
+  /// Whether the configuration, whose other keys have been read, must give this one.
+  bool is_required(const RunConfig& config) const;
   std::string full_name() const { return std::string(section) + "." + std::string(name); }
 };
 
@@ -39,7 +44,8 @@ const ConfigKey* find_config_key(ModelFamily family, std::string_view section, s
 /// The key whose name is the nearest by edit distance, those of `section` preferred.
 const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section, std::string_view name);
 
-/// All keys of a family with default, rule and meaning: for `engram keys`.
+/// All keys of a family with default, rule and meaning: for `engram keys`. It is a configuration itself: keys without a
+/// default have their examples.
 std::string config_help(ModelFamily family);
 
 /// The number of insertions, deletions and replacements of single characters that turn one text into the other.

@@ -1,6 +1,7 @@
 #include "apps/config/config_review.hpp"
 
 #include "apps/config/config_keys.hpp"
+#include "apps/config/config_values.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -47,6 +48,40 @@ void warn_of(const TransformerXlOptions& model, std::vector<std::string>& warnin
       "embedding_init_range", "unless model.embedding_init is uniform");
 }
 
+void warn_of(const RecurrentOptions& model, std::vector<std::string>& warnings) {
+  if (model.readout != ReadoutKind::n_gram && model.parts != RecurrentOptions().parts)
+    warnings.push_back("model.parts has no effect unless model.readout is n_gram");
+}
+
+/// Of the kinds of optimisers that they are not for, and of plateaus that there are none of.
+void warn_of(const OptimizerOptions& optimizer, const Schedule& schedule, std::vector<std::string>& warnings) {
+  const OptimizerOptions usual;
+  const Schedule usual_schedule;
+  const auto without_effect = [&](bool changed, std::string_view key, std::string_view reason) {
+    if (changed) warnings.push_back(text(key, " has no effect ", reason));
+  };
+  const std::string with = text("with optimizer.kind ", name_of(optimizer.kind));
+  if (optimizer.kind != OptimizerKind::adam) {
+    without_effect(optimizer.beta1 != usual.beta1, "optimizer.beta1", with);
+    without_effect(optimizer.beta2 != usual.beta2, "optimizer.beta2", with);
+    without_effect(optimizer.epsilon != usual.epsilon, "optimizer.epsilon", with);
+    without_effect(optimizer.weight_decay != usual.weight_decay, "optimizer.weight_decay", with);
+  }
+  if (optimizer.kind != OptimizerKind::sgd)
+    without_effect(optimizer.momentum != usual.momentum, "optimizer.momentum", with);
+  if (schedule.decay != Schedule::Decay::plateau) {
+    const std::string_view reason = "unless schedule.decay is plateau";
+    without_effect(schedule.plateau_factor != usual_schedule.plateau_factor, "schedule.plateau_factor", reason);
+    without_effect(schedule.plateau_patience != usual_schedule.plateau_patience, "schedule.plateau_patience", reason);
+  }
+  if (schedule.finetune != Schedule::Finetune::plateau) {
+    const std::string_view reason = "unless schedule.finetune is plateau";
+    without_effect(schedule.plateau_validations != usual_schedule.plateau_validations, "schedule.plateau_validations",
+                   reason);
+    without_effect(schedule.plateau_margin != usual_schedule.plateau_margin, "schedule.plateau_margin", reason);
+  }
+}
+
 /// Of product-key memories and tables.
 void warn_of_memories(const RunConfig& config, const ProductKeyOptions& memories, std::vector<std::string>& warnings) {
   if (memories.any()) {
@@ -71,6 +106,8 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
   if (config.model.family == ModelFamily::all_attention)
     warn_of(config.model.all_attention, config.training.span_loss, warnings);
   if (config.model.family == ModelFamily::transformer_xl) warn_of(config.model.transformer_xl, warnings);
+  if (config.model.family == ModelFamily::recurrent) warn_of(config.model.recurrent, warnings);
+  warn_of(config.optimizer, config.schedule, warnings);
   warn_of_memories(config, config.model.memories(), warnings);
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",

@@ -21,6 +21,7 @@ std::string_view name_of(OptimizerKind kind) {
 std::string_view name_of(ClipKind kind) {
   return kind == ClipKind::per_tensor_step ? "step" : kind == ClipKind::per_tensor_gradient ? "gradient" : "global";
 }
+std::string_view name_of(EpsilonAt at) { return at == EpsilonAt::corrected ? "corrected" : "uncorrected"; }
 std::string_view name_of(TableKind kind) { return kind == TableKind::adam ? "adam" : "row_adagrad"; }
 std::string_view name_of(TableMode mode) {
   switch (mode) {

@@ -24,6 +24,8 @@ namespace engram {
 std::string_view name_of(OptimizerKind kind);
 /// "step" (the tensor's step is shrunk), "gradient" (the tensor's gradient is) or "global" (all gradients are).
 std::string_view name_of(ClipKind kind);
+/// "corrected" or "uncorrected".
+std::string_view name_of(EpsilonAt at);
 /// "adam" or "row_adagrad".
 std::string_view name_of(TableKind kind);
 /// "dense", "lazy", "row_step" or "deferred".
@@ -178,6 +180,10 @@ struct Choices<OptimizerKind> {
 template <>
 struct Choices<ClipKind> {
   static constexpr ClipKind values[] = {ClipKind::per_tensor_step, ClipKind::per_tensor_gradient, ClipKind::global};
+};
+template <>
+struct Choices<EpsilonAt> {
+  static constexpr EpsilonAt values[] = {EpsilonAt::corrected, EpsilonAt::uncorrected};
 };
 template <>
 struct Choices<TableKind> {

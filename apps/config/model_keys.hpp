@@ -20,6 +20,7 @@ ConfigKey make_key(std::string_view section, Part part, T Options::*member, std:
       .on_resume = on_resume,
       .rule = value_rule<T>(),
       .is_list = kIsList<T>,
+      .is_choice = !std::is_arithmetic_v<T> && !kIsList<T>,
       .read = [=](RunConfig& config, std::string_view written) { return read_value(written, part(config).*member); },
       .write = [=](const RunConfig& config) { return toml_value(part(config).*member); }};
 }

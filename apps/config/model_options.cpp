@@ -76,6 +76,12 @@ void ModelOptions::check() const {
   });
 }
 
+void ModelOptions::check_dtype(DType dtype, std::string_view command) const {
+  const ProductKeyOptions& tables = memories();
+  if (dtype == DType::f64 && tables.any() && tables.value_dtype == DType::bf16)
+    throw UsageError(text(command, ": --dtype must be f32 with product_key.value_dtype = bf16, got f64"));
+}
+
 std::unique_ptr<LanguageModel> make_model(const ModelOptions& options) {
   switch (options.family) {
     case ModelFamily::transformer_xl:

@@ -53,6 +53,8 @@ struct ModelOptions {
 
   /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
   void check() const;
+  /// Throws UsageError, naming the command, where tables are stored as bf16, which goes with f32, and dtype is f64.
+  void check_dtype(DType dtype, std::string_view command) const;
 };
 
 /// Calls `use` with the options of the model's own family.

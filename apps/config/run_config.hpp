@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,16 @@ struct RunConfig {
 };
 
 /// Reads a TOML file and applies `overrides`, each `section.key=value`. An unknown or misspelt key, a wrong type or an
-/// unreadable file is one UsageError or FileError that names it, with the nearest valid key. Calls check().
+/// unreadable file is one UsageError or FileError that names it, with the nearest valid key; so are keys without a
+/// default that are not given, all in one. Calls check(), and says which of the file and the overrides it refuses.
 RunConfig load_run_config(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 /// The same from text, `source` being named in errors: a config.toml inside a checkpoint.
 RunConfig parse_run_config(const std::string& toml, const std::string& source,
                            const std::vector<std::string>& overrides = {});
+/// The keys that they give, as "section.key", whatever their values. Throws UsageError as parse_run_config does for
+/// what cannot be read, but not for keys and values that are wrong.
+std::set<std::string> given_keys(const std::string& toml, const std::string& source,
+                                 const std::vector<std::string>& overrides = {});
 /// The inverse: every key with its value, in TOML that load_run_config reads back to an equal struct.
 std::string to_toml(const RunConfig& config);
 

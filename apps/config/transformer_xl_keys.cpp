@@ -26,7 +26,7 @@ void add_transformer_xl_keys(std::vector<ConfigKey>& keys) {
   model(&Model::visibility, "visibility", kChange,
         "what a query sees: all there is, or as many positions as memory has");
   model(&Model::memory_start, "memory_start", kChange, "at the start of a text: nothing, or zero vectors");
-  model(&Model::clamp, "clamp", kChange, "distances above it count as it; 0: no clamp");
+  model(&Model::clamp, "clamp", kChange, "distances above it count as it; 0 or -1: no clamp");
   model(&Model::embedding_width, "embedding_width", kKeep, "numbers in a vector of the table; 0: width");
   model(&Model::cutoffs, "cutoffs", kKeep,
         "word ids that cut the vocabulary into clusters: adaptive input and softmax");

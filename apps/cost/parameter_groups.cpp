@@ -55,6 +55,9 @@ ParameterCount count_parameters(Module& model) {
   Visitor visitor([&](const std::string& name, Parameter& parameter) {
     if (parameter.gradient_kind() == Gradient::none || !seen.insert(&parameter).second) return;
     const std::int64_t elements = parameter.shape().count();
+    if (count.total > Shape::kMostElements - elements)
+      throw UsageError(
+          text("model: must have at most 2^60 - 1 parameters, got more with ", name, " ", parameter.shape()));
     count.by_role[static_cast<std::size_t>(role_of(name))] += elements;
     count.total += elements;
     ++count.tensors;

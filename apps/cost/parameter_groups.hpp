@@ -43,7 +43,7 @@ struct ParameterCount {
 };
 
 /// Buffers, which are not trained, do not count, and what several modules share counts once. Throws Error for a
-/// parameter whose name belongs to no role.
+/// parameter whose name belongs to no role, UsageError for more than Shape::kMostElements.
 ParameterCount count_parameters(Module& model);
 
 }  // namespace engram

@@ -57,8 +57,8 @@ struct WordDropout final : Node {
 };
 
 DropoutRule rule_of(std::string_view op, double rate) {
-  // The upper end is where the rounded rate would drop everything.
-  if (!(rate >= 0 && rate < 1 - 0.5 / 65536)) throw Error(text(op, ": the rate must be in [0, 1), got ", rate));
+  if (!(rate >= 0 && rate < DropoutRule::kRateLimit))
+    throw Error(text(op, ": the rate must be in [0, 1 - 2^-17), got ", rate));
   return DropoutRule(rate);
 }
 

@@ -6,12 +6,17 @@
 #include "autograd/functions/pointwise.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "nn/option_limits.hpp"
 
 namespace engram {
 namespace {
 
 void require_query_option(bool valid, std::string_view option, std::string_view rule, std::int64_t value) {
   if (!valid) throw UsageError(text("query network: ", option, " must be ", rule, ", got ", value));
+}
+
+void require_query_size(std::string_view option, std::int64_t value, std::int64_t least, std::int64_t most) {
+  require_query_option(value >= least && value <= most, option, text("from ", least, " to ", most), value);
 }
 
 const QueryNetworkOptions& checked(const QueryNetworkOptions& options) {
@@ -22,16 +27,20 @@ const QueryNetworkOptions& checked(const QueryNetworkOptions& options) {
 }  // namespace
 
 void QueryNetworkOptions::check() const {
-  require_query_option(width >= 1, "width", "at least 1", width);
-  require_query_option(heads >= 1, "heads", "at least 1", heads);
-  require_query_option(factors >= 1, "factors", "at least 1", factors);
-  require_query_option(query_width >= 2, "query_width", "at least 2", query_width);
+  using namespace option_limits;
+  require_query_size("width", width, 1, kWidth);
+  require_query_size("heads", heads, 1, 64);
+  require_query_size("factors", factors, 1, 3);
+  require_query_size("query_width", query_width, 2, kWidth);
   require_query_option(query_width % factors == 0, "query_width", text("a multiple of factors ", factors), query_width);
   const bool layers = kind == QueryNetworkKind::mlp || kind == QueryNetworkKind::heads_mlp;
   require_query_option(hidden.empty() != layers, "number of hidden layers",
                        text(layers ? "at least 1" : "0", " for kind ", name_of(kind)),
                        static_cast<std::int64_t>(hidden.size()));
-  for (const std::int64_t size : hidden) require_query_option(size >= 1, "a hidden layer", "at least 1 wide", size);
+  constexpr std::size_t kMostHidden = 64;
+  require_query_option(hidden.size() <= kMostHidden, "number of hidden layers", text("at most ", kMostHidden),
+                       static_cast<std::int64_t>(hidden.size()));
+  for (const std::int64_t size : hidden) require_query_size("the width of a hidden layer", size, 1, kWidth);
   if (kind == QueryNetworkKind::identity && query_width != width)
     throw UsageError(text("query network: query_width must be the width ", width, " for kind identity, got ",
                           query_width, "\n  only another kind changes the width"));

@@ -1,7 +1,5 @@
 #include "nn/layers/recurrent_options.hpp"
 
-#include <cmath>
-
 #include "core/error.hpp"
 #include "nn/layers/require_option.hpp"
 
@@ -40,23 +38,24 @@ std::int64_t RecurrentOptions::readout_reach() const {
 }
 
 void RecurrentOptions::check() const {
-  require_option(vocabulary >= 1, "vocabulary", "at least 1", vocabulary);
-  require_option(width >= 1, "width", "at least 1", width);
-  require_option(embedding_width >= 0, "embedding_width", "at least 1, or 0 for width", embedding_width);
-  constexpr std::int64_t kHighestOrder = 64;
-  require_option(order >= 1 && order <= kHighestOrder, "order", text("from 1 to ", kHighestOrder), order);
+  using namespace option_limits;
+  require_within("vocabulary", vocabulary, 1, kRows);
+  require_within("width", width, 1, kWidth);
+  require_within("embedding_width", embedding_width, 0, kWidth, ", 0 for width");
+  require_within("order", order, 1, 64);
   require_option(decay > 0 && decay <= 1, "decay", "above 0 and at most 1", decay);
   require_option(!output_map || (encoder != RecurrentCell::lstm && readout == ReadoutKind::identity), "output_map",
                  text("false with the encoder ", name_of(encoder), " and the readout ", name_of(readout),
                       ", it belongs to others with the readout identity"),
                  "true");
-  require_option(window >= 1, "window", "at least 1", window);
-  require_option(parts >= 1, "parts", "at least 1", parts);
-  require_option(output_width >= 0, "output_width", "at least 1, or 0 for width / parts", output_width);
+  require_within("window", window, 1, kPositions);
+  require_within("parts", parts, 1, kWidth);
+  require_within("output_width", output_width, 0, kWidth, ", 0 for width / parts");
   require_option(output_width == 0 || readout == ReadoutKind::n_gram, "output_width",
                  text("0 for the readout ", name_of(readout), ", it is an option of n_gram"), output_width);
-  require_option(std::isfinite(init_range) && init_range > 0, "init_range", "above 0", init_range);
-  require_option(logits_memory >= 1, "logits_memory", "at least 1 MiB", logits_memory);
+  require_within("init_range", init_range, kSmallest, kLargestStart);
+  require_option(logits_memory >= 1 && logits_memory <= kMebibytes, "logits_memory", "from 1 to 2^40 MiB",
+                 logits_memory);
   const std::int64_t n = state_parts();
   if (width % n != 0)
     throw UsageError(text("model: width must be a multiple of ", n, ", the parts into which ", name_of(readout),

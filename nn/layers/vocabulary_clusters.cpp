@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "nn/option_limits.hpp"
 
 namespace engram {
 namespace {
@@ -61,6 +62,8 @@ void VocabularyClusters::check(std::span<const std::int64_t> cutoffs, std::int64
   };
   for (std::size_t i = 0; i < cutoffs.size(); ++i) {
     require(cutoffs[i] >= 1, "be at least 1, got ", cutoffs[i], " in ", list(cutoffs), of);
+    require(cutoffs[i] < option_limits::kRows, "be below ", option_limits::kRows, ", got ", cutoffs[i], " in ",
+            list(cutoffs), of);
     require(i == 0 || cutoffs[i] > cutoffs[i - 1], "increase, got ", cutoffs[i], " after ", i == 0 ? 0 : cutoffs[i - 1],
             " in ", list(cutoffs), of);
     require(vocabulary == 0 || cutoffs[i] < vocabulary, "be below the vocabulary of ", vocabulary, ", got ", cutoffs[i],

@@ -1,8 +1,5 @@
 #include "nn/models/transformer_xl_options.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "core/error.hpp"
 #include "nn/init.hpp"
 #include "nn/layers/require_option.hpp"
@@ -15,8 +12,8 @@ bool is_absolute(PositionKind kind) {
 }
 
 void check_clusters(const TransformerXlOptions& options) {
-  require_option(options.embedding_width >= 0, "embedding_width", "at least 0", options.embedding_width);
-  require_option(options.divisor >= 1, "divisor", "at least 1", options.divisor);
+  require_within("embedding_width", options.embedding_width, 0, option_limits::kWidth);
+  require_within("divisor", options.divisor, 1, option_limits::kWidth);
   std::int64_t width = options.token_width();
   for (std::size_t cluster = 0; cluster < options.cutoffs.size(); ++cluster) {
     width /= options.divisor;
@@ -33,44 +30,44 @@ void check_clusters(const TransformerXlOptions& options) {
 }  // namespace
 
 void TransformerXlOptions::check() const {
-  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max() / 4;
-  require_option(vocabulary >= 1, "vocabulary", "at least 1", vocabulary);
-  require_option(layers >= 1, "layers", "at least 1", layers);
-  require_option(width >= 1, "width", "at least 1", width);
-  require_option(heads >= 1, "heads", "at least 1", heads);
-  require_option(depth >= 0, "depth", "at least 0", depth);
+  using namespace option_limits;
+  require_within("vocabulary", vocabulary, 1, kRows);
+  require_within("layers", layers, 1, kLayers);
+  require_within("width", width, 1, kWidth);
+  require_within("heads", heads, 1, kHeads);
+  require_within("depth", depth, 0, kWidth / heads, ", the bound of all heads together");
   require_option(depth > 0 || width % heads == 0, "heads", text("a divisor of width ", width, " where depth is 0"),
                  heads);
-  require_option(inner >= 1, "inner", "at least 1", inner);
+  require_within("inner", inner, 1, kRows);
   const bool sinusoids = positions == PositionKind::relative || positions == PositionKind::absolute_sinusoidal;
   require_option(!sinusoids || width % 2 == 0, "width", text("even for positions ", name_of(positions)), width);
   require_option(positions != PositionKind::absolute_learned || heads * head_depth() == width, "depth",
                  text("width / heads for positions ", name_of(positions)), head_depth());
   const bool tables = positions == PositionKind::shaw || positions == PositionKind::absolute_learned;
-  require_option(tables ? position_rows >= 1 && position_rows <= kLongest : position_rows == 0, "position_rows",
-                 tables ? text("from 1 to ", kLongest, " for positions ", name_of(positions))
+  require_option(tables ? position_rows >= 1 && position_rows <= kPositions : position_rows == 0, "position_rows",
+                 tables ? text("from 1 to ", kPositions, " for positions ", name_of(positions))
                         : text("0 for positions ", name_of(positions)),
                  position_rows);
-  require_option(memory >= 0 && memory <= kLongest, "memory", text("from 0 to ", kLongest), memory);
+  require_within("memory", memory, 0, kPositions);
   require_option(memory == 0 || !is_absolute(positions), "memory",
                  text("0 for positions ", name_of(positions), ", which would be added to remembered states again"),
                  memory);
   require_option(memory > 0 || visibility == Visibility::all, "memory",
                  text("at least 1 for visibility ", name_of(visibility)), memory);
-  require_option(clamp <= kLongest, "clamp", text("at most ", kLongest), clamp);
+  // The released programs write -1 for none.
+  require_within("clamp", clamp, -1, kPositions, ", 0 or -1 for none");
   check_clusters(*this);
-  require_option(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
-  require_option(attention_dropout >= 0 && attention_dropout < 1, "attention_dropout", "in [0, 1)", attention_dropout);
-  require_option(word_dropout >= 0 && word_dropout < 1, "word_dropout", "in [0, 1)", word_dropout);
-  require_option(norm_epsilon > 0, "norm_epsilon", "above 0", norm_epsilon);
-  require_option(init_deviation >= 0, "init_deviation", "at least 0", init_deviation);
-  require_option(init_range >= 0 && std::isfinite(init_range), "init_range", "at least 0 and finite", init_range);
-  require_option(embedding_init_range >= 0 && std::isfinite(embedding_init_range), "embedding_init_range",
-                 "at least 0 and finite", embedding_init_range);
-  require_option(projection_init_deviation >= 0, "projection_init_deviation", "at least 0", projection_init_deviation);
-  require_option(norm_init_deviation >= 0, "norm_init_deviation", "at least 0", norm_init_deviation);
-  require_option(attention_memory >= 0 && attention_memory <= std::int64_t{1} << 40, "attention_memory",
-                 "from 0 to 2^40", attention_memory);
+  require_dropout("dropout", dropout);
+  require_dropout("attention_dropout", attention_dropout);
+  require_dropout("word_dropout", word_dropout);
+  require_within("norm_epsilon", norm_epsilon, kSmallest, kLargest);
+  require_within("init_deviation", init_deviation, 0, kLargestStart);
+  require_within("init_range", init_range, 0, kLargestStart);
+  require_within("embedding_init_range", embedding_init_range, 0, kLargestStart);
+  require_within("projection_init_deviation", projection_init_deviation, 0, kLargestStart);
+  require_within("norm_init_deviation", norm_init_deviation, 0, kLargestStart);
+  require_option(attention_memory >= 0 && attention_memory <= kMebibytes, "attention_memory", "from 0 to 2^40",
+                 attention_memory);
   memories.check(width, layers);
 }
 

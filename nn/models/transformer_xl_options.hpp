@@ -66,7 +66,7 @@ struct TransformerXlOptions {
   std::int64_t memory = 0;  ///< M, positions that every layer remembers of what came before; 0: none
   Visibility visibility = Visibility::all;
   MemoryStart memory_start = MemoryStart::empty;
-  /// Distances above it count as it, with `shaw` those from it on as one less (spec, section 1.8); 0: no clamp.
+  /// Distances above it count as it, with `shaw` those from it on as one less (spec, section 1.8); 0, -1: no clamp.
   std::int64_t clamp = 0;
 
   std::int64_t embedding_width = 0;        ///< E; 0: width

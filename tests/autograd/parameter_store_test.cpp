@@ -77,6 +77,22 @@ TEST_CASE("parameter store: names, counts, finding", "[autograd]") {
   CHECK_FALSE(model.weight.placed());
 }
 
+TEST_CASE("parameter store: sizes that wrap in 64 bits are refused by name, before memory is taken", "[autograd]") {
+  // Each is a shape; the first two together are 2^60 numbers.
+  constexpr std::int64_t kQuarter = std::int64_t{1} << 58;
+  Parameter first{{kQuarter, 3}, kNormal}, second{{kQuarter}, kNormal}, third{{kQuarter, 2}, kNormal};
+  ParameterStore store;
+  store.add("a", first);
+  store.add("b", second);
+  store.add("c", third);
+  const std::string counted = message_of<ShapeError>([&] { store.count(); });
+  CHECK_THAT(counted,
+             ContainsSubstring("at most 2^60 - 1 numbers") && ContainsSubstring("with b [288230376151711744]"));
+  const std::unique_ptr<Backend> backend = open_backend({});
+  CHECK_THAT(message_of<ShapeError>([&] { store.place(*backend, DType::f32, 1); }),
+             ContainsSubstring("parameters of a group") && ContainsSubstring("with b [288230376151711744]"));
+}
+
 TEST_CASE("parameter store: tied parameters are one, under the first name", "[autograd]") {
   const std::unique_ptr<Backend> backend = open_backend({});
   Parameter shared({4}, kNormal);

@@ -160,6 +160,8 @@ TEST_CASE("safetensors damage: each rule of the header has its message", "[safet
       {R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1],"data_offsets":[0,4]}})", 4, "at most 5 axes, got 6"},
       {R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0, "less than 2^63 bytes"},
       {R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})", 4, "less than 2^63 bytes"},
+      {R"({"a":{"dtype":"BF16","shape":[2305843009213693952],"data_offsets":[0,4]}})", 4, "less than 2^63 bytes"},
+      {R"({"a":{"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]}})", 0, "less than 2^63 bytes"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4]}})", 4, "must be [begin, end], got 1"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,4]}})", 4, "must be [begin, end], got 3"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[-4,0]}})", 4, "data_offsets must hold integers"},

@@ -38,6 +38,18 @@ TEST_CASE("shape: six axes or a negative one are refused with the list", "[core]
   CHECK(Shape{1, 2, 3, 4, 5}.count() == 120);
   CHECK_THROWS_AS((Shape{1, 1, 1, 1, 1, 1}), ShapeError);
   CHECK_THROWS_WITH((Shape{2, -1}), "shape: needs at most 5 axes, none negative, got [2, -1]");
+  CHECK_THROWS_AS((Shape{2, 3}.with(0, -1)), ShapeError);
+}
+
+TEST_CASE("shape: sizes whose product does not fit are refused with the list", "[core]") {
+  constexpr std::int64_t kMany = std::int64_t{1} << 30;
+  CHECK(Shape{kMany, kMany - 1}.count() == kMany * (kMany - 1));
+  CHECK(Shape{Shape::kMostElements}.count() == Shape::kMostElements);
+  CHECK_THROWS_WITH((Shape{kMany, kMany}), "shape: must have at most 2^60 - 1 elements, got [1073741824, 1073741824]");
+  CHECK_THROWS_AS((Shape{Shape::kMostElements + 1}), ShapeError);
+  CHECK_THROWS_AS((Shape{std::int64_t{1} << 62, 16}), ShapeError);  // the product would be 0
+  CHECK_THROWS_AS((Shape{0, std::int64_t{1} << 62, 16}), ShapeError);
+  CHECK_THROWS_AS((Shape{2, kMany}.with(0, kMany)), ShapeError);
 }
 
 static_assert(Shape{2, 3}.count() == 6, "usable at compile time");
