@@ -1,6 +1,7 @@
 /// The program `engram`: one subcommand for each thing that can be done with a model. Every command throws; here is
 /// the only place that catches. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted after saving.
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -29,6 +30,7 @@
 #include "apps/commands/spans.hpp"
 #include "apps/commands/sweep.hpp"
 #include "apps/commands/train.hpp"
+#include "apps/commands/version.hpp"
 #include "apps/config/config_keys.hpp"
 #include "apps/training/signals.hpp"
 #include "core/error.hpp"
@@ -65,6 +67,12 @@ void add_commands(engram::Command& program) {
   engram::add_export_command(program);
 }
 
+/// `engram help` and `engram help train` are engram --help and engram train --help.
+std::vector<std::string> with_help_as_option(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  return arguments.size() == 1 ? std::vector<std::string>{"--help"} : std::vector<std::string>{arguments[1], "--help"};
+}
+
 /// CLI11 would call it an unexpected argument.
 void check_command(const engram::CommandLine& line, const std::vector<std::string>& arguments) {
   const std::string given = arguments.empty() ? "" : arguments.front();
@@ -81,6 +89,12 @@ void check_command(const engram::CommandLine& line, const std::vector<std::strin
         engram::text("there is no command '", given, "'; the nearest is ", nearest, "\n  the commands are ", names));
 }
 
+/// A file would else get the number of a stream that the caller has closed, and what is printed would go into it.
+void open_missing_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) == -1) ::open("/dev/null", O_RDWR);  // the lowest number that is free
+}
+
 /// OpenMP's threads wait for work by spinning, by default so long that with anything else running on the cores it costs
 /// many times what it saves; a short spin was as good on idle cores. The library reads the setting when it is loaded,
 /// so the program starts itself once more with it. What the user has set is kept.
@@ -93,10 +107,12 @@ void wait_briefly(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_missing_streams();
   wait_briefly(argv);
   try {
-    const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-    engram::CommandLine line("engram", "Engram: language models with memory");
+    engram::take_signals_on_own_thread();
+    const std::vector<std::string> arguments = with_help_as_option({argv + (argc > 0 ? 1 : 0), argv + argc});
+    engram::CommandLine line("engram", "Engram: language models with memory", engram::program_version());
     add_commands(line.commands());
     check_command(line, arguments);
     line.run(arguments);

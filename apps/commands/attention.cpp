@@ -13,6 +13,7 @@
 #include "apps/commands/attention_distances.hpp"
 #include "apps/commands/attention_windows.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
 #include "apps/training/trained_model.hpp"
@@ -96,8 +97,10 @@ json as_json(const HeadsReport& report) {
   return object;
 }
 
-std::vector<std::int32_t> tokens_of(const AttentionArguments& arguments, const data::Vocabulary& vocabulary) {
-  const int given = (arguments.text.empty() ? 0 : 1) + (arguments.file.empty() ? 0 : 1);
+std::vector<std::int32_t> tokens_of(const Command& command, const AttentionArguments& arguments,
+                                    const data::Vocabulary& vocabulary) {
+  // An empty text was given, too.
+  const std::size_t given = command.count("--text") + command.count("--file");
   if (!arguments.distances.data.empty()) {
     if (given > 0) throw UsageError("attention: --data is a text of its own, got --text or --file too");
     if (arguments.oov != "error") throw UsageError("attention: --oov is for --text and --file, got --data");
@@ -106,7 +109,7 @@ std::vector<std::int32_t> tokens_of(const AttentionArguments& arguments, const d
   if (given != 1)
     throw UsageError(
         "attention: either --text or --file must be given, or, for a Transformer-XL or a recurrent model, --data");
-  const std::string written = arguments.file.empty() ? arguments.text : data::read_bytes(arguments.file);
+  const std::string written = command.count("--text") > 0 ? arguments.text : data::read_bytes(arguments.file);
   std::vector<std::int32_t> tokens =
       data::text_tokens(written, vocabulary, data::parse_unseen(arguments.oov), "attention", "the text");
   if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
@@ -145,10 +148,15 @@ void prepare(const Command& command, const AttentionArguments& arguments, ModelO
 }
 
 void run_attention(const Command& command, const AttentionArguments& arguments) {
+  // Of all families: which one it is is known when the model is read.
+  check_output_file("attention: --csv", arguments.csv, {"position,token,", "layer,head,distance,"});
+  check_output_file("attention: --svg", arguments.svg, {kSvgBeginning});
+  check_output_file("attention: --mean-csv", arguments.windows.mean_csv, {"offset,weight\n"});
+  check_output_file("attention: --mean-svg", arguments.windows.mean_svg, {kSvgBeginning});
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, [&](ModelOptions& model) { prepare(command, arguments, model); });
-  const std::vector<std::int32_t> tokens = tokens_of(arguments, trained.vocabulary());
+  const std::vector<std::int32_t> tokens = tokens_of(command, arguments, trained.vocabulary());
   const AttentionDistancesArguments& shared = arguments.distances;
   if (trained.config().model.family == ModelFamily::transformer_xl)
     return show_attention_distances(trained, runtime, shared, tokens, {arguments.csv, arguments.svg, arguments.json});

@@ -92,7 +92,7 @@ void show_attention_distances(TrainedModel& trained, Runtime& runtime, const Att
   std::vector<std::int32_t> tokens(text_tokens.begin(), text_tokens.end());
   if (!arguments.data.empty()) {
     const data::DataSet data = data::DataSet::open(arguments.data);
-    data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+    data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
     const data::TokenView split = data.split(arguments.split);
     for (std::int64_t i = 0; i < split.size(); ++i) tokens.push_back(split[i]);
   }

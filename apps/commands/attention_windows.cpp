@@ -164,7 +164,7 @@ void show_attention_windows(TrainedModel& trained, Runtime& runtime, const Atten
   };
   if (reading.data.empty()) return report(study.of_text(text_tokens, reading.rows), "the text");
   const data::DataSet data = data::DataSet::open(reading.data);
-  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
   const data::ArticleSplit split = first_tokens({data, reading.split}, reading.tokens);
   const bool articles = split.articles() > 0;
   report(study.of_split(split, reading, arguments.article, arguments.article_given()),

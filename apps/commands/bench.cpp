@@ -67,6 +67,9 @@ std::vector<BenchCase> cases_of(const BenchArguments& arguments) {
     if (arguments.compare_spans) require_all_attention(one.config.model, "bench --compare-spans");
     if (!arguments.spans.empty()) require_all_attention(one.config.model, "bench --spans");
     if (arguments.vocabulary != 0) one.config.model.set_vocabulary(arguments.vocabulary);
+    // Before the machine is measured, which takes seconds.
+    if (one.config.model.vocabulary() < 1)
+      throw UsageError(text("bench: '", one.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
     if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model.all_attention);
     cases.push_back(std::move(one));
   }

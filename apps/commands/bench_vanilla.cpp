@@ -5,6 +5,7 @@
 #include "apps/bench/vanilla_bench.hpp"
 #include "apps/bench/vanilla_report.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -27,6 +28,7 @@ Option* add_bench_vanilla_options(Command& command, BenchVanillaArguments& argum
 void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArguments::Shared& shared) {
   if (shared.configs.size() > 1)
     throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
+  check_output_file("bench: --svg", arguments.svg, {kSvgBeginning});
   const std::filesystem::path usual = std::filesystem::path(ENGRAM_CONFIG_DIR) / "bench-table-9.toml";
   const std::filesystem::path file = shared.configs.empty() ? usual : std::filesystem::path(shared.configs.front());
   VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};

@@ -11,7 +11,9 @@
 #include "apps/cbt/question_results.hpp"
 #include "apps/cbt/question_scores.hpp"
 #include "apps/cbt/question_tokens.hpp"
+#include "apps/commands/dtype_option.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/data/cbt.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/training/trained_model.hpp"
@@ -69,15 +71,14 @@ QuestionResults answer(const std::filesystem::path& path, const CbtArguments& ar
 }
 
 void run_cbt(const CbtArguments& arguments) {
+  check_output_file("cbt: --csv", arguments.csv, {candidates_csv_names()});
   Runtime runtime(parse_device(arguments.device), arguments.threads);
-  const DType dtype = parse_dtype(arguments.dtype);
-  if (dtype != DType::f32 && dtype != DType::f64)
-    throw UsageError(text("cbt: --dtype must be f32 or f64, got ", dtype));
+  const DType dtype = dtype_option("cbt", arguments.dtype);
   TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        dtype);
   RecurrentModel& model = recurrent_model(trained);
   const data::DataSet data = data::DataSet::open(arguments.data);
-  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
   const QuestionTokens tokens_of(data);
   QuestionScorer scorer(model, runtime, dtype, arguments.score == "word" ? CandidateScore::word : CandidateScore::whole,
                         arguments.batch);

@@ -1,9 +1,14 @@
 #include "apps/commands/command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "apps/config/config_keys.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -17,6 +22,58 @@ CLI::Validator number(const char* name, const char* rule, bool (*holds)(double))
     return "must be a number " + std::string(rule) + ", got '" + given + "'";
   };
   return CLI::Validator(check, name);
+}
+
+/// Decimal integers in the range of T, written back without a plus and leading zeros. CLI11 itself would take the
+/// nearest number to one that is too large, 2^64 - 1 for -1 where none is negative, and 8 for 010.
+template <class T>
+CLI::Validator whole_number() {
+  const auto check = [](std::string& given) {
+    const bool negative = given.starts_with('-');
+    const std::size_t digits = negative || given.starts_with('+') ? 1 : 0;
+    std::size_t first = digits;
+    while (first + 1 < given.size() && given[first] == '0') ++first;
+    const std::string plain = (negative ? "-" : "") + given.substr(first);
+    T value{};
+    const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
+    // A sign of its own would be taken behind ours.
+    const bool one_sign = digits == 0 || (given.size() > 1 && given[1] != '-');
+    if (error == std::errc() && end == plain.data() + plain.size() && one_sign) {
+      given = plain;
+      return std::string();
+    }
+    return text("must be an integer from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max(),
+                ", got '", given, "'");
+  };
+  return CLI::Validator(check, "");
+}
+
+/// The integers that a variable or the elements of a list are; void for others.
+template <class T>
+struct IntegerOf {
+  using Type = std::conditional_t<std::is_integral_v<T>, T, void>;
+};
+template <class T>
+struct IntegerOf<std::vector<T>> : IntegerOf<T> {};
+
+/// "--steps" of "--steps=3".
+std::string option_name(const std::string& argument) { return argument.substr(0, argument.find('=')); }
+
+/// What is wrong with arguments that a command did not take. The value of an unknown option is among them too, and may
+/// have been taken for something else: the option is what to name.
+std::string unknown_argument(const CLI::App& command, const std::vector<std::string>& left) {
+  for (const std::string& argument : left) {
+    if (argument.size() < 2 || argument[0] != '-' || (argument[1] >= '0' && argument[1] <= '9')) continue;
+    const std::string name = option_name(argument);
+    std::string nearest;
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& known : option->get_lnames())
+        if (nearest.empty() || edit_distance(name, "--" + known) < edit_distance(name, nearest)) nearest = "--" + known;
+    return text("there is no option '", name, "'", nearest.empty() ? "" : "; the nearest is " + nearest);
+  }
+  std::string list;
+  for (const std::string& argument : left) list += (list.empty() ? "'" : ", '") + argument + "'";
+  return text("every argument must belong to an option or be one that the command takes, got ", list, " beside them");
 }
 
 }  // namespace
@@ -38,7 +95,12 @@ Option* Option::non_negative() {
   return this;
 }
 Option* Option::within(double least, double most) {
-  option_->check(CLI::Range(least, most));
+  const auto check = [least, most](const std::string& given) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(given, value) && value >= least && value <= most) return std::string();
+    return text("must be a number from ", least, " to ", most, ", got '", given, "'");
+  };
+  option_->check(CLI::Validator(check, text("[", least, " - ", most, "]")));
   return this;
 }
 Option* Option::one_of(const std::vector<std::string>& values) {
@@ -65,6 +127,13 @@ Option* Option::expected(int least, int most) {
   option_->expected(least, most);
   return this;
 }
+Option* Option::value_if(std::function<bool(const std::string&)> is_value, const std::string& otherwise) {
+  is_value_ = std::move(is_value);
+  otherwise_ = otherwise;
+  return this;
+}
+bool Option::has_name(const std::string& name) const { return option_->check_name(name); }
+bool Option::is_list() const { return option_->get_items_expected_max() > 1; }
 
 Command::Command(CLI::App& parser) : parser_(&parser) {}
 Command::~Command() = default;
@@ -77,7 +146,10 @@ Option* Command::keep(CLI::Option* option) { return options_.emplace_back(std::m
 
 template <class T>
 Option* Command::add(const std::string& names, T& value, const std::string& help) {
-  return keep(parser_->add_option(names, value, help));
+  CLI::Option* const option = parser_->add_option(names, value, help);
+  using Integer = typename IntegerOf<T>::Type;
+  if constexpr (!std::is_void_v<Integer>) option->transform(whole_number<Integer>());
+  return keep(option);
 }
 Option* Command::add_option(const std::string& names, std::string& value, const std::string& help) {
   return add(names, value, help);
@@ -106,11 +178,49 @@ Option* Command::add_flag(const std::string& names, bool& value, const std::stri
 Option* Command::get_option(const std::string& name) { return keep(parser_->get_option(name)); }
 std::size_t Command::count(const std::string& name) const { return parser_->count(name); }
 void Command::callback(std::function<void()> run) { parser_->callback(std::move(run)); }
+std::string Command::name() const { return parser_->get_name(); }
+const Command* Command::subcommand(const std::string& name) const {
+  for (const auto& command : subcommands_)
+    if (command->name() == name) return command.get();
+  return nullptr;
+}
+std::vector<std::string> Command::with_values(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> written;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const auto option = std::ranges::find_if(options_, [&](const auto& one) {
+      return one->is_value_ && argument.starts_with("--") && one->has_name(argument);
+    });
+    if (option == options_.end()) {
+      written.push_back(argument);
+      continue;
+    }
+    const auto follows = [&] { return i + 1 < arguments.size() && (*option)->is_value_(arguments[i + 1]); };
+    if (!follows()) {
+      written.push_back((*option)->otherwise_.empty() ? argument : argument + "=" + (*option)->otherwise_);
+      continue;
+    }
+    do written.push_back(argument + "=" + arguments[++i]);
+    while ((*option)->is_list() && follows());
+  }
+  return written;
+}
 void Command::footer(const std::string& text) { parser_->footer(text); }
 
-CommandLine::CommandLine(const std::string& name, const std::string& description)
+bool is_setting(const std::string& argument) {
+  const std::size_t end = argument.find('=');
+  const auto in_names = [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '_' || byte == '.';
+  };
+  return end != std::string::npos && end > 0 && argument[0] != '.' &&
+         std::all_of(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), in_names);
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
     : parser_(std::make_unique<CLI::App>(description, name)), commands_(*parser_) {
   parser_->require_subcommand(1);
+  if (!version.empty()) parser_->set_version_flag("--version", name + " " + version, "print the program's version");
 }
 CommandLine::~CommandLine() = default;
 
@@ -123,13 +233,21 @@ std::vector<std::string> CommandLine::names() const {
 
 void CommandLine::run(const std::vector<std::string>& arguments) {
   try {
+    const Command* const command = arguments.empty() ? nullptr : commands_.subcommand(arguments.front());
+    const std::vector<std::string> all = command == nullptr ? arguments : command->with_values(arguments);
     // CLI11 takes them from the back.
-    parser_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    parser_->parse(std::vector<std::string>(all.rbegin(), all.rend()));
   } catch (const CLI::Success& help) {
     if (parser_->exit(help) != 0 || std::fflush(stdout) != 0) throw Error("the help could not be written");
   } catch (const CLI::ParseError& error) {
     const auto parsed = parser_->get_subcommands();
-    throw UsageError(text(error.what(), "\n  ", parser_->get_name(), " ",
+    const CLI::App& command = parsed.empty() ? *parser_ : *parsed.front();
+    // What is unknown is often a misspelling of what is missing.
+    const std::vector<std::string> left = command.remaining();
+    const bool misspelt = std::ranges::any_of(left, [](const std::string& one) { return one.starts_with("--"); });
+    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                         (misspelt && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr);
+    throw UsageError(text(unknown ? unknown_argument(command, left) : error.what(), "\n  ", parser_->get_name(), " ",
                           parsed.empty() ? "" : parsed.front()->get_name() + " ", "--help lists the options"));
   }
 }

@@ -33,9 +33,18 @@ class Option {
   /// Whether a list takes all values that follow, or one for each time that the option is given.
   Option* allow_extra_args(bool all);
   Option* expected(int least, int most);
+  /// An argument that follows the option is its value only if this says so: what comes after may be a file. A list
+  /// takes all that follow and are values. Without one the value is `otherwise`; if that is empty, it must have one.
+  Option* value_if(std::function<bool(const std::string&)> is_value, const std::string& otherwise = "");
 
  private:
+  friend class Command;
+  bool has_name(const std::string& name) const;
+  bool is_list() const;
+
   CLI::Option* option_;
+  std::function<bool(const std::string&)> is_value_;  // empty: all are
+  std::string otherwise_;
 };
 
 class Command {
@@ -48,7 +57,7 @@ class Command {
 
   Command* add_subcommand(const std::string& name, const std::string& help);
   /// The variable gets what is given; it must live as long as the parser. One with a name that does not begin with '-'
-  /// has no name on the command line.
+  /// has no name on the command line. Integers are decimal, and refused where the variable cannot hold them.
   Option* add_option(const std::string& names, std::string& value, const std::string& help);
   Option* add_option(const std::string& names, double& value, const std::string& help);
   Option* add_option(const std::string& names, int& value, const std::string& help);
@@ -65,6 +74,11 @@ class Command {
   void callback(std::function<void()> run);
   /// The end of the help.
   void footer(const std::string& text);
+  std::string name() const;
+  /// nullptr when there is none of this name.
+  const Command* subcommand(const std::string& name) const;
+  /// The arguments with the values of options that have value_if() written so that they are not mistaken.
+  std::vector<std::string> with_values(const std::vector<std::string>& arguments) const;
 
  private:
   template <class T>
@@ -76,10 +90,14 @@ class Command {
   std::vector<std::unique_ptr<Command>> subcommands_;
 };
 
+/// Whether an argument is a key with a value, such as model.width=16, and no path: for value_if().
+bool is_setting(const std::string& argument);
+
 /// A program's whole command line: one subcommand and what belongs to it.
 class CommandLine {
  public:
-  CommandLine(const std::string& name, const std::string& description);
+  /// With a version there is --version, which prints it behind the name.
+  CommandLine(const std::string& name, const std::string& description, const std::string& version = "");
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;

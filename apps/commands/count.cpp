@@ -18,6 +18,7 @@
 #include "apps/cost/recurrent_cost.hpp"
 #include "apps/cost/solved_width.hpp"
 #include "apps/cost/table_cost.hpp"
+#include "apps/cost/training_state.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
 #include "core/error.hpp"
@@ -187,8 +188,7 @@ void run_count(const CountArguments& arguments) {
   const int values = values_per_parameter(config.optimizer.kind);
   const std::optional<Tables> tables = tables_of(config);
   const TableSizes sizes = tables ? tables->sizes : TableSizes();
-  // A table has no gradient of its own size.
-  const std::int64_t bytes = (count.total - sizes.parameters()) * values * 4 + sizes.value_bytes + sizes.state_bytes;
+  const std::int64_t bytes = training_state_bytes(count.total, sizes, config.optimizer.kind);
   const std::int64_t tokens_per_step = config.training.batch * config.training.block;
 
   const std::optional<SolvedWidth> solved = solved_of(arguments, config.model);

@@ -12,16 +12,20 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/dtype_option.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
+#include "apps/training/progress.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/score.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -36,6 +40,11 @@ struct EvaluateArguments {
   int batch = 0, block = 0, window = 0, stride = 1, threads = 0;
   bool exact = false, best = false, apart = false, json = false;
 };
+
+bool is_visibility(const std::string& name) {
+  return name == name_of(Visibility::all) || name == name_of(Visibility::last_memory) ||
+         name == name_of(Visibility::last_memory_plus_1);
+}
 
 /// With more digits than a progress line, and for words bits too.
 std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
@@ -90,37 +99,40 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
     throw UsageError("evaluate: --stride is that of --window, got none");
   if (arguments.apart && (arguments.window == 0 || command.count("--stride") > 0))
     throw UsageError("evaluate: --apart is for --window without --stride, got no --window or a --stride");
+  check_output_file("evaluate: --per-token", arguments.per_token, {kNpyBeginning});
   Runtime runtime(parse_device(arguments.device), arguments.threads);
-  const DType dtype = parse_dtype(arguments.dtype);
-  if (dtype != DType::f32 && dtype != DType::f64)
-    throw UsageError(text("evaluate: --dtype must be f32 or f64, got ", dtype));
+  const DType dtype = dtype_option("evaluate", arguments.dtype);
   TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, dtype,
                        [&context](ModelOptions& model) { context.apply(model, "evaluate"); });
   const data::DataSet data = data::DataSet::open(arguments.data);
-  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
   const data::TokenView tokens = data.split(arguments.split);
 
-  std::vector<float> losses;
-  if (!arguments.per_token.empty()) {
-    losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<float>::quiet_NaN());
-  }
+  std::vector<double> losses;
+  if (!arguments.per_token.empty())
+    losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<double>::quiet_NaN());
   PartialLoss without_ends = PartialLoss::without_ends(tokens, trained.vocabulary());
   PartialLoss without_marks = PartialLoss::without_certain_marks(tokens, data.doubled_mark());
-  const auto [result, rows] = evaluate_split(trained, {data, arguments.split},
-                                             {.exact = arguments.exact,
-                                              .batch = arguments.batch,
-                                              .block = arguments.block,
-                                              .window = arguments.window,
-                                              .stride = arguments.stride,
-                                              .apart = arguments.apart,
-                                              .cache = arguments.cache},
-                                             runtime, [&](std::int64_t token, double nll) {
-                                               without_ends.add(token, nll);
-                                               without_marks.add(token, nll);
-                                               if (!losses.empty())
-                                                 losses[static_cast<std::size_t>(token)] = float(nll);
-                                             });
-  if (!losses.empty()) write_npy(arguments.per_token, losses);
+  EvaluationProgress progress;
+  const SplitEvaluationOptions options{.exact = arguments.exact,
+                                       .batch = arguments.batch,
+                                       .block = arguments.block,
+                                       .window = arguments.window,
+                                       .stride = arguments.stride,
+                                       .apart = arguments.apart,
+                                       .cache = arguments.cache,
+                                       .watch = [&progress](auto scored, auto all) { progress.show(scored, all); }};
+  if (const std::int64_t reading = costly_reading(options); reading > 0)
+    log(LogLevel::warning, text("--window ", options.window, " with --stride ", options.stride, " reads ", reading,
+                                " tokens for each that is scored; a longer --stride reads fewer"));
+  const auto [result, rows] =
+      evaluate_split(trained, {data, arguments.split}, options, runtime, [&](std::int64_t token, double nll) {
+        without_ends.add(token, nll);
+        without_marks.add(token, nll);
+        if (!losses.empty()) losses[static_cast<std::size_t>(token)] = nll;
+      });
+  progress.end();
+  if (!losses.empty()) write_npy(arguments.per_token, losses, dtype);
 
   const data::TokenKind kind = trained.vocabulary().kind();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
@@ -146,6 +158,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
                    {"tokens", result.scored},
                    {"tokens_in_split", tokens.size()},
                    {"tokens_per_second", result.tokens_per_second()}});
+    if (trained.averaged_over() > 0) object["averaged_updates"] = trained.averaged_over();
     if (arguments.apart) object[in_windows] = std::exp(loss.all);
     if (const NeuralCacheOptions& cache = arguments.cache; cache.positions > 0)
       object["cache"] = {{"positions", cache.positions}, {"theta", cache.theta}, {"lambda", cache.lambda}};
@@ -156,6 +169,9 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
   }
   print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
                     arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
+  if (trained.averaged_over() > 0)
+    print(fmt::format("the weights are the mean of those of {} updates (training.weight_average)\n",
+                      trained.averaged_over()));
   if (const NeuralCacheOptions& cache = arguments.cache; cache.positions > 0)
     print(
         fmt::format("with a cache of {} positions, theta {}, lambda {}\n", cache.positions, cache.theta, cache.lambda));
@@ -214,10 +230,12 @@ Command* add_evaluate_command(Command& program) {
           "--same-length", arguments->same_length,
           "transformer_xl: every position sees --mem-len ones, itself among them; last_memory_plus_1: one more "
           "[the run's; without a value last_memory]")
-      ->expected(0, 1);
+      ->expected(0, 1)
+      ->value_if(is_visibility, std::string(name_of(Visibility::last_memory)));  // what follows may be the run
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--per-token", arguments->per_token,
-                      "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32)");
+                      "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32, "
+                      "with --dtype f64 float64)");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();

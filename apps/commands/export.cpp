@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/interop/transfo_xl_export.hpp"
 #include "core/json.hpp"
 
@@ -20,6 +23,12 @@ struct ExportArguments {
 };
 
 void run_export(const ExportArguments& arguments) {
+  check_output_weights("export: --out", arguments.out, false);
+  const std::filesystem::path config = std::filesystem::path(arguments.out).parent_path() / "config.json";
+  std::error_code ignored;
+  if (std::filesystem::exists(config, ignored))
+    check_output_file("export: config.json, which goes beside --out,", config.string(),
+                      {"{\n  \"model_type\": \"transfo-xl\""});
   const TransfoXlExported exported =
       export_transfo_xl({.run = arguments.run,
                          .kind = arguments.best ? CheckpointKind::best : CheckpointKind::newest,
@@ -47,7 +56,8 @@ Command* add_export_command(Command& program) {
       ->add_option("--set", arguments->settings,
                    "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
                    "model.visibility=all or last_memory, model.clamp=N")
-      ->allow_extra_args(false);  // what follows may be the file
+      ->allow_extra_args(false)
+      ->value_if(is_setting);  // what follows may be the file
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_export(*arguments); });

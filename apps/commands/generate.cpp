@@ -1,5 +1,7 @@
 #include "apps/commands/generate.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <memory>
 #include <optional>
@@ -53,7 +55,12 @@ void run_generate(const GenerateArguments& arguments) {
   // A character may be of several subwords, and models may write half of one; bytes of characters stay as they are.
   data::Utf8Pieces characters;
   const bool whole = vocabulary.kind() == data::TokenKind::subword;
-  const auto show = [&](const std::string& bytes) { print(whole ? characters.add(bytes) : bytes); };
+  char last = '\n';
+  const auto put = [&last](const std::string& bytes) {
+    print(bytes);
+    if (!bytes.empty()) last = bytes.back();
+  };
+  const auto show = [&](const std::string& bytes) { put(whole ? characters.add(bytes) : bytes); };
   show(beginning);
   std::span<const double> logits = stream.append(prompt);
   std::int32_t before = prompt.back();
@@ -62,7 +69,9 @@ void run_generate(const GenerateArguments& arguments) {
     show(vocabulary.decode(token, std::exchange(before, token[0])));
     if (position + 1 < arguments.length) logits = stream.append(token);
   }
-  print(characters.finish());
+  put(characters.finish());
+  // The shell's prompt would stand behind the text. A file or pipe gets the text and nothing else.
+  if (last != '\n' && ::isatty(STDOUT_FILENO) == 1) print("\n");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/training/metrics_reader.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -61,6 +62,7 @@ std::string csv(const std::vector<json>& reports) {
 }
 
 void run_gradients(const GradientsArguments& arguments) {
+  check_output_file("gradients: --csv", arguments.csv, {"step,tensor,"});
   const std::filesystem::path metrics = std::filesystem::path(arguments.run) / "metrics.jsonl";
   const std::vector<json> reports = read_reports(metrics, "gradients");
   if (reports.empty())

@@ -4,12 +4,15 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/length_report.hpp"
 #include "apps/context/number_list.hpp"
+#include "apps/training/progress.hpp"
 #include "apps/training/score.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -27,13 +30,18 @@ struct LengthsArguments {
   bool same_length = false, exact = false;
 };
 
-LengthSweepOptions options_of(const Command& command, const LengthsArguments& arguments) {
-  const bool listed = command.count("--lengths") > 0;
-  if (listed && command.count("--step") + command.count("--longest") > 0)
+/// Those of --lengths; none where a list up to --longest is to be made.
+std::vector<std::int64_t> listed_lengths(const Command& command, const LengthsArguments& arguments) {
+  if (command.count("--lengths") == 0) return {};
+  if (command.count("--step") + command.count("--longest") > 0)
     throw UsageError("lengths: --lengths lists all lengths, got --step or --longest too");
+  return parse_lengths(arguments.lengths, "lengths: --lengths");
+}
+
+LengthSweepOptions options_of(const LengthsArguments& arguments, std::vector<std::int64_t> listed) {
   LengthSweepOptions options;
-  options.lengths = listed ? parse_lengths(arguments.lengths, "lengths: --lengths")
-                           : lengths_up_to(arguments.step, arguments.step, arguments.longest);
+  options.lengths =
+      listed.empty() ? lengths_up_to(arguments.step, arguments.step, arguments.longest) : std::move(listed);
   options.stride = arguments.stride;
   options.clamp = arguments.study.clamp();
   options.same_length = arguments.same_length;
@@ -48,8 +56,17 @@ std::string progress_of(const LengthCurve& curve, const LengthPoint& point, data
 }
 
 void run_lengths(const Command& command, const LengthsArguments& arguments) {
-  const LengthSweepOptions options = options_of(command, arguments);
+  check_output_file("lengths: --csv", arguments.study.csv, {"run,reads,"});
+  check_output_file("lengths: --svg", arguments.svg, {kSvgBeginning});
+  std::vector<std::int64_t> listed = listed_lengths(command, arguments);
   Study study(arguments.study, "lengths");
+  // Before a list is made of it.
+  if (listed.empty() && arguments.longest >= study.tokens.size())
+    throw UsageError(text("lengths: every length must be below the number of tokens, ", study.tokens.size(), ", got ",
+                          arguments.longest, "\n  take more tokens, or a lower --longest"));
+  EvaluationProgress progress;
+  LengthSweepOptions options = options_of(arguments, std::move(listed));
+  options.watch = [&progress](auto scored, auto all) { progress.show(scored, all); };
   check_length_sweep(study.runs, options, study.tokens);
 
   constexpr double kBits = 0.001, kPerplexity = 0.01;
@@ -65,8 +82,11 @@ void run_lengths(const Command& command, const LengthsArguments& arguments) {
   for (const StudiedRun& one : study.runs) {
     const LengthCurve named{.run = one, .points = {}};
     report.curves.push_back(
-        sweep_lengths(one, study.tokens, options, study.runtime, study.dtype,
-                      [&](const LengthPoint& point) { log(LogLevel::info, progress_of(named, point, report.kind)); }));
+        sweep_lengths(one, study.tokens, options, study.runtime, study.dtype, [&](const LengthPoint& point) {
+          progress.end();
+          log(LogLevel::info, progress_of(named, point, report.kind));
+          progress = EvaluationProgress();
+        }));
   }
   if (!arguments.study.csv.empty()) write_durably(arguments.study.csv, length_csv(report));
   if (!arguments.svg.empty()) write_durably(arguments.svg, draw_lengths(report));

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/context/studied_run.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/memory/memory_picture.hpp"
 #include "apps/memory/memory_report.hpp"
 #include "apps/memory/model_memory_usage.hpp"
+#include "apps/training/progress.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
 #include "core/durable_file.hpp"
@@ -64,14 +66,20 @@ std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::stri
 }
 
 void run_memory(const MemoryArguments& arguments) {
+  check_output_file("memory: --csv", arguments.csv, {"memory,rank,"});
+  check_output_file("memory: --svg", arguments.svg, {kSvgBeginning});
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, require_memories);
   const data::DataSet data = data::DataSet::open(arguments.data);
-  data.require_vocabulary(trained.vocabulary().hash(), text("the checkpoint '", trained.path().string(), "'"));
+  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
   const ModelOptions& model = trained.config().model;
   ModelMemoryUsage usage(model);
-  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), {}, runtime, {}, usage.reads());
+  EvaluationProgress progress;
+  SplitEvaluationOptions way;
+  way.watch = [&progress](auto scored, auto all) { progress.show(scored, all); };
+  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, runtime, {}, usage.reads());
+  progress.end();
 
   MemoryReport report{.checkpoint = trained.path().string(),
                       .data = arguments.data,

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/commands/output.hpp"
@@ -25,6 +26,12 @@ void run_orderings(const OrderingsArguments& arguments) {
   std::vector<Claim> claims;
   for (const std::string& written : arguments.claims) claims.push_back(parse_claim(written));
   const std::filesystem::path table = std::filesystem::path(arguments.sweep) / "sweep.csv";
+  std::error_code ignored;
+  if (!std::filesystem::exists(table, ignored))
+    throw FileError(
+        text("orderings: '", arguments.sweep, "' must be the folder of a sweep, got ",
+             std::filesystem::exists(arguments.sweep, ignored) ? "one without sweep.csv" : "nothing of this name",
+             "\n  engram sweep --out makes one"));
   const CsvTable sweep = parse_csv(data::read_bytes(table), text("'", table.string(), "'"));
   std::vector<JudgedClaim> judged;
   for (const Claim& claim : claims) judged.push_back(judge(claim, sweep));

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/data/data_set.hpp"
 #include "apps/data/hash.hpp"
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare.hpp"
@@ -53,7 +56,7 @@ data::VocabularyFrom parse_vocabulary_from(const std::string& name) {
   throw UsageError(text("prepare: --vocabulary-from must be train or all, got '", name, "'"));
 }
 
-nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& out) {
+nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& out, bool replaced) {
   nlohmann::json splits = nlohmann::json::object();
   for (const data::SplitSummary& split : summary.splits) {
     nlohmann::json one{{"source", split.source},
@@ -77,6 +80,7 @@ nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& o
     splits[std::string(split.name)] = std::move(one);
   }
   return {{"out", out},
+          {"replaced", replaced},
           {"kind", data::name_of(summary.kind)},
           {"vocabulary", summary.vocabulary_size},
           {"vocabulary_hash", data::hash_text(summary.vocabulary_hash)},
@@ -170,14 +174,19 @@ void run_prepare(const PrepareArguments& arguments, const Command& command) {
   options.test = arguments.test;
   options.out = arguments.out;
   options.word_list = arguments.word_list;
+  if (command.count("--text") > 0 && arguments.text.empty())
+    throw UsageError("prepare: --text must name a file, got an empty name");
+  std::error_code ignored;
+  const bool replaced = std::filesystem::exists(options.out / data::kDataFile, ignored);
   const data::PrepareSummary summary = data::prepare(options);
 
   std::string lines = table_of(summary);
   for (const std::string& note : summary.notes) lines += "note: " + note + "\n";
-  lines += fmt::format("vocabulary of {} {}; prepared in {}\n", summary.vocabulary_size, data::plural_of(summary.kind),
-                       arguments.out);
+  lines +=
+      fmt::format("vocabulary of {} {}; prepared in {}{}\n", summary.vocabulary_size, data::plural_of(summary.kind),
+                  arguments.out, replaced ? ", in the place of the data set that was there" : "");
   std::fwrite(lines.data(), 1, lines.size(), stderr);
-  if (arguments.json) print_json(as_json(summary, arguments.out));
+  if (arguments.json) print_json(as_json(summary, arguments.out, replaced));
 }
 
 void add_article_options(Command& command, PrepareArguments& arguments) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/number_list.hpp"
 #include "apps/context/relative_report.hpp"
@@ -68,6 +69,7 @@ std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vec
 
 void run_recl(const ReclArguments& arguments) {
   const ContextMethod method = method_of(arguments.method);
+  check_output_file("recl: --csv", arguments.study.csv, {"run,share,"});
   RelativeReport report{.data = arguments.study.data,
                         .split = arguments.study.split,
                         .method = method,
@@ -79,12 +81,16 @@ void run_recl(const ReclArguments& arguments) {
   if (arguments.longest < arguments.first + arguments.step)
     throw UsageError(text("recl: --longest must be at least --first + --step, ", arguments.first + arguments.step,
                           ", got ", arguments.longest));
-  report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
   if (!std::isfinite(arguments.threshold))
     throw UsageError(text("recl: --threshold must be a number, got ", arguments.threshold));
   Study study(arguments.study, "recl");
   report.runs = study.runs;
   check_runs(report.runs, method);
+  // Before a list is made of it.
+  if (arguments.longest >= study.tokens.size())
+    throw UsageError(
+        text("recl: --longest must be below the number of tokens, ", study.tokens.size(), ", got ", arguments.longest));
+  report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
   const std::optional<std::int64_t> clamp = arguments.study.clamp();
   if (clamp && std::ranges::none_of(report.runs, is_transformer_xl))
     throw UsageError("recl: --clamp-len is for runs of family transformer_xl, got none of them");

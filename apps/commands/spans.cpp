@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/spans/span_cost.hpp"
 #include "apps/spans/span_drawing.hpp"
 #include "apps/spans/span_history.hpp"
@@ -157,6 +158,8 @@ std::int64_t shortfalls_of(const std::vector<SpanMoment>& history, std::int64_t 
 }
 
 void run_spans(const SpansArguments& arguments) {
+  check_output_file("spans: --csv", arguments.csv, {"layer,head,zeta,", "step,layer,head,"});
+  check_output_file("spans: --svg", arguments.svg, {kSvgBeginning});
   const std::filesystem::path run_dir = arguments.run;
   const CheckpointFile file(find_checkpoint(run_dir, arguments.best ? CheckpointKind::best : CheckpointKind::newest));
   SpansReport report{.facts = read_facts(file),

@@ -1,18 +1,8 @@
 #include "apps/commands/study_arguments.hpp"
 
-#include "core/error.hpp"
+#include "apps/commands/dtype_option.hpp"
 
 namespace engram {
-namespace {
-
-DType computed_dtype(const std::string& name, std::string_view command) {
-  const DType dtype = parse_dtype(name);
-  if (dtype != DType::f32 && dtype != DType::f64)
-    throw UsageError(text(command, ": --dtype must be f32 or f64, got ", dtype));
-  return dtype;
-}
-
-}  // namespace
 
 void StudyArguments::add_reading(Command& command, const std::string& runs_help) {
   command_ = &command;
@@ -38,7 +28,7 @@ std::optional<std::int64_t> StudyArguments::clamp() const {
 }
 
 Study::Study(const StudyArguments& arguments, std::string_view command)
-    : dtype(computed_dtype(arguments.dtype_, command)),
+    : dtype(dtype_option(command, arguments.dtype_)),
       runtime(parse_device(arguments.device_), arguments.threads_),
       data(data::DataSet::open(arguments.data)),
       tokens(first_tokens(data.split(arguments.split), arguments.tokens_)),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/dtype_option.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/sweep/sweep.hpp"
 #include "apps/sweep/sweep_table.hpp"
@@ -34,10 +35,8 @@ SweepOptions options_of(const SweepArguments& arguments) {
                     arguments.names.empty() ? std::vector<std::string>() : split_list(arguments.names, ','));
   options.seeds = parse_seeds(arguments.seeds);
   options.device = parse_device(arguments.device);
-  const DType dtype = parse_dtype(arguments.dtype);
+  const DType dtype = dtype_option("sweep", arguments.dtype, true);
   options.dtype = dtype == DType::bf16 ? DType::f32 : dtype;
-  if (options.dtype != DType::f32 && options.dtype != DType::f64)
-    throw UsageError(text("sweep: --dtype must be f32, bf16 or f64, got ", dtype));
   // Before --set and the variants, which may say otherwise.
   if (dtype == DType::bf16) options.overrides.insert(options.overrides.begin(), "training.products=bf16");
   options.threads = arguments.threads;
@@ -94,7 +93,7 @@ Command* add_sweep_command(Command& program) {
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
       "The same command again goes on with what was interrupted and trains nothing twice.\n"
-      "engram train --help lists the keys.");
+      "engram keys lists the keys of a configuration.");
   command->callback([arguments] { run_sweep(*arguments); });
   return command;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/commands/dtype_option.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/training_run.hpp"
 #include "core/error.hpp"
@@ -27,7 +28,7 @@ void run_train(const Command& command, const TrainArguments& arguments) {
   options.out = arguments.out;
   options.device = parse_device(arguments.device);
   if (!arguments.dtype.empty()) {
-    const DType dtype = parse_dtype(arguments.dtype);
+    const DType dtype = dtype_option("training", arguments.dtype, true);
     options.dtype = dtype == DType::bf16 ? DType::f32 : dtype;
     options.overrides.push_back(text("training.products=", dtype == DType::bf16 ? "bf16" : "f32"));
   }

@@ -96,6 +96,7 @@ LengthCurve sweep_lengths(const StudiedRun& run, data::TokenView tokens, const L
       } else {
         way = {.window = static_cast<int>(length), .stride = static_cast<int>(point.stride)};
       }
+      way.watch = options.watch;
       model.set_context(context);
       const Evaluation result = evaluate_split(trained, tokens, way, runtime).result;
       if (!std::isfinite(result.nll()))

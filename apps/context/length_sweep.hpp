@@ -13,6 +13,7 @@
 
 #include "apps/context/studied_run.hpp"
 #include "apps/data/token_kind.hpp"
+#include "apps/training/watched_plan.hpp"
 
 namespace engram {
 
@@ -22,6 +23,7 @@ struct LengthSweepOptions {
   std::optional<std::int64_t> clamp;  ///< none: each run's
   bool same_length = false;           ///< with memory: every query sees as many positions as the length says
   bool exact = false;                 ///< with memory: every token but the first, as SplitEvaluationOptions has it
+  EvaluationWatch watch = {};         ///< hears how far the evaluation at each length has come
 };
 
 struct LengthPoint {

@@ -30,7 +30,7 @@ std::vector<StudiedRun> open_studied_runs(const std::vector<std::string>& runs, 
         runs, [&source](const std::string& other) { return last_part(other) == last_part(source); });
     const CheckpointFile file(find_checkpoint(source, kind));
     const CheckpointFacts facts = read_facts(file);
-    data.require_vocabulary(facts.vocabulary.hash(), text("the checkpoint '", file.path().string(), "'"));
+    data.require_vocabulary(facts.vocabulary, text("the checkpoint '", file.path().string(), "'"));
     for (const StudiedRun& other : opened)
       if (fs::equivalent(other.checkpoint, file.path()))
         throw UsageError(text(command, ": every run must be given once, got '", file.path().string(), "' twice"));

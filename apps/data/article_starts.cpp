@@ -57,7 +57,7 @@ std::vector<std::int64_t> read_article_starts(const std::filesystem::path& path,
     throw FileError(text("article file: '", path.string(), "' must ", rule, ", got ", fact,
                          "\n  the file is damaged or of another program; prepare the data again"));
   };
-  const std::string bytes = read_bytes(path);
+  const std::string bytes = read_bytes(path, Pipes::refused);
   const std::string_view view = bytes;
   if (bytes.empty() || view.substr(0, kStartsMagic.size()) != kStartsMagic.substr(0, bytes.size()))
     reject("begin with 'ENGRAMAR'", bytes.empty() ? "an empty file" : "a foreign file");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include "core/error.hpp"
@@ -93,17 +94,22 @@ Subword subword_of(const SentencePieceProcessor& processor, int id) {
 
 }  // namespace
 
-std::string BytePairs::learn(const SubwordCounts& counts, std::int64_t vocabulary_size) {
+std::string BytePairs::learn(const SubwordCounts& counts, std::int64_t vocabulary_size, std::string_view advice) {
   if (counts.size() == 0)
     throw UsageError("byte pairs: the text must have letters to learn from, got none\n  give a longer training text");
   const std::int64_t letters = counts.letters(), least = letters + kBytes + kMarks;
   if (vocabulary_size < least)
     throw UsageError(text("prepare: --vocabulary must be at least ", least, " for this text (", letters,
                           " different characters, ", kBytes, " bytes and ", kMarks, " marks), got ", vocabulary_size));
-  std::string model = train(counts, vocabulary_size);
+  // Every pair that is joined makes a word shorter, so there are no more of them than bytes. The library takes 32 bits,
+  // and long for numbers that no text reaches.
+  std::int64_t reachable = least;
+  for (std::int64_t i = 0; i < counts.size(); ++i) reachable += std::ssize(counts.word(i));
+  reachable = std::min<std::int64_t>(reachable, std::numeric_limits<std::int32_t>::max());
+  std::string model = train(counts, std::min(vocabulary_size, reachable));
   if (const std::int64_t most = BytePairs(model, "the model learned").size(); most < vocabulary_size)
     throw UsageError(text("prepare: --vocabulary must be at most ", most,
-                          " for this text, which has no more pairs of letters to join, got ", vocabulary_size));
+                          " for this text, which has no more pairs of letters to join, got ", vocabulary_size, advice));
   return model;
 }
 
@@ -176,7 +182,7 @@ namespace {
 
 }  // namespace
 
-std::string BytePairs::learn(const SubwordCounts&, std::int64_t) { refuse(); }
+std::string BytePairs::learn(const SubwordCounts&, std::int64_t, std::string_view) { refuse(); }
 BytePairs::BytePairs(std::string, const std::filesystem::path&) { refuse(); }
 void BytePairs::encode(std::string_view, std::vector<std::int32_t>&) const { refuse(); }
 void BytePairs::encode_unmarked(std::string_view, std::vector<std::int32_t>&) const { refuse(); }

@@ -31,8 +31,9 @@ class BytePairs {
  public:
   /// Learns a model of `vocabulary_size` subwords from counted words: a function of these two alone. Throws UsageError,
   /// naming the size that works, for one that is too small for the bytes, the two marks and the letters that the words
-  /// have, or larger than the pairs that there are to join; and where the program was built without the library.
-  static std::string learn(const SubwordCounts& counts, std::int64_t vocabulary_size);
+  /// have, or larger than the pairs that there are to join, with the `advice` then; and where the program was built
+  /// without the library.
+  static std::string learn(const SubwordCounts& counts, std::int64_t vocabulary_size, std::string_view advice = {});
 
   /// Reads a model that learn() or another program of the library wrote; `source` is named in messages. Throws
   /// FileError for bytes that are no model, and for a model without a subword that ends a sentence; UsageError where

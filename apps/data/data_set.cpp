@@ -87,7 +87,14 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
         throw FileError(text("data: '", (folder / token_file_name(kSplitNames[i])).string(),
                              "' must hold the tokens that data.json states, ", stated.dump(), ", got ",
                              hash_text(files[i].content_hash()), kAgain));
+      const nlohmann::json& tokens = json.at("splits").at(std::string(kSplitNames[i])).at("tokens");
+      if (tokens != files[i].tokens().size())
+        throw FileError(text("data: '", data_path.string(), "' must state the number of tokens of ", kSplitNames[i],
+                             ", ", files[i].tokens().size(), ", got ", tokens.dump(), kAgain));
     }
+    if (json.value("vocabulary_size", vocabulary.size()) != vocabulary.size())
+      throw FileError(text("data: '", data_path.string(), "' must state the size of the vocabulary beside it, ",
+                           vocabulary.size(), ", got ", json.at("vocabulary_size").dump(), kAgain));
     TextAmounts amounts;
     for (std::size_t i = 0; i < amounts.size(); ++i)
       amounts[i] = amount_of(json, json.at("splits").at(std::string(kSplitNames[i])));
@@ -154,6 +161,14 @@ void DataSet::require_vocabulary(std::uint64_t hash, std::string_view of) const 
     throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", ", hash_text(hash),
                          ", got ", hash_text(vocabulary_.hash()), " with ", vocabulary_.size(), " entries",
                          "\n  their ids mean different ", plural_of(kind()), "; use the data it was trained on"));
+}
+
+void DataSet::require_vocabulary(const Vocabulary& needed, std::string_view of) const {
+  if (needed.kind() != kind())
+    throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", which is of ",
+                         plural_of(needed.kind()), ", got one of ", plural_of(kind()),
+                         "\n  use the data it was trained on"));
+  require_vocabulary(needed.hash(), of);
 }
 
 void DataSet::require_kind(TokenKind needed, std::string_view because) const {

@@ -72,6 +72,8 @@ class DataSet {
   /// Throws FileError naming both hashes unless the vocabulary is the one with this hash; `of` says whose it is, for
   /// example "the checkpoint 'runs/a'".
   void require_vocabulary(std::uint64_t hash, std::string_view of) const;
+  /// The same, with another message where already what a token is differs.
+  void require_vocabulary(const Vocabulary& needed, std::string_view of) const;
   /// Throws UsageError unless tokens are of this kind; `because` says what needs it, for example "the configuration
   /// cuts its vocabulary into clusters of words (model.cutoffs)".
   void require_kind(TokenKind kind, std::string_view because) const;

@@ -1,6 +1,5 @@
 #include "apps/data/line_pieces.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,9 +12,7 @@
 namespace engram::data {
 
 LinePieces::LinePieces(std::filesystem::path path, std::size_t piece_bytes)
-    : path_(std::move(path)), piece_bytes_(piece_bytes), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) refuse_unreadable(path_, errno);
-}
+    : path_(std::move(path)), piece_bytes_(piece_bytes), descriptor_(open_to_read(path_)) {}
 
 LinePieces::LinePieces(std::filesystem::path path, std::int64_t first, std::int64_t count)
     : LinePieces(std::move(path)) {
@@ -41,10 +38,11 @@ bool LinePieces::next(std::string& piece) {
     hash_.add(std::string_view(piece).substr(used));
     bytes_ += count;
     // Only what is new can hold the end of the line that was not complete.
-    const std::size_t end = piece.find_last_of('\n');
-    if (end == std::string::npos || end < used || at_end_) continue;
-    rest_ = piece.substr(end + 1);
-    piece.resize(end + 1);
+    const std::size_t last = std::string_view(piece).substr(used).rfind('\n');
+    if (last == std::string_view::npos || at_end_) continue;
+    const std::size_t end = used + last + 1;
+    rest_ = piece.substr(end);
+    piece.resize(end);
     return true;
   }
   return !piece.empty();

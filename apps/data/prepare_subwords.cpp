@@ -65,11 +65,15 @@ SubwordVocabulary vocabulary_of(const StreamedText& texts, const SubwordRules& r
   }
   std::int64_t taken = 0;
   const SubwordCounts counts = count_sample(texts, rules.sample.value_or(SubwordRules::kUsualSample), taken);
-  if (const std::int64_t bytes = texts.splits()[0].bytes; taken < bytes)
+  std::string advice;
+  if (const std::int64_t bytes = texts.splits()[0].bytes; taken < bytes) {
     notes.push_back(text("byte pairs were learned from ", taken, " of the ", bytes, " bytes of train, lines spread ",
                          "evenly over it"));
+    advice = text("\n  pairs were learned from ", taken, " of the ", bytes, " bytes of train; a larger --bpe-sample ",
+                  "has more");
+  }
   const std::int64_t size = rules.vocabulary.value_or(SubwordRules::kUsualVocabulary);
-  return {BytePairs(BytePairs::learn(counts, size), "the model learned"), counts.hash()};
+  return {BytePairs(BytePairs::learn(counts, size, advice), "the model learned"), counts.hash()};
 }
 
 /// Writes the tokens of a split; returns how many of them are unknown.

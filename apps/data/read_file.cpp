@@ -15,9 +15,7 @@ namespace {
 
 class OpenFile {
  public:
-  explicit OpenFile(const std::filesystem::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) refuse_unreadable(path, errno);
-  }
+  OpenFile(const std::filesystem::path& path, Pipes pipes) : descriptor_(open_to_read(path, pipes)) {}
   ~OpenFile() { ::close(descriptor_); }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -34,8 +32,25 @@ void refuse_unreadable(const std::filesystem::path& path, int error) {
                        std::generic_category().message(error), "'"));
 }
 
-std::string read_bytes(const std::filesystem::path& path) {
-  const OpenFile file(path);
+int open_to_read(const std::filesystem::path& path, Pipes pipes) {
+  // Looked at before it is opened: opening a pipe waits for its writer.
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) refuse_unreadable(path, errno);
+  const bool allowed =
+      S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || (S_ISFIFO(status.st_mode) && pipes == Pipes::read);
+  if (!allowed)
+    throw FileError(text("read_file: '", path.string(), "' must be a regular file",
+                         pipes == Pipes::read ? " or a pipe" : "", ", got a ",
+                         S_ISFIFO(status.st_mode)   ? "pipe"
+                         : S_ISSOCK(status.st_mode) ? "socket"
+                                                    : "device"));
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) refuse_unreadable(path, errno);
+  return descriptor;
+}
+
+std::string read_bytes(const std::filesystem::path& path, Pipes pipes, std::size_t largest_pipe) {
+  const OpenFile file(path, pipes);
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) refuse_unreadable(path, errno);
   std::string bytes;
@@ -51,12 +66,15 @@ std::string read_bytes(const std::filesystem::path& path) {
       bytes.resize(used);
       return bytes;
     }
+    if (S_ISFIFO(status.st_mode) && used > largest_pipe)
+      throw FileError(text("read_file: the pipe '", path.string(), "' must end after at most ", largest_pipe,
+                           " bytes, got more\n  write what it gives into a file, and name that"));
     if (used == capacity) capacity *= 2;
   }
 }
 
 nlohmann::json read_json(const std::filesystem::path& path, std::string_view format, int version) {
-  nlohmann::json json = parse_object(read_bytes(path), path);
+  nlohmann::json json = parse_object(read_bytes(path, Pipes::refused), path);
   require_format(json, path, format, version);
   return json;
 }

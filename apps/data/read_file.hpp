@@ -11,8 +11,18 @@ namespace engram::data {
 /// Throws FileError "read_file: '<path>' must be a readable file", with the system's reason for `error`, an errno.
 [[noreturn]] void refuse_unreadable(const std::filesystem::path& path, int error);
 
-/// The bytes of a file. Throws FileError with the system's reason if it is missing, is a folder or cannot be read.
-std::string read_bytes(const std::filesystem::path& path);
+/// Whether what is read may be a pipe, which one must wait for, beside a regular file.
+enum class Pipes : unsigned char { refused, read };
+/// A descriptor for reading, the caller's. Throws FileError with the system's reason for what cannot be opened, and for
+/// a device or a socket: /dev/zero never ends. A folder passes, and is refused by its first read.
+int open_to_read(const std::filesystem::path& path, Pipes pipes = Pipes::read);
+
+/// The most bytes that read_bytes() takes from a pipe, which may never end.
+inline constexpr std::size_t kLargestPipe = std::size_t{1} << 33;
+/// The bytes of a file. Throws FileError as open_to_read() does, for a folder, for what cannot be read, and for a pipe
+/// with more than `largest_pipe` bytes.
+std::string read_bytes(const std::filesystem::path& path, Pipes pipes = Pipes::read,
+                       std::size_t largest_pipe = kLargestPipe);
 
 /// The JSON object in a file whose members "format" and "version" are the given ones. Throws FileError for anything
 /// else: no JSON, another program's file, a newer version.

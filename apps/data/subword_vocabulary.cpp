@@ -99,7 +99,7 @@ SubwordVocabulary SubwordVocabulary::from_json(const nlohmann::json& json, const
       throw FileError(text("vocabulary: '", from.string(), "' must be the model of byte pairs that '", path.string(),
                            "' is about, got no such file\n  prepare the data again"));
     const std::optional<std::string> model =
-        inside != json.end() ? parse_base64(inside->get_ref<const std::string&>()) : read_bytes(from);
+        inside != json.end() ? parse_base64(inside->get_ref<const std::string&>()) : read_bytes(from, Pipes::refused);
     if (!model) reject_subwords(from, "one that is not in base64");
     if (json.at("hash") != hash_text(hash_of_model(*model)))
       reject_subwords(from, text("one of ", model->size(), " bytes with the hash ", hash_text(hash_of_model(*model)),

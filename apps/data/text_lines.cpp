@@ -1,6 +1,5 @@
 #include "apps/data/text_lines.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,10 +17,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 16;
 
 }  // namespace
 
-TextLines::TextLines(std::filesystem::path path)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) refuse_unreadable(path_, errno);
-}
+TextLines::TextLines(std::filesystem::path path) : path_(std::move(path)), descriptor_(open_to_read(path_)) {}
 
 TextLines::~TextLines() { ::close(descriptor_); }
 

@@ -81,11 +81,16 @@ void TokenFileWriter::commit() {
 }
 
 TokenFile::TokenFile(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Non-blocking: opening a pipe would wait for its writer.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) fail_to_read(path, errno);
   struct stat status {};
   int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
+  if (error == 0 && !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    reject(path, "be a regular file", "a device, pipe or socket");
+  }
   // An empty file cannot be mapped; check() rejects it by its size.
   if (error == 0 && status.st_size > 0) {
     mapped_bytes_ = static_cast<std::size_t>(status.st_size);

@@ -6,7 +6,7 @@
 
 namespace engram::data {
 
-Vocabulary Vocabulary::load(const std::filesystem::path& path) { return parse(read_bytes(path), path); }
+Vocabulary Vocabulary::load(const std::filesystem::path& path) { return parse(read_bytes(path, Pipes::refused), path); }
 
 Vocabulary Vocabulary::parse(std::string_view json_bytes, const std::filesystem::path& path) {
   const nlohmann::json json = parse_object(json_bytes, path);

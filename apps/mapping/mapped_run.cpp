@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/data/hash.hpp"
+#include "apps/training/run_folder.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/trained_model.hpp"
 #include "autograd/drawn_values.hpp"
@@ -45,6 +46,7 @@ void prepare_folder(const fs::path& out, const UnplacedModel& of) {
   const fs::path checkpoint = checkpoint_path(out, CheckpointKind::newest);
   if (fs::exists(checkpoint, error))
     throw UsageError(text("map: '", out.string(), "' must be a new folder, got one with a run in it"));
+  require_own_folder("map", out, {"checkpoint", "config.toml"});
   fs::create_directories(checkpoint.parent_path(), error);
   if (error)
     throw FileError(text("map: cannot make the folder '", checkpoint.parent_path().string(), "': ", error.message()));

@@ -6,6 +6,7 @@
 #include "apps/memory/model_memory_usage.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/metrics_reader.hpp"
+#include "apps/training/progress.hpp"
 #include "apps/training/score.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/span_summary.hpp"
@@ -100,7 +101,9 @@ void Worker::train() {
 
 double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime, ModelMemoryUsage* usage) {
   check_stop();
-  const SplitEvaluationOptions options{.exact = options_.exact};
+  EvaluationProgress progress;
+  const SplitEvaluationOptions options{.exact = options_.exact,
+                                       .watch = [&progress](auto scored, auto all) { progress.show(scored, all); }};
   const MemoryReads reads = usage == nullptr ? MemoryReads() : usage->reads();
   return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, runtime, {}, reads).result);
 }

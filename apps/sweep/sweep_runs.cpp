@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <system_error>
 
 #include "apps/cost/parameter_groups.hpp"
+#include "apps/training/run_folder.hpp"
 #include "apps/training/session.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
@@ -51,6 +54,7 @@ SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::s
   run.folder = options.out / run.name;
   try {
     run.config = resolved_config(load_run_config(options.config, run.overrides), data);
+    run.config.model.check_dtype(options.dtype, "sweep");
     run.kind = data.kind();
     check_data(options, run.config, data);
   } catch (const UsageError& error) {
@@ -60,6 +64,23 @@ SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::s
   run.parameters = count_parameters(*make_model(run.config.model)).total;
   run.state = inspect_run(run, options.dtype, data);
   return run;
+}
+
+/// A folder without tables may be one of a sweep that was interrupted before they were written: there are runs in it.
+void check_sweep_folder(const std::filesystem::path& out, const std::set<std::string>& names) {
+  if (holds_run(out))
+    throw UsageError(text("sweep: --out must be a new folder or that of a sweep, got a run's, '", out.string(),
+                          "'\n  each run of a sweep gets a folder of its own in it"));
+  if (is_there(out / "sweep.csv") || is_there(out / "runs.csv")) return;
+  std::error_code ignored;
+  std::set<std::string> foreign;
+  for (const auto& entry : std::filesystem::directory_iterator(out, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!names.contains(name) && !name.ends_with(".csv.partial") && !holds_run(entry.path())) foreign.insert(name);
+  }
+  if (!foreign.empty())
+    throw UsageError(text("sweep: --out must be a new or an empty folder, or that of a sweep, got '", out.string(),
+                          "' with '", *foreign.begin(), "' in it\n  name another folder"));
 }
 
 }  // namespace
@@ -74,6 +95,7 @@ std::vector<SweepRun> prepare_runs(const SweepOptions& options, const data::Data
   for (const SweepRun& run : runs)
     if (!folders.insert(run.name).second)
       throw UsageError(text("sweep: each run must have a folder of its own, got '", run.name, "' twice"));
+  check_sweep_folder(options.out, folders);
   return runs;
 }
 

@@ -58,7 +58,8 @@ struct SweepRun {
 };
 
 /// Variant by variant, each with its seeds in order. Throws UsageError naming the variant, its keys and values when its
-/// configuration is refused, does not fit the data, or when its folder holds a run with another configuration or data.
+/// configuration is refused, does not fit the data, or when its folder holds a run with another configuration or data;
+/// and for a folder of the sweep that holds something else.
 std::vector<SweepRun> prepare_runs(const SweepOptions& options, const data::DataSet& data);
 
 /// Sentences for the user: variants that are not trained on the same number of tokens.

@@ -21,7 +21,11 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
                                  const BlockLosses& change) {
   Step& step = runtime.step();
   step.begin({});
-  tokens.write(tokens_of(block), 1, model.tokens().clusters(), runtime.backend(), runtime.memory(), dtype);
+  // Every target's loss is read, those that do not count among them: the model need not know which these are, and one
+  // with a vocabulary in clusters could not be told.
+  BlockTokens all_targets = tokens_of(block);
+  all_targets.scored = {};
+  tokens.write(all_targets, 1, model.tokens().clusters(), runtime.backend(), runtime.memory(), dtype);
   const TokenBatch batch = tokens.piece(0);
   Tape tape(step, Tape::Mode::inference);
   ModelTrace trace(step.objects());

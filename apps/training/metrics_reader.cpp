@@ -9,7 +9,7 @@
 namespace engram {
 
 void read_metrics(const std::filesystem::path& metrics_file, const std::function<void(const nlohmann::json&)>& take) {
-  const std::string bytes = data::read_bytes(metrics_file);
+  const std::string bytes = data::read_bytes(metrics_file, data::Pipes::refused);
   std::size_t number = 1;
   for (std::string_view rest = bytes; rest.find('\n') != rest.npos; ++number) {
     const std::size_t length = rest.find('\n');

@@ -26,8 +26,10 @@ double dot(const double* a, const double* b, std::size_t count) {
 
 void NeuralCacheOptions::check(std::string_view command) const {
   if (positions < 0) throw UsageError(text(command, ": --cache must be at least 0, got ", positions));
-  if (!(theta >= 0) || !std::isfinite(theta))
-    throw UsageError(text(command, ": --cache-theta must be at least 0, got ", theta));
+  // Its products with dot products of states are finite.
+  constexpr double kSharpest = 1e9;
+  if (!(theta >= 0 && theta <= kSharpest))
+    throw UsageError(text(command, ": --cache-theta must be from 0 to ", kSharpest, ", got ", theta));
   if (!(lambda >= 0 && lambda < 1)) throw UsageError(text(command, ": --cache-lambda must be in [0, 1), got ", lambda));
 }
 

@@ -19,7 +19,7 @@ namespace engram {
 
 struct NeuralCacheOptions {
   std::int64_t positions = 0;  ///< n; 0: no cache
-  double theta = 1;            ///< at least 0
+  double theta = 1;            ///< from 0 to 1e9
   double lambda = 0.1;         ///< in [0, 1)
   /// Throws UsageError, naming the `command`, for values out of range.
   void check(std::string_view command) const;

@@ -27,6 +27,12 @@ std::string progress_text(const ProgressLine& line) {
                      line.mean_span ? fmt::format(" span {:.1f}", *line.mean_span) : "", clock_text(line.seconds_left));
 }
 
+std::string evaluation_text(std::int64_t scored, std::int64_t all, double seconds) {
+  const double rate = static_cast<double>(scored) / std::max(seconds, 1e-9);
+  return fmt::format("scored {} of {} tokens, {:.0f}/s, left {}", scored, all, rate,
+                     clock_text(static_cast<double>(all - scored) / std::max(rate, 1e-9)));
+}
+
 Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 Progress::~Progress() { clear(); }
 
@@ -35,8 +41,9 @@ bool Progress::wants(bool report) const {
   return std::chrono::steady_clock::now() - shown_ >= std::chrono::milliseconds(200);
 }
 
-void Progress::show(const ProgressLine& line) {
-  std::string shown = progress_text(line);
+void Progress::show(const ProgressLine& line) { show(progress_text(line)); }
+
+void Progress::show(std::string shown) {
   shown_ = std::chrono::steady_clock::now();
   if (!terminal_) {
     write(shown + "\n");
@@ -57,6 +64,11 @@ void Progress::note(std::string_view message) {
 void Progress::clear() {
   if (width_ > 0) write("\r" + std::string(width_, ' ') + "\r");
   width_ = 0;
+}
+
+void EvaluationProgress::show(std::int64_t scored, std::int64_t all) {
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
+  if (taken >= std::chrono::seconds(1) && line_.wants(false)) line_.show(evaluation_text(scored, all, taken.count()));
 }
 
 }  // namespace engram

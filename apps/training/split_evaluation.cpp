@@ -80,10 +80,32 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& op
   if (options.window == 0)
     return options.exact ? exact_plan(options, trained, tokens, rows)
                          : usual_plan(options, trained.config(), tokens, rows);
+  if (options.window > tokens.size())
+    throw UsageError(
+        text("evaluate: --window must be at most the ", tokens.size(), " tokens of the split, got ", options.window));
   constexpr int kWindows = 32;  // side by side
   rows = options.batch > 0 ? options.batch : kWindows;
   if (options.apart) return std::make_unique<data::WindowEvaluation>(tokens, options.window, rows);
   return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
+}
+
+/// The longest block that the model has positions for; none: any.
+std::optional<std::int64_t> longest_readable(const ModelOptions& model) {
+  if (model.family == ModelFamily::product_key) return model.product_key.position_rows;
+  const bool learned =
+      model.family == ModelFamily::transformer_xl && model.transformer_xl.positions == PositionKind::absolute_learned;
+  return learned ? std::optional(model.transformer_xl.position_rows) : std::nullopt;
+}
+
+/// Speaks of the option that made blocks so long; the model could name their lengths only.
+void check_positions(const SplitEvaluationOptions& options, const RunConfig& config, const data::EvaluationPlan& plan) {
+  const std::optional<std::int64_t> rows = longest_readable(config.model);
+  if (!rows || plan.longest_block() <= *rows) return;
+  // The last token of a window that lies apart is a target alone; --block does not count the extension before it.
+  const std::int64_t beyond = options.apart ? 1 : options.window > 0 ? 0 : -config.training.extension;
+  throw UsageError(text("evaluate: ", options.window > 0 ? "--window" : "--block", " must be at most ", *rows + beyond,
+                        " tokens, for the model's table of positions has ", *rows, " rows (model.position_rows), got ",
+                        options.window > 0 ? options.window : options.block));
 }
 
 void check_cache(const SplitEvaluationOptions& options, const TrainedModel& trained) {
@@ -127,6 +149,12 @@ void ContextOptions::apply(ModelOptions& model, std::string_view command) const 
   if (visibility) options.visibility = *visibility;
 }
 
+std::int64_t costly_reading(const SplitEvaluationOptions& options) {
+  constexpr std::int64_t kMany = 100;
+  const std::int64_t reading = options.window > 0 && !options.apart ? options.window / options.stride : 0;
+  return reading >= kMany ? reading : 0;
+}
+
 void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& split) {
   int rows = 0;
   if (config.model.reads_articles(split.articles()))
@@ -140,7 +168,8 @@ SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& 
                                const MemoryReads& reads) {
   check_cache(options, trained);
   int rows = 0;
-  const auto plan = make_plan(options, trained, split, rows);
+  const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
+  check_positions(options, trained.config(), *plan);
   // Windows at the start and at the end come one by one.
   std::map<std::int64_t, ModelPast> pasts;
   const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {

@@ -10,6 +10,7 @@
 #include "apps/training/evaluator.hpp"
 #include "apps/training/neural_cache.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/watched_plan.hpp"
 
 namespace engram {
 
@@ -28,7 +29,12 @@ struct SplitEvaluationOptions {
   /// memory, section 6); `stride` has no meaning.
   bool apart = false;
   NeuralCacheOptions cache = {};  ///< of the family recurrent, without `window`
+  EvaluationWatch watch = {};     ///< hears how far the evaluation has come
 };
+
+/// How many tokens are read for each that is scored when windows slide, where that is so many (a hundred or more) that
+/// a user should be told; else 0.
+std::int64_t costly_reading(const SplitEvaluationOptions& options);
 
 /// What evaluation may set otherwise than training did, of models of segments and of recurrent ones.
 struct ContextOptions {
@@ -56,7 +62,8 @@ struct SplitEvaluation {
 /// how the text is cut. Through key and value rings, in the precision of the model's parameters. Throws UsageError when
 /// the split is too short for the streams and blocks. `reads`: as evaluate() takes it. Models that know where texts
 /// begin read articles from nothing, each token of which is a target once, whatever `exact` says. Throws UsageError for
-/// a cache of a model of another family, with windows, or out of range.
+/// a cache of a model of another family, with windows, or out of range, for windows longer than the split, and for
+/// windows and blocks that the model's table of positions is too short for.
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
                                const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found = {},
                                const MemoryReads& reads = {});

@@ -133,6 +133,7 @@ TrainedModel::TrainedModel(const std::filesystem::path& run_or_checkpoint, Check
 
 TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType dtype, const Adapt& adapt)
     : path_(file.path()), facts_(read_facts(file)) {
+  facts_.config.model.check_dtype(dtype, "model");
   if (adapt) adapt(facts_.config.model);
   model_ = make_model(facts_.config.model);
   collect(*model_, store_);
@@ -153,6 +154,7 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
     for (const NamedTensor& parameter : parameter_tensors(store_)) rules.may_be_ignored.push_back(parameter.name);
     file.load(runtime.backend(), means, rules);
     average.restore(updates);
+    averaged_over_ = updates;
     average.swap(runtime.step());
   }
   model_->refresh(runtime.backend());

@@ -61,7 +61,8 @@ class TrainedModel {
   using Adapt = std::function<void(ModelOptions&)>;
   /// `run_or_checkpoint` as find_checkpoint() takes it. Parameters are converted to `dtype` (f32 or f64), but for
   /// tables in mapped files, which stay there. Throws FileError when it cannot be read or does not fit its own
-  /// configuration, DeviceError for mapped tables on another device than the CPU.
+  /// configuration, DeviceError for mapped tables on another device than the CPU, UsageError for f64 and tables of
+  /// bf16.
   TrainedModel(const std::filesystem::path& run_or_checkpoint, CheckpointKind kind, Runtime& runtime,
                DType dtype = DType::f32, const Adapt& adapt = {});
 
@@ -69,6 +70,8 @@ class TrainedModel {
   const RunConfig& config() const { return facts_.config; }
   const data::Vocabulary& vocabulary() const { return facts_.vocabulary; }
   std::int64_t step() const { return facts_.step; }
+  /// Of how many updates its weights are the mean; 0: they are those of the last one, or the file does not say.
+  std::int64_t averaged_over() const { return averaged_over_; }
   DType dtype() const { return store_.dtype(); }
   LanguageModel& model() { return *model_; }
   /// For commands that are about this family alone; throws UsageError for another.
@@ -82,6 +85,7 @@ class TrainedModel {
 
   std::filesystem::path path_;
   CheckpointFacts facts_;
+  std::int64_t averaged_over_ = 0;
   ParameterStore store_;  // before the model, whose parameters have their memory here
   std::unique_ptr<LanguageModel> model_;
 };

@@ -1,15 +1,16 @@
 #include "apps/training/training_run.hpp"
 
-#include <fmt/format.h>
-#include <algorithm>
-
 #include <cstdio>
+#include <set>
 #include <system_error>
 
 #include "apps/config/config_review.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/data/read_file.hpp"
+#include "apps/training/machine_memory.hpp"
 #include "apps/training/nan_trace.hpp"
 #include "apps/training/run_checkpoint.hpp"
+#include "apps/training/run_folder.hpp"
 #include "apps/training/run_lock.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/trained_model.hpp"
@@ -40,14 +41,14 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
 
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
   if (!options.config.empty()) {
-    RunConfig config = load_run_config(options.config, options.overrides);
+    const std::string toml = data::read_bytes(options.config);  // once: it may be a pipe
+    const std::string source = text("'", options.config.string(), "'");
+    RunConfig config = parse_run_config(toml, source, options.overrides);
+    if (!before) return config;
     // What the command line of the run's first start asked for is in its own configuration only.
-    const auto asked = [&](std::string_view key) {
-      return std::ranges::any_of(options.overrides,
-                                 [&](const std::string& override) { return override.starts_with(key); });
-    };
-    if (before && !asked("training.products=")) config.training.products = before->config.training.products;
-    if (before && !asked("training.activations=")) config.training.activations = before->config.training.activations;
+    const std::set<std::string> given = given_keys(toml, source, options.overrides);
+    if (!given.contains("training.products")) config.training.products = before->config.training.products;
+    if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
     return config;
   }
   if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
@@ -94,6 +95,11 @@ void make_folder(const fs::path& folder) {
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
   // Not before it is known that the run may begin: a refused one leaves no folder.
+  std::error_code ignored;
+  if (!fs::exists(checkpoint_path(options.out, CheckpointKind::newest), ignored)) {
+    if (options.resume) open_checkpoint(options);  // says that there is none
+    require_run_folder("training", options.out);
+  }
   std::optional<RunLock> lock;
   if (fs::is_directory(options.out)) lock.emplace(options.out);
   const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
@@ -105,7 +111,7 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
       throw UsageError(text("training: a run must have its tables in its checkpoint, got '", options.out.string(),
                             "', whose ", before->mapped_tables.size(), " are in mapped files that are only read",
                             "\n  continue the run that it was made from"));
-    data.require_vocabulary(before->vocabulary.hash(), text("the run in '", options.out.string(), "'"));
+    data.require_vocabulary(before->vocabulary, text("the run in '", options.out.string(), "'"));
   }
   const RunConfig config = resolved_config(read_config(options, before), data);
   for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
@@ -124,11 +130,13 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
     throw UsageError("training: products of f64 matrices are f64, got training.products = bf16 with --dtype f64");
 
+  config.model.check_dtype(dtype, "training");
   const bool rounded = config.training.activations == ActivationPrecision::bf16;
   if (dtype == DType::f64 && rounded)
     throw UsageError(
         "training: bf16 activations go with f32 parameters, got training.activations = bf16 with --dtype f64");
 
+  if (options.device.kind == DeviceKind::cpu) require_machine_memory(config);
   Runtime runtime(options.device, options.threads, config.training.seed);
   if (rounded && !runtime.backend().stores_bf16())
     throw UsageError(text("training: training.activations = bf16 needs a device with kernels for it, got ",
@@ -146,7 +154,11 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
                           session.trainer.steps(), "\n  more schedule.steps or training.finetune_steps let it"));
   if (resized) keep_before_resize(*checkpoint, *before);
   make_folder(options.out);
-  if (!lock) lock.emplace(options.out);
+  if (!lock) {
+    lock.emplace(options.out);
+    // Another process may have made the folder, and a run in it, since it was looked at first.
+    if (!checkpoint) open_checkpoint(options);
+  }
   write_durably(options.out / "config.toml", to_toml(config));
   NanTrace trace(runtime.backend());
   if (options.trace_nan) {

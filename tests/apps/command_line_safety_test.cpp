@@ -1,5 +1,6 @@
 /// Runs of the program are safe against Ctrl-C, a full disk and SIGKILL at any moment.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -146,6 +147,28 @@ TEST_CASE("command line: SIGINT and SIGTERM save, exit with 130, and lose nothin
     CHECK(run.saved_step() >= 1);
     check_as_if_never_stopped(run);
   }
+}
+
+TEST_CASE("command line: of two first starts in one new folder the later one leaves the other's run alone") {
+  const RunOfProgram run("5");
+  const fs::path pipe = run.folder / "config.pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  Arguments waiting = run.start("5");
+  waiting.at(2) = pipe.string();
+  Process later(waiting);
+  // It reads its configuration when it has seen that there is no run yet.
+  int config = -1;
+  wait_for(later, [&] { return (config = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
+  REQUIRE(run_engram(run.start("10")).exit_code == 0);
+  const std::string before = get_file(run.checkpoint()), metrics = get_file(run.folder / "run/metrics.jsonl");
+  const std::string text = small_config();
+  REQUIRE(::write(config, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  ::close(config);
+  const ProcessResult refused = later.wait();
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("must be a new folder, got one with a run in it"));
+  CHECK(get_file(run.checkpoint()) == before);
+  CHECK(get_file(run.folder / "run/metrics.jsonl") == metrics);
 }
 
 TEST_CASE("command line: a full disk while saving leaves the checkpoint before it") {

@@ -1,5 +1,7 @@
 /// The program as users and scripts see it: exit codes, what is on stdout, and the texts of errors.
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,7 +87,7 @@ TEST_CASE("command line: wrong usage is exit code 2") {
   check_error({"count"}, 2, {"--config", "engram count --help"});
   check_error({"count", "--config", config, "--vocabb", "3"}, 2, {"--vocabb", "engram count --help"});
   check_error({"bench", "--steps", "0"}, 2, {"--steps: must be a number above 0, got '0'"});
-  check_error({"bench", "--steps", "few"}, 2, {"--steps", "above 0, got 'few'"});
+  check_error({"bench", "--steps", "few"}, 2, {"--steps", "an integer from", "got 'few'"});
   check_error({"count", "--config", config}, 2, {"--vocab"});
   check_error({"count", "--config", config, "--vocab", "0"}, 2, {"--vocab"});
   check_error({"count", "--config", config, "--vocab", "x"}, 2, {"--vocab"});
@@ -220,6 +222,33 @@ TEST_CASE("command line: a seed writes its text again, with any number of thread
   const ProcessResult empty = run_engram({"generate", place.run(), "--length", "5"});
   CHECK(empty.exit_code == 0);
   CHECK(empty.out.size() == 5);
+}
+
+TEST_CASE("command line: on a terminal a text ends its line") {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0) return;  // where there are none
+  REQUIRE((::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0));
+  const Arguments arguments{"generate", workplace().run(), "--prompt", "an a", "--length", "0"};
+  CHECK(run_engram(arguments, {.largest_file = {}, .stdout_path = ::ptsname(terminal)}).exit_code == 0);
+  std::string written;
+  char bytes[64];
+  for (ssize_t count = 0; (count = ::read(terminal, bytes, sizeof(bytes))) > 0;)
+    written.append(bytes, static_cast<std::size_t>(count));
+  CHECK(written == "an a\r\n");
+  ::close(terminal);
+  CHECK(run_engram(arguments).out == "an a");
+}
+
+TEST_CASE("command line: an empty text and data that is replaced are told") {
+  const Workplace& place = workplace();
+  check_error({"attention", place.run(), "--text", ""}, 2, {"at least one token, got none"});
+  const std::string text = put_file(place.folder / "twice", small_text(500)).string(), out = place.path("twice-data");
+  const ProcessResult first = run_engram({"prepare", "--text", text, "--out", out, "--json"}),
+                      second = run_engram({"prepare", "--text", text, "--out", out, "--json"});
+  CHECK(first.err.find("in the place of") == std::string::npos);
+  CHECK_THAT(second.err, ContainsSubstring("in the place of the data set that was there"));
+  CHECK(nlohmann::json::parse(first.out).at("replaced") == false);
+  CHECK(nlohmann::json::parse(second.out).at("replaced") == true);
 }
 
 TEST_CASE("command line: texts and data that cannot be used") {

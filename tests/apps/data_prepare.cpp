@@ -285,4 +285,23 @@ TEST_CASE("data set: data.json without the hashes is refused", "[data]") {
              ContainsSubstring("must state the rule and the hash of each split"));
 }
 
+TEST_CASE("data set: data.json with numbers that are not those of the files beside it is refused", "[data]") {
+  TemporaryFolder folder;
+  const PrepareOptions options = options_for(folder, repeated(100));
+  prepare(options);
+  const nlohmann::json good = nlohmann::json::parse(get_file(options.out / "data.json"));
+  const auto refused = [&](const nlohmann::json& json) {
+    put_file(options.out / "data.json", json.dump());
+    return message_of<FileError>([&] { DataSet::open(options.out); });
+  };
+  CHECK(refused(good).empty());
+  nlohmann::json json = good;
+  json["splits"]["train"]["tokens"] = 100'000;
+  CHECK_THAT(refused(json),
+             ContainsSubstring("must state the number of tokens of train") && ContainsSubstring(", got 100000"));
+  json = good;
+  json["vocabulary_size"] = 12;
+  CHECK_THAT(refused(json), ContainsSubstring("the size of the vocabulary beside it, 11, got 12"));
+}
+
 }  // namespace engram::harness::data_prepare_test

@@ -242,6 +242,14 @@ TEST_CASE("prepare subwords: what is refused", "[data]") {
   CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("every split needs text, got none for valid"));
   put_file(options.text, "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n");
   CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("must have letters to learn from"));
+  // It is the sample that has no more pairs, not the text.
+  put_file(options.text, subword_text(200));
+  options.subwords.sample = 1;
+  options.subwords.vocabulary = 2000;
+  CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--vocabulary must be at most ") &&
+                                                     ContainsSubstring("\n  pairs were learned from ") &&
+                                                     ContainsSubstring("a larger --bpe-sample has more"));
+  options.subwords = good.subwords;
   options.text = folder / "none.txt";
   CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("No such file"));
   options.text = folder.path();

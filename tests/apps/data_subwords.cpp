@@ -155,7 +155,10 @@ TEST_CASE("byte pairs: sizes that do not work name the ones that do", "[data]") 
                         ContainsSubstring("got 5000"));
   const std::int64_t most = std::stoll(large.substr(large.find("at most ") + 8));
   CHECK(BytePairs(BytePairs::learn(counts, most), "learned").size() == most);
-  CHECK_THAT(error(most + 1), ContainsSubstring("at most " + std::to_string(most)));
+  // Far more than the library's numbers hold.
+  for (const std::int64_t size : {most + 1, std::int64_t{2'000'000'000}, std::int64_t{99'999'999'999'999}})
+    CHECK_THAT(error(size), ContainsSubstring("at most " + std::to_string(most)) &&
+                                ContainsSubstring("got " + std::to_string(size)));
   CHECK_THAT(message_of<UsageError>([] { BytePairs::learn(SubwordCounts(), 300); }),
              ContainsSubstring("letters to learn from"));
 }

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -172,6 +174,10 @@ TEST_CASE("token file: errors of the system and of the writer", "[data]") {
   TemporaryFolder folder;
   CHECK_THAT(open_error(folder / "none"), ContainsSubstring("none") && ContainsSubstring("No such file or directory"));
   CHECK_THAT(open_error(folder.path()), ContainsSubstring("Is a directory"));
+  // Nobody writes into the pipe.
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  for (const std::filesystem::path& path : {folder / "pipe", std::filesystem::path("/dev/zero")})
+    CHECK_THAT(open_error(path), ContainsSubstring("must be a regular file, got a device, pipe or socket"));
   TokenFileWriter writer(folder / "t", 10, 0);
   writer.append(Ids{9, 0});
   CHECK_THAT(message_of<UsageError>([&] {

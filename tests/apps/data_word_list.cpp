@@ -163,6 +163,21 @@ TEST_CASE("rules: a list without sentences, lower case, and its errors", "[data]
   CHECK(named_rules(PrepareOptions{}).empty());
 }
 
+TEST_CASE("rules: a line that is much longer than the pieces of a file is one piece", "[data]") {
+  TemporaryFolder folder;
+  // Looking through all of a line for each of its pieces would be 5 10^9 bytes.
+  const std::string line(100'000, 'x'), bytes = "first\n" + line + "\nlast";
+  LinePieces pieces(put_file(folder / "text", bytes), 1);
+  for (const std::string& expected : {std::string("first\n"), line + "\n", std::string("last")}) {
+    std::string piece;
+    REQUIRE(pieces.next(piece));
+    CHECK(piece == expected);
+  }
+  std::string piece;
+  CHECK_FALSE(pieces.next(piece));
+  CHECK(pieces.hash() == hash_of(bytes));
+}
+
 TEST_CASE("rules: files are read in pieces of whole lines", "[data][transformer-xl]") {
   TemporaryFolder folder;
   std::string text;

@@ -3,6 +3,7 @@
 
 #include "apps/training/evaluator.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -157,6 +158,27 @@ TEST_CASE("engram evaluate writes losses per token and refuses what does not fit
   CHECK(std::isnan(losses[0]));
   CHECK(losses[1] > 0);
   CHECK(losses.back() > 0);
+
+  command({run, "--data", data, "--split", "test", "--exact", "--dtype", "f64", "--per-token", npy, "--threads", "1"});
+  const std::string doubles = get_file(npy);
+  REQUIRE(doubles.size() == header + 8 * count);
+  CHECK_THAT(doubles.substr(0, header), ContainsSubstring("'<f8'") && ContainsSubstring(text("(", count, ",)")));
+  std::vector<double> exact(count);
+  std::memcpy(exact.data(), doubles.data() + header, 8 * count);
+  data::ExactEvaluation plan(bench.test(), 40);
+  std::map<std::int64_t, double> expected;
+  bench.run(plan, bench.ring(1), [&](std::int64_t token, double nll) { expected[token] = nll; });
+  CHECK(std::isnan(exact[0]));
+  double worst = 0;
+  std::size_t rounded = 0;
+  for (const auto& [token, nll] : expected) {
+    const auto place = static_cast<std::size_t>(token);
+    worst = std::max(worst, std::abs(exact[place] - nll) / nll);
+    rounded += exact[place] == static_cast<double>(static_cast<float>(exact[place]));
+    CHECK(losses[place] == Approx(exact[place]).margin(1e-3));
+  }
+  CHECK(worst < 1e-10);
+  CHECK(rounded < expected.size() / 2);
 
   CHECK_THROWS_AS(command({run, "--data", data, "--split", "tset"}), UsageError);
   CHECK_THROWS_AS(command({run, "--data", data, "--split", "test", "--batch", "100"}), UsageError);

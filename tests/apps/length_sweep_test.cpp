@@ -175,6 +175,9 @@ TEST_CASE("lengths: what has no attention length is refused before anything is r
   refused(lengths({"vanilla"}, {"--lengths", "4,50", "--tokens", "50"}), {"below the number of tokens, 50", "got 50"});
   refused(lengths({"xl"}, {"--lengths", "4,50", "--tokens", "500"}),
           {"below the number of tokens of each of the ten streams, 50", "got 50", "--exact"});
+  // No list of so many lengths is made.
+  refused(lengths({"xl"}, {"--step", "1", "--longest", "1000000000000", "--tokens", "500"}),
+          {"below the number of tokens, 500", "got 1000000000000", "--longest"});
   refused(lengths({"xl"}, {"--lengths", "4", "--stride", "2"}), {"--stride", "without memory"});
   refused(lengths({"vanilla"}, {"--lengths", "4", "--exact"}), {"--exact", "with memory"});
   refused(lengths({"xl"}, {"--lengths", "4", "--dtype", "i32"}), {"--dtype", "i32"});

@@ -169,6 +169,7 @@ TEST_CASE("product-key memory: every config has the parameters and the settings 
     CHECK(tables.beta1 == 0.9);
     CHECK(tables.beta2 == 0.999);
     CHECK(tables.epsilon == 1e-8);
+    CHECK(tables.epsilon_at == EpsilonAt::uncorrected);
     CHECK(tables.weight_decay == 0);
     CHECK(tables.clip == 5);
     // All else is as without memories.

@@ -166,7 +166,7 @@ TEST_CASE("orderings: as a user calls it, strict or not") {
   CHECK(run_engram({"orderings", "--claim", right, "--claim", wrong, folder.path().string()}).out == lenient.out);
   const ProcessResult missing = run_engram({"orderings", (folder / "no").string(), "--claim", right});
   CHECK(missing.exit_code == 1);
-  CHECK_THAT(missing.err, ContainsSubstring("sweep.csv"));
+  CHECK_THAT(missing.err, ContainsSubstring("the folder of a sweep"));
 }
 
 TEST_CASE("csv: fields come back as they were written, and what is no table is refused") {

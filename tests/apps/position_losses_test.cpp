@@ -178,6 +178,8 @@ TEST_CASE("recl: what cannot be compared is refused") {
   refused(recl({"xl", "vanilla"}, with(kShort, {"--ratios", "0.5,2"})), {"--ratios", "0.5,2"});
   refused(recl({"xl", "vanilla"}, with(kShort, {"--tokens", "50"})), {"--positions", "30 of 50", "got 40"});
   refused(recl({"xl", "vanilla"}, {"--longest", "150"}), {"--longest", "200"});
+  refused(recl({"xl", "vanilla"}, {"--first", "1", "--step", "1", "--longest", "1000000000000"}),
+          {"--longest must be below the number of tokens", "got 1000000000000"});
   refused(recl({"xl", "vanilla"}, with(kShort, {"--threshold", "nan"})), {"--threshold", "nan"});
   // Other words than the data's.
   const RunFolder other(6000, 2, data::TokenKind::word);

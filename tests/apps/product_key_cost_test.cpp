@@ -47,6 +47,7 @@ TEST_CASE("product-key: the configs have the numbers of parameters and the setti
     CHECK(config.optimizer.kind == OptimizerKind::adam);
     CHECK(config.optimizer.beta1 == 0.9);
     CHECK(config.optimizer.beta2 == 0.98);
+    CHECK(config.optimizer.epsilon_at == EpsilonAt::uncorrected);
     CHECK(config.training.block == 256);
     // u < W: lr u / W, then lr sqrt(W) / sqrt(u), u updates being completed (section 5.1, but for lr0 = 1e-7).
     const auto rate = [&](std::int64_t completed) { return config.schedule.at(completed + 1); };

@@ -144,7 +144,7 @@ TEST_CASE("recurrent run: what cannot be trained is refused by name before anyth
   for (const Device device : other_devices())
     CHECK_THAT(refused({"training.activations=bf16"}, device), ContainsSubstring("training: activations must be f32"));
   CHECK_THAT(refused({"model.width=23"}), ContainsSubstring("multiple of 3") && ContainsSubstring("21 and 24"));
-  CHECK_THAT(refused({"model.window=0"}), ContainsSubstring("window must be at least 1"));
+  CHECK_THAT(refused({"model.window=0"}), ContainsSubstring("window must be from 1"));
   CHECK_THAT(refused({"model.decay=0"}), ContainsSubstring("decay must be above 0"));
   CHECK_THAT(refused({"model.readout=keys"}),
              ContainsSubstring("model.readout") && ContainsSubstring("\"key_value_predict\""));

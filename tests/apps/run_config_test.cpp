@@ -149,6 +149,8 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "training.latest_half") continue;  // not with an extension
     if (name == "training.products" || name == "training.activations") other = "bf16";
     if (name == "schedule.rate") other = "3.0000000000000004e-05";
+    if (name == "optimizer.epsilon_at") other = "uncorrected";
+    if (name == "optimizer.table_epsilon_at") other = "corrected";
     if (name.ends_with("beta1") || name.ends_with("beta2") || name.ends_with("momentum")) other = "0.75";
     overrides.push_back(name + "=" + other);
   }
@@ -243,7 +245,10 @@ TEST_CASE("lists are written as arrays, and read from arrays and numbers with co
   for (const char* wrong : {"model.cutoffs=5,x", "model.cutoffs=5,", "model.cutoffs=,5", "model.cutoffs=[5",
                             "model.cutoffs=5 7", "model.cutoffs=1.5"})
     CHECK_THAT(refusal("", {wrong}), ContainsSubstring("model.cutoffs must be a list of integers"));
-  CHECK_THAT(refusal("[training]\nbatch = [3, 4]\n"), ContainsSubstring("training.batch") && ContainsSubstring("once"));
+  // A list for a scalar, by file and by --set.
+  for (const std::string& said : {refusal("[training]\nbatch = [3, 4]\n"), refusal("", {"training.batch=[3, 4]"})})
+    CHECK_THAT(said, ContainsSubstring("training.batch must be an integer, got '[3, 4]'"));
+  CHECK_THAT(refusal("[training]\nbatch = [3]\n"), ContainsSubstring("must be an integer, got '[3]'"));
   // What does not depend on the data is checked without them.
   CHECK_THAT(refusal("", {"model.cutoffs=7,5"}), ContainsSubstring("increase, got 5 after 7"));
   CHECK_THAT(refusal("", {"model.cutoffs=1,2,3"}), ContainsSubstring("16 / 4^3"));
@@ -351,17 +356,35 @@ TEST_CASE("differences are listed key by key, and what would be another model is
   CHECK(differences[0].refused);
   CHECK(differences[1].key == "training.report_every");
   CHECK_FALSE(differences[1].refused);
+  const auto epsilon = config_differences(parse(""), parse("", {"optimizer.epsilon_at=uncorrected"}));
+  REQUIRE(epsilon.size() == 1);
+  CHECK(epsilon[0].key == "optimizer.epsilon_at");
+  CHECK(epsilon[0].after == "\"uncorrected\"");
+  CHECK_FALSE(epsilon[0].refused);
 }
 
-TEST_CASE("the help lists every key with its default") {
+TEST_CASE("the help lists every key with its default, marks those without one, and is a configuration itself") {
   for (const ModelFamily family : kModelFamilies) {
     RunConfig defaults;
     defaults.model.family = family;
     const std::string help = config_help(family);
+    const RunConfig copied = parse_run_config(help, "the help");
     for (const ConfigKey& key : config_keys(family)) {
-      CHECK_THAT(help, ContainsSubstring(std::string(key.name) + " = " + key.write(defaults)));
+      CAPTURE(name_of(family), key.full_name());
       CHECK_FALSE(key.meaning.empty());
+      if (!key.is_required(defaults)) {
+        CHECK_THAT(help, ContainsSubstring(std::string(key.name) + " = " + key.write(defaults)));
+        CHECK(key.write(copied) == key.write(defaults));
+        continue;
+      }
+      CHECK_THAT(help, ContainsSubstring("# required: " + std::string(key.meaning)));
+      // It is one: the default is refused.
+      CHECK_THROWS_AS(parse_run_config(help, "the help", {key.full_name() + "=" + key.write(defaults)}), UsageError);
     }
+    // How gradients are clipped follows the optimiser, which the copy may change.
+    for (const char* kind : {"adam", "sgd"})
+      CHECK(parse_run_config(help, "the help", {text("optimizer.kind=", kind)}).optimizer.clip_kind ==
+            ClipKind::global);
   }
 }
 

@@ -240,9 +240,10 @@ TEST_CASE("sweep: killed or told to stop, the program goes on with the same comm
 }
 
 TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops no other") {
-  const SweepOptions options = bench().options(
-      "diverging", {},
-      {"tame", "wild:schedule.rate=1e30,schedule.warmup=0", "huge:model.slots=1000000000000000", "last:model.slots=2"});
+  const SweepOptions options =
+      bench().options("diverging", {},
+                      {"tame", "wild:schedule.rate=1e30,schedule.warmup=0",
+                       "huge:model.slots=2147483647,model.width=16777216", "last:model.slots=2"});
   const std::vector<RunResult> results = run_all(options);
   REQUIRE(results.size() == 4);
   CHECK(results[0].outcome == RunOutcome::done);

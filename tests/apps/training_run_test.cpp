@@ -10,6 +10,7 @@
 #include "apps/config/config_review.hpp"
 #include "apps/training/metrics_log.hpp"
 #include "apps/training/progress.hpp"
+#include "apps/training/signals.hpp"
 #include "apps/training/trainer.hpp"
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
@@ -88,6 +89,27 @@ TEST_CASE("products in bf16 are part of the configuration and stay on when a run
   twice.dtype = DType::f64;
   twice.overrides = {"training.products=bf16"};
   CHECK_THAT(message_of<UsageError>([&] { run_training(twice, never()); }), ContainsSubstring("training.products"));
+}
+
+TEST_CASE("products that the file or --set of a continued run asks for are taken, however they are written") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  CHECK_THROWS_AS(run_training(options, after_steps(4)), Interrupted);
+  options.resume = true;
+  const auto goes_on_with = [&](const std::string& config, const std::vector<std::string>& overrides) {
+    options.config = put_file(folder / "config.toml", config);
+    options.overrides = overrides;
+    CHECK_THROWS_AS(run_training(options, after_steps(2)), Interrupted);
+    return load_run_config(options.out / "config.toml").training.products;
+  };
+  CHECK(goes_on_with(small_config(), {"training.products = bf16"}) == ProductPrecision::bf16);
+  CHECK(goes_on_with(small_config(), {}) == ProductPrecision::bf16);  // the run's
+  CHECK(goes_on_with(small_config() + "products = \"f32\"\n", {}) == ProductPrecision::f32);
+  CHECK(goes_on_with(small_config() + "products = \"bf16\"\n", {}) == ProductPrecision::bf16);
+  // No CPU has kernels for bf16 activations, and says so where they are asked for.
+  options.overrides = {"training.activations = bf16"};
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             ContainsSubstring("training.activations = bf16"));
 }
 
 TEST_CASE("activations in bf16 need a device with kernels for them, and f32 parameters") {

@@ -131,6 +131,7 @@ TEST_CASE("transformer-xl: a model whose weights were averaged is read as their 
   REQUIRE(updates > 1);
   Runtime runtime({}, 1);
   TrainedModel trained(options.out, CheckpointKind::newest, runtime);
+  CHECK(trained.averaged_over() == updates);
   const Tensor bias = trained.store().find("output.bias")->value();
   std::vector<float> mean(static_cast<std::size_t>(bias.count())), sum(mean.size()), last(mean.size());
   runtime.backend().copy(mean.data(), bias.raw(), bias.bytes(), CopyKind::device_to_host);

@@ -129,6 +129,26 @@ TEST_CASE("word run: evaluate's perplexities are those of the losses of the toke
              ContainsSubstring("vocabulary"));
 }
 
+TEST_CASE("word run: a vocabulary in clusters is measured exactly in one stream and in several") {
+  const std::string run = place().path("clusters");
+  REQUIRE(run_engram({"train", "--config", place().path("config.toml"), "--data", place().data(), "--out", run,
+                      "--steps", "2", "--set", "model.cutoffs=5,10"})
+              .exit_code == 0);
+  const auto measured = [&](const Arguments& more) {
+    Arguments arguments{"evaluate", run, "--data", place().data(), "--split", "train", "--exact", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return json_of(arguments);
+  };
+  // As many streams as are worth while; what they read again and what is behind their ends does not count.
+  const nlohmann::json usual = measured({}), one = measured({"--batch", "1"}), five = measured({"--batch", "5"});
+  CHECK(usual.at("batch") > 1);
+  for (const nlohmann::json& other : {usual, five}) {
+    CHECK(other.at("tokens") == one.at("tokens"));
+    CHECK(other.at("nll").get<double>() == Approx(one.at("nll").get<double>()).epsilon(1e-5));
+    CHECK(other.at("ppl_no_eol").get<double>() == Approx(one.at("ppl_no_eol").get<double>()).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("word run: without line ends among the tokens there is one perplexity") {
   const std::string data = place().path("dropped"), run = place().path("dropped-run");
   REQUIRE(run_engram({"prepare", "--kind", "word", "--text", place().path("train.txt"), "--split", "80,10,10", "--eol",

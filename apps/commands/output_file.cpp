@@ -1,0 +1,67 @@
+#include "apps/commands/output_file.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "apps/training/trained_model.hpp"
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+#include "core/safetensors.hpp"
+
+namespace engram {
+namespace {
+
+[[noreturn]] void refuse_to_replace(std::string_view option, const std::string& path, std::string_view what) {
+  throw UsageError(text(option, " must name a new file or one of the kind that it writes, got '", path, "', ", what,
+                        "\n  name another file; nothing is written over"));
+}
+
+/// Whether there is a file with something in it.
+bool has_bytes(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
+}
+
+/// Makes the file that the results will be written to, as they will be, and takes it away again.
+void check_writable(const std::string& path) { const DurableFile tried(path); }
+
+}  // namespace
+
+void check_output_file(std::string_view option, const std::string& path,
+                       std::initializer_list<std::string_view> beginnings) {
+  if (path.empty()) return;
+  if (has_bytes(path)) {
+    std::size_t longest = 0;
+    for (const std::string_view one : beginnings) longest = std::max(longest, one.size());
+    std::string start(longest, '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(start.data(), static_cast<std::streamsize>(longest));
+    start.resize(static_cast<std::size_t>(file.gcount()));
+    if (std::ranges::none_of(beginnings, [&start](std::string_view one) { return start.starts_with(one); }))
+      refuse_to_replace(option, path, "which begins otherwise");
+  }
+  check_writable(path);
+}
+
+void check_output_weights(std::string_view option, const std::string& path, bool own) {
+  if (path.empty()) return;
+  if (has_bytes(path)) {
+    Metadata metadata;
+    try {
+      metadata = SafetensorsFile(path, HalfFloats::listed).metadata();
+    } catch (const FileError&) {
+      refuse_to_replace(option, path, "which is no safetensors file");
+    }
+    // What was imported has neither the state of a run nor data that it was trained on.
+    if (metadata.contains(metadata_keys::kRun) || metadata.contains(metadata_keys::kData))
+      refuse_to_replace(option, path, "a checkpoint of a run");
+    if (!own && metadata.contains(metadata_keys::kFormat)) refuse_to_replace(option, path, "a checkpoint of Engram");
+  }
+  // A folder that is missing is made.
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty() || std::filesystem::exists(folder, ignored)) check_writable(path);
+}
+
+}  // namespace engram
