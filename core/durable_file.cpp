@@ -146,7 +146,9 @@ void DurableFile::commit() {
   if (folder < 0) return;
   const int error = ::fsync(folder) == 0 ? 0 : errno;
   ::close(folder);
-  if (error != 0 && error != EINVAL && error != ENOTSUP) output_.fail("fsync of the folder", error);
+  if (error != 0 && error != EINVAL && error != ENOTSUP)
+    throw FileError(text("write_file: '", path().string(), "' is written, but its new name must be on the disk, got '",
+                         std::generic_category().message(error), "' from fsync of the folder"));
 }
 
 void write_durably(const std::filesystem::path& path, std::string_view contents) {

@@ -68,6 +68,11 @@ std::string table(const SpansReport& report) {
                        100 * all.mean_positions / static_cast<double>(model.max_span));
   lines += fmt::format("average as the released code has it {:.1f} positions, largest of a layer {:.1f}\n",
                        all.released_mean, all.released_most);
+  if (model.span == SpanKind::dynamic)
+    return lines + fmt::format(
+                       "attention to the context costs {:.3f} MFLOP a token in training: spans of queries save "
+                       "none\n",
+                       all.flops_full / 1e6);
   return lines +
          fmt::format(
              "attention to the context costs {:.3f} MFLOP a token in training, {:.1f}% of {:.3f} at the longest "

@@ -50,7 +50,11 @@ double NeuralCache::loss(std::span<const double> vector, std::int32_t word, doub
     all += weight;
     if (words_[i] == word) of_word += weight;
   }
-  return -std::log((1 - lambda_) * std::exp(-nll) + lambda_ * of_word / all);
+  const double seen = lambda_ * of_word / all;
+  // Beyond this exp(-nll) is 0, and a word that was not seen would cost infinitely much.
+  constexpr double kMost = 700;
+  if (nll > kMost && seen == 0) return nll - std::log1p(-lambda_);
+  return -std::log((1 - lambda_) * std::exp(-nll) + seen);
 }
 
 void NeuralCache::push(std::span<const double> vector, std::int32_t word) {

@@ -1,6 +1,7 @@
 #include "apps/training/training_run.hpp"
 
 #include <cstdio>
+#include <fstream>
 #include <set>
 #include <system_error>
 
@@ -78,9 +79,14 @@ void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts&
   const std::int64_t max_span = facts.config.model.all_attention.max_span;
   const fs::path kept =
       checkpoint.path().parent_path() / text("before-resize-", max_span, "-step-", facts.step, ".safetensors");
-  std::error_code error;
-  fs::copy_file(checkpoint.path(), kept, fs::copy_options::overwrite_existing, error);
-  if (error) throw FileError(text("training: cannot write '", kept.string(), "': ", error.message()));
+  std::ifstream original(checkpoint.path(), std::ios::binary);
+  std::string piece(std::size_t{1} << 20, '\0');
+  write_durably(kept, [&](DurableFile& copy) {
+    while (original.read(piece.data(), static_cast<std::streamsize>(piece.size())) || original.gcount() > 0)
+      copy.append(std::string_view(piece).substr(0, static_cast<std::size_t>(original.gcount())));
+    if (!original.eof())
+      throw FileError(text("training: '", checkpoint.path().string(), "' must be readable to its end"));
+  });
   log(LogLevel::info,
       text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
 }

@@ -64,7 +64,8 @@ TEST_CASE("command line: spans of a run with dynamic spans are the means of its 
   const std::string run = options.out.string();
   const ProcessResult shown = run_engram({"spans", run, "--history", "--cost"});
   CHECK(shown.exit_code == 0);
-  CHECK_THAT(shown.out, ContainsSubstring("computed for every query") && ContainsSubstring("as computed"));
+  CHECK_THAT(shown.out, ContainsSubstring("computed for every query") && ContainsSubstring("as computed") &&
+                            ContainsSubstring("spans of queries save none"));
   const auto object = nlohmann::json::parse(run_engram({"spans", run, "--json"}).out);
   CHECK(object["mean_positions"].get<double>() == Approx(mean_spans(options).back()));
   const ProcessResult best = run_engram({"spans", run, "--best"});

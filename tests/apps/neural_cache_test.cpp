@@ -103,6 +103,7 @@ TEST_CASE("neural cache: the oldest go, large scores are no overflow, and a rese
   cache.push(one, 4);
   CHECK(std::exp(-cache.loss(one, 4, std::log(2.0))) == Approx(.75));
   CHECK(std::exp(-cache.loss(one, 2, std::log(2.0))) == Approx(.25));
+  CHECK(cache.loss(one, 2, 1000) == Approx(1000 + std::log(2.0)));  // exp(-1000) is 0
 }
 
 TEST_CASE("neural cache: an evaluation is the formula, whatever blocks and streams", "[cache]") {
