@@ -122,7 +122,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
                                        .apart = arguments.apart,
                                        .cache = arguments.cache,
                                        .watch = [&progress](auto scored, auto all) { progress.show(scored, all); }};
-  if (const std::int64_t reading = costly_reading(options); reading > 0)
+  if (const std::int64_t reading = costly_reading(options); reading > 0 && options.window <= tokens.size())
     log(LogLevel::warning, text("--window ", options.window, " with --stride ", options.stride, " reads ", reading,
                                 " tokens for each that is scored; a longer --stride reads fewer"));
   const auto [result, rows] =
