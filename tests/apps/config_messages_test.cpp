@@ -5,6 +5,7 @@
 #include "apps/config/config_review.hpp"
 #include "apps/config/run_config.hpp"
 #include "core/error.hpp"
+#include "tests/apps/smallest_config.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -12,25 +13,8 @@ namespace engram::config_messages_test {
 namespace {
 
 using harness::message_of;
-
-const std::string kSmallest = R"(
-[model]
-layers = 2
-width = 16
-heads = 4
-slots = 8
-max_span = 64
-[schedule]
-rate = 0.07
-steps = 10
-)";
-
-RunConfig parse(const std::string& more, const std::vector<std::string>& overrides = {}) {
-  return parse_run_config(kSmallest + more, "test.toml", overrides);
-}
-std::string refusal(const std::string& more, const std::vector<std::string>& overrides = {}) {
-  return message_of<UsageError>([&] { parse(more, overrides); });
-}
+using harness::parse;
+using harness::refusal;
 
 TEST_CASE("strings are no numbers, and bytes that are no text are escaped") {
   CHECK_THAT(

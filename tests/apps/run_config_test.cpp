@@ -7,33 +7,17 @@
 #include "apps/config/config_keys.hpp"
 #include "apps/config/config_review.hpp"
 #include "core/error.hpp"
+#include "tests/apps/smallest_config.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::run_config_test {
 namespace {
 
+using harness::kSmallestConfig;
 using harness::message_of;
-
-const std::string kSmallest = R"(
-# a comment
-[model]
-layers = 2      # another one
-width = 16
-heads = 4
-slots = 8
-max_span = 64
-[schedule]
-rate = 0.07
-steps = 10
-)";
-
-RunConfig parse(const std::string& more, const std::vector<std::string>& overrides = {}) {
-  return parse_run_config(kSmallest + more, "test.toml", overrides);
-}
-std::string refusal(const std::string& more, const std::vector<std::string>& overrides = {}) {
-  return message_of<UsageError>([&] { parse(more, overrides); });
-}
+using harness::parse;
+using harness::refusal;
 
 TEST_CASE("a configuration is read, with defaults for what is not said") {
   const RunConfig config = parse("[training]\nbatch = 8\nspan_loss = 1e-7\nseed = 18446744073709551615\n");
@@ -160,7 +144,7 @@ std::vector<std::string> other_values(ModelFamily family) {
 TEST_CASE("what is written reads back to the same configuration, every key of it") {
   for (const ModelFamily family : kModelFamilies) {
     INFO(name_of(family));
-    const std::string start = family == ModelFamily::all_attention ? kSmallest : "[schedule]\nsteps = 10\n";
+    const std::string start = family == ModelFamily::all_attention ? kSmallestConfig : "[schedule]\nsteps = 10\n";
     const RunConfig config = parse_run_config(start, "test.toml", other_values(family));
     const RunConfig again = parse_run_config(to_toml(config), "again");
     CHECK(config_differences(config, again).empty());
@@ -322,7 +306,7 @@ TEST_CASE("combinations that cannot work are refused by name") {
 TEST_CASE("a file that cannot be read is an error that names it") {
   const harness::TemporaryFolder folder;
   CHECK_THAT(message_of<FileError>([&] { load_run_config(folder / "none.toml"); }), ContainsSubstring("none.toml"));
-  const auto file = harness::put_file(folder / "run.toml", kSmallest);
+  const auto file = harness::put_file(folder / "run.toml", kSmallestConfig);
   CHECK(load_run_config(file, {"model.layers=5"}).model.all_attention.layers == 5);
 }
 
