@@ -1,6 +1,7 @@
 #include "nn/checkpoint.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,6 +14,7 @@ namespace engram {
 namespace {
 
 constexpr const char* kFileName = "model.safetensors";
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 bool begins_with_any(std::string_view name, const std::vector<std::string>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](const auto& prefix) { return name.starts_with(prefix); });
@@ -41,20 +43,31 @@ T element(std::span<const std::byte> bytes, std::size_t index) {
   return value;
 }
 
-// Refuses numbers whose exponent has all its bits: infinities, and what is no number.
+// Without their sign, floats are ordered as their bits are, infinities and what is no number above all others.
 template <class Bits>
-void refuse_not_finite(std::span<const std::byte> bytes, Bits exponent, const std::string& name) {
-  bool all_finite = true;
+bool any_beyond(std::span<const std::byte> bytes, Bits largest) {
+  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max() >> 1;
+  bool beyond = false;
   const std::size_t count = bytes.size() / sizeof(Bits);
-  for (std::size_t i = 0; i < count; ++i) all_finite &= (element<Bits>(bytes, i) & exponent) != exponent;
-  if (!all_finite)
-    throw NotFiniteError(text("save_checkpoint: every number must be finite, got others in '", name, "'"));
+  for (std::size_t i = 0; i < count; ++i) beyond |= (element<Bits>(bytes, i) & kMagnitude) > largest;
+  return beyond;
 }
 
-void refuse_not_finite(DType dtype, std::span<const std::byte> bytes, const std::string& name) {
-  if (dtype == DType::f32) refuse_not_finite<std::uint32_t>(bytes, 0x7f800000u, name);
-  if (dtype == DType::f64) refuse_not_finite<std::uint64_t>(bytes, 0x7ff0000000000000u, name);
-  if (dtype == DType::bf16) refuse_not_finite<std::uint16_t>(bytes, 0x7f80u, name);
+void refuse_beyond(double largest, DType dtype, std::span<const std::byte> bytes, const std::string& name) {
+  const double finite = std::min<double>(largest, std::numeric_limits<float>::max());
+  const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(finite));
+  bool beyond = false;
+  if (dtype == DType::f32) beyond = any_beyond<std::uint32_t>(bytes, single);
+  if (dtype == DType::f64)
+    beyond = any_beyond<std::uint64_t>(
+        bytes, std::bit_cast<std::uint64_t>(std::min(largest, std::numeric_limits<double>::max())));
+  // The upper half of an f32: its bits cut off only lower the limit.
+  if (dtype == DType::bf16) beyond = any_beyond<std::uint16_t>(bytes, static_cast<std::uint16_t>(single >> 16));
+  if (beyond && std::isinf(largest))
+    throw NotFiniteError(text("save_checkpoint: every number must be finite, got others in '", name, "'"));
+  if (beyond)
+    throw NotFiniteError(
+        text("save_checkpoint: every number must be finite and at most ", largest, ", got others in '", name, "'"));
 }
 
 // The index of the first finite value beyond f32, or the count when there is none.
@@ -83,15 +96,17 @@ void copy_converted(Backend& backend, std::span<const std::byte> stored, const T
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
-                     const Metadata& metadata, NotFinite not_finite) {
+                     const Metadata& metadata, const NumberLimits& limits) {
   check_tensors("save_checkpoint", backend, tensors);
   std::vector<TensorSource> sources;
   for (const auto& [name, tensor] : tensors) {
-    const auto read = [&backend, name = name, tensor = tensor, not_finite](std::size_t offset,
-                                                                           std::span<std::byte> to) {
+    const bool limited = limits.only_finite || std::isfinite(limits.largest_parameter);
+    const double largest = name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
+    const auto read = [&backend, name = name, tensor = tensor, limited, largest](std::size_t offset,
+                                                                                 std::span<std::byte> to) {
       backend.copy(to.data(), static_cast<const std::byte*>(tensor.raw()) + offset, to.size(),
                    CopyKind::device_to_host);
-      if (not_finite == NotFinite::refused) refuse_not_finite(tensor.dtype(), to, name);
+      if (limited) refuse_beyond(largest, tensor.dtype(), to, name);
     };
     sources.push_back({name, tensor.dtype(), tensor.shape(), read});
   }

@@ -4,6 +4,7 @@
 /// nothing; loading changes all wanted tensors or none.
 
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,15 +22,19 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// What becomes of numbers that are not finite when tensors are saved.
-enum class NotFinite : unsigned char { written, refused };
+/// What numbers a file may hold: by default any.
+struct NumberLimits {
+  bool only_finite = false;
+  /// Of tensors whose names have no '/', which are a model's parameters: the largest magnitude.
+  double largest_parameter = std::numeric_limits<double>::infinity();
+};
 
 /// Writes the tensors, which live on `backend`'s device, and the metadata. The previous file stays until the new one is
 /// complete and on the disk. Throws FileError when the file cannot be written (its folder must exist), Error for an
-/// empty tensor or a name that is empty or given twice, DeviceError for a tensor of another device, NotFiniteError,
-/// with `refused`, for a number that is infinite or none: the previous file stays then as well.
+/// empty tensor or a name that is empty or given twice, DeviceError for a tensor of another device, NotFiniteError for
+/// a number beyond the limits: the previous file stays then as well.
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
-                     const Metadata& metadata, NotFinite not_finite = NotFinite::written);
+                     const Metadata& metadata, const NumberLimits& limits = {});
 
 /// What load() lets pass beside an exact match. Prefixes are beginnings of names, such as "optimizer/".
 struct LoadRules {

@@ -3,6 +3,8 @@
 #   bash tests/sanitized.sh asan|tsan              what .ci/run checks of them every day
 #   bash tests/sanitized.sh asan|tsan all          every test, and what the tests themselves do
 #   bash tests/sanitized.sh asan|tsan TEST ...     those of some programs, for instance: tsan core ops
+# ENGRAM_TEST_OBJECTS=build/werror/tests in the environment links the tests' objects of that build, of the same sources,
+# in the place of compiling them; not with `all`.
 # asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
 # threads live in kernels alone, so its day is the tests of kernels. Of the op table both watch the checks that run every
 # kernel in every case, on several threads and in f64; its other checks run the same kernels once more.
@@ -20,7 +22,7 @@ source tests/parts.sh
 
 targets=()
 tests=(-L fast)
-configure=(-DENGRAM_SANITIZE_TESTS=OFF)
+configure=(-DENGRAM_SANITIZE_TESTS=OFF "-DENGRAM_TEST_OBJECTS=${ENGRAM_TEST_OBJECTS:-}")
 case "$preset ${*:-day}" in
   "asan day") ;;
   "tsan day")
@@ -29,7 +31,7 @@ case "$preset ${*:-day}" in
     ;;
   *" all")
     tests=(-LE nightly)
-    configure=(-DENGRAM_SANITIZE_TESTS=ON)
+    configure=(-DENGRAM_SANITIZE_TESTS=ON -DENGRAM_TEST_OBJECTS=)
     ;;
   *)
     names="$*"

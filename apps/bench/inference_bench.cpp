@@ -19,7 +19,6 @@ class BlockTimer {
       : bench_(bench),
         runtime_(runtime),
         past_(std::move(past)),
-        streams_(streams),
         block_(block),
         tokens_(bench_tokens(streams * block, bench.config.model, 0)) {
     for (std::int64_t seen = 0; seen <= bench.longest_past(); seen += block) run();
@@ -50,7 +49,7 @@ class BlockTimer {
   BenchModel& bench_;
   Runtime& runtime_;
   ModelPast past_;
-  std::int64_t streams_, block_;
+  std::int64_t block_;
   std::vector<std::int32_t> tokens_;
   BlockTensors input_;
 };

@@ -197,9 +197,11 @@ Command* add_attention_command(Command& program) {
   command->add_option("--file", arguments->file, "file with the text to read");
   command->add_option("--oov", arguments->oov, "words that the model does not know: error, or unk for <unk>")
       ->capture_default_str();
-  command->add_option("--layer", arguments->studied.layer, "layer of the head that is looked at closely")
+  command
+      ->add_option("--layer", arguments->studied.layer,
+                   "layer of the head that is looked at closely, the first being 0")
       ->capture_default_str();
-  command->add_option("--head", arguments->studied.head, "that head")->capture_default_str();
+  command->add_option("--head", arguments->studied.head, "that head, the first being 0")->capture_default_str();
   command->add_flag("--slot-head", arguments->studied.of_slots,
                     "count --head among the heads that see slots only (attn_split, head_split, single_head, ff_attn)");
   command

@@ -197,7 +197,9 @@ Command* add_bench_command(Command& program) {
       ->add_option("--dtype", arguments->dtype,
                    "operands of training's products: f32 or bf16 [the config's training.products]")
       ->one_of({"f32", "bf16"});
-  command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
+      ->non_negative()
+      ->capture_default_str();
   command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")
       ->capture_default_str();
   Option* compare = command->add_flag("--compare-spans", arguments->compare_spans,

@@ -57,7 +57,7 @@ CostTable costs_of(const AllAttentionOptions& model, const TrainingOptions& trai
       if (window < model.max_span) windows.push_back(window);
   windows.push_back(model.max_span);
   std::ranges::sort(windows);
-  windows.erase(std::ranges::unique(windows).begin(), windows.end());
+  windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
   CostTable table{.positions = "mean span, positions", .json_name = "mean_span_positions", .rows = {}};
   for (const std::int64_t window : windows) {
     const CostSetting setting{static_cast<double>(window), training.block, training.batch, cluster_shares};

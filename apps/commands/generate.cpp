@@ -101,7 +101,9 @@ Command* add_generate_command(Command& program) {
   command->add_option("--seed", arguments->sampling.seed, "the same seed writes the same text")->capture_default_str();
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "of the host; 0: as many as there are")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
+      ->non_negative()
+      ->capture_default_str();
   command->callback([arguments] { run_generate(*arguments); });
   return command;
 }

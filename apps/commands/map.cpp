@@ -84,8 +84,9 @@ Command* add_map_command(Command& program) {
   command->add_option("--data", arguments->data, "with --config: data folder that engram prepare wrote");
   command
       ->add_option("--threads", arguments->threads,
-                   "threads that draw a new model's values, without use for a run [all]")
-      ->positive();
+                   "threads that draw a new model's values, without use for a run; 0: all")
+      ->non_negative()
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer("No table is in memory as a whole: docs/tables.md has the file format.");
   command->callback([arguments] { run_map(*arguments); });

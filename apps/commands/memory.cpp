@@ -116,7 +116,9 @@ Command* add_memory_command(Command& program) {
   command->add_option("--svg", arguments->svg, "draw the shares by rank, a line for each memory");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
+  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
+      ->non_negative()
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_memory(*arguments); });
   return command;

@@ -19,7 +19,7 @@ void StudyArguments::add_running(Command& command, const std::string& csv_help) 
   command.add_flag("--best", best_, "the runs' best checkpoints instead of the newest");
   command.add_option("--device", device_, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
-  command.add_option("--threads", threads_, "threads of the host [all]")->positive();
+  command.add_option("--threads", threads_, "threads of the host; 0: all")->non_negative()->capture_default_str();
   command.add_flag("--json", json, "print one JSON object");
 }
 

@@ -89,7 +89,9 @@ Command* add_sweep_command(Command& program) {
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (rounds operands of products) or f64")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host [all]")->positive();
+  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
+      ->non_negative()
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
       "The same command again goes on with what was interrupted and trains nothing twice.\n"

@@ -51,7 +51,9 @@ Command* add_train_command(Command& program) {
   command->add_option("--seed", arguments->seed, "override training.seed");
   command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");
-  command->add_option("--threads", arguments->run.threads, "threads of the host [all]")->positive();
+  command->add_option("--threads", arguments->run.threads, "threads of the host; 0: all")
+      ->non_negative()
+      ->capture_default_str();
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
   command->add_flag("--resize-span", arguments->run.resize_span,
                     "with --resume: model.max_span may be another than the run's");

@@ -69,6 +69,9 @@ void warn_of(const OptimizerOptions& optimizer, const Schedule& schedule, std::v
   }
   if (optimizer.kind != OptimizerKind::sgd)
     without_effect(optimizer.momentum != usual.momentum, "optimizer.momentum", with);
+  without_effect(schedule.final_share != usual_schedule.final_share &&
+                     (schedule.decay == Schedule::Decay::none || schedule.decay == Schedule::Decay::inverse_root),
+                 "schedule.final_share", text("with schedule.decay ", name_of(schedule.decay)));
   if (schedule.decay != Schedule::Decay::plateau) {
     const std::string_view reason = "unless schedule.decay is plateau";
     without_effect(schedule.plateau_factor != usual_schedule.plateau_factor, "schedule.plateau_factor", reason);
@@ -108,6 +111,10 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
   if (config.model.family == ModelFamily::transformer_xl) warn_of(config.model.transformer_xl, warnings);
   if (config.model.family == ModelFamily::recurrent) warn_of(config.model.recurrent, warnings);
   warn_of(config.optimizer, config.schedule, warnings);
+  const bool learns_spans =
+      config.model.family == ModelFamily::all_attention && config.model.all_attention.span == SpanKind::adaptive;
+  if (config.optimizer.span_rate_share != OptimizerOptions().span_rate_share && !learns_spans)
+    warnings.push_back("optimizer.span_rate_share has no effect unless model.span is adaptive");
   warn_of_memories(config, config.model.memories(), warnings);
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",

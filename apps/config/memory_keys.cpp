@@ -11,7 +11,7 @@ void add_product_key_memory_keys(std::vector<ConfigKey>& keys) {
   };
   using Memory = ProductKeyOptions;
   memory(&Memory::count, "count", kKeep, "memories, at regular layers; 0: none but those of `layers`");
-  memory(&Memory::layers, "layers", kKeep, "layers with a memory, the first being 1");
+  memory(&Memory::layers, "layers", kKeep, "layers with a memory, the first being 1 (0 in tensor names and tables)");
   memory(&Memory::placement, "placement", kKeep, "instead of the feed-forward sublayer, beside it, or after the layer");
   memory(&Memory::keys, "keys", kKeep, "a slot for every combination of sub-keys, or a key for every slot");
   memory(&Memory::factors, "factors", kKeep, "sets of sub-keys: 2 or 3");

@@ -39,7 +39,7 @@ void assign(RunConfig& config, const Assignment& assignment) {
 /// The family first: it decides which keys there are.
 RunConfig assembled(std::vector<Assignment> assignments) {
   const auto is = [](std::string_view key) { return [key](const Assignment& one) { return one.full_name() == key; }; };
-  std::ranges::stable_partition(assignments, is("model.family"));
+  std::stable_partition(assignments.begin(), assignments.end(), is("model.family"));
   RunConfig config;
   for (const Assignment& assignment : assignments) assign(config, assignment);
   if (std::ranges::none_of(assignments, is("optimizer.clip_kind")))

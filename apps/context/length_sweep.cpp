@@ -15,7 +15,7 @@ std::vector<std::int64_t> lengths_of(const StudiedRun& run, const LengthSweepOpt
   std::vector<std::int64_t> lengths = options.lengths;
   lengths.push_back(run.training_length());
   std::ranges::sort(lengths);
-  lengths.erase(std::ranges::unique(lengths).begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
 }
 

@@ -32,7 +32,7 @@ std::vector<std::int64_t> parse_lengths(std::string_view written, std::string_vi
   auto lengths = parse_numbers<std::int64_t>(written, option, "whole numbers from 1 on",
                                              [](std::int64_t length) { return length >= 1; });
   std::ranges::sort(lengths);
-  lengths.erase(std::ranges::unique(lengths).begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
 }
 

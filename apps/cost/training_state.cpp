@@ -6,8 +6,8 @@
 namespace engram {
 
 std::int64_t training_state_bytes(std::int64_t parameters, const TableSizes& tables, OptimizerKind optimizer) {
-  constexpr std::int64_t kNumberBytes = 4;
-  const std::int64_t of_parameter = values_per_parameter(optimizer) * kNumberBytes;
+  constexpr std::int64_t kStoredBytes = 4;
+  const std::int64_t of_parameter = values_per_parameter(optimizer) * kStoredBytes;
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(parameters - tables.parameters(), of_parameter, &bytes) ||
       __builtin_add_overflow(bytes, tables.value_bytes, &bytes) ||

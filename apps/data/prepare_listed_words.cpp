@@ -18,7 +18,6 @@ namespace engram::data {
 namespace {
 
 namespace fs = std::filesystem;
-using Piece = LineWordReader::Piece;
 
 void require_list_options(const PrepareOptions& options) {
   const WordRules& rules = options.words;
@@ -82,8 +81,8 @@ class ListedEncoder {
     if (first_byte == 0 && piece.starts_with("\xef\xbb\xbf")) piece.erase(0, 3);  // a byte order mark is no letter
     if (rules_.lower) lower_ascii(piece);
     LineWordReader reader(piece);
-    for (Piece part = reader.next(); part != Piece::text_end; part = reader.next()) {
-      if (part == Piece::line_end) {
+    for (auto part = reader.next(); part != LineWordReader::Piece::text_end; part = reader.next()) {
+      if (part == LineWordReader::Piece::line_end) {
         end_line();
         ++line_;
       } else {

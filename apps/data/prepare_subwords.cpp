@@ -111,6 +111,10 @@ PrepareSummary prepare_subwords(const PrepareOptions& options) {
   const StreamedText texts = streamed_text(options);
   PrepareSummary summary;
   const Vocabulary vocabulary(vocabulary_of(texts, options.subwords, summary.notes));
+  for (const StreamedSource& source : texts.sources())
+    if (source.signed_utf8)
+      summary.notes.push_back(
+          text("'", source.path.string(), "' begins with a byte order mark, which stays a part of the text"));
   const BytePairs& model = vocabulary.subwords()->model();
   FolderWriter writer(options.out, vocabulary);
   SubwordEncoder encoder(model);

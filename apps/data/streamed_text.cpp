@@ -66,10 +66,12 @@ void StreamedText::add_file(const fs::path& path, std::size_t first, std::vector
   std::size_t part = 0;
   std::array<Fnv1a64, 3> hashes;
   std::int64_t lines = 0, at = 0;
+  bool signed_utf8 = false;
   splits_.at(first).source = sources_.size();
   for (std::string piece; pieces.next(piece);) {
     require_utf8(piece, pieces, lines, path);
     lines += std::ranges::count(piece, '\n');
+    if (at == 0) signed_utf8 = piece.starts_with(kByteOrderMark);
     for (std::string_view rest = piece; !rest.empty();) {
       const std::size_t length = bytes_before(rest, at, ends[part]);
       StreamedSplit& split = splits_.at(first + part);
@@ -88,7 +90,7 @@ void StreamedText::add_file(const fs::path& path, std::size_t first, std::vector
     }
   }
   for (std::size_t i = 0; i < ends.size(); ++i) splits_.at(first + i).hash = hashes.at(i).value();
-  sources_.push_back({path, pieces.bytes(), pieces.hash()});
+  sources_.push_back({path, pieces.bytes(), pieces.hash(), signed_utf8});
 }
 
 void StreamedText::require_bytes() const {

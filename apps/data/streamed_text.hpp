@@ -27,6 +27,7 @@ struct StreamedSource {
   std::filesystem::path path;
   std::int64_t bytes = 0;
   std::uint64_t hash = 0;
+  bool signed_utf8 = false;  ///< it begins with a byte order mark, which is part of the text
 };
 
 class StreamedText {

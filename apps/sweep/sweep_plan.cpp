@@ -83,7 +83,8 @@ SweepVariant parse_variant(const std::string& written) {
       continue;
     }
     const auto [key, value] = split_assignment(part, "--variant");
-    if (std::ranges::any_of(variant.overrides, [&](const std::string& other) { return other.starts_with(key + "="); }))
+    if (std::ranges::any_of(variant.overrides,
+                            [&, key = key](const std::string& other) { return other.starts_with(key + "="); }))
       throw UsageError(text("sweep: --variant must have each key once, got ", key, " twice in '", written, "'"));
     variant.overrides.push_back(key + "=" + value);
   }

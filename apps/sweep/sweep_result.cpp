@@ -26,7 +26,8 @@ std::string state_of(const std::vector<Member>& members) {
   if (groups.size() == 1 && groups.begin()->first == RunOutcome::done) return "done";
   std::string state;
   for (const auto& [outcome, names] : groups) {
-    const bool alike = std::ranges::all_of(names, [&](const std::string& name) { return name == names.front(); });
+    const bool alike =
+        std::ranges::all_of(names, [&first = names.front()](const std::string& name) { return name == first; });
     state += text(state.empty() ? "" : ", ", names.size(), " ", alike ? names.front() : std::string(name_of(outcome)));
   }
   return state;

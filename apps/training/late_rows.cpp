@@ -30,7 +30,7 @@ void save_late_rows(const std::filesystem::path& checkpoint, const TrainingSessi
   const std::vector<NamedTensor> rows = late_rows_of(session);
   if (rows.empty()) return remove_late_rows(checkpoint);
   save_checkpoint(late_rows_path(checkpoint), session.runtime.backend(), rows,
-                  {{std::string(kStepKey), text(session.trainer.steps())}}, NotFinite::refused);
+                  {{std::string(kStepKey), text(session.trainer.steps())}}, {.only_finite = true});
 }
 
 void remove_late_rows(const std::filesystem::path& checkpoint) {

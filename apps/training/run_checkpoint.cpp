@@ -16,6 +16,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Far above the weights of any model that learns, so what is beyond it has diverged, finite as it may be.
+constexpr double kLargestWeight = 1e6;
+
 /// The caches of one set of streams, named state/<owner>.<layer>.hidden.
 struct NamedCache {
   std::string name;
@@ -102,7 +105,8 @@ void save(const std::filesystem::path& path, TrainingSession& session, const std
           const Metadata& metadata) {
   session.trainer.optimizer().bring_up_to_date(session.runtime.step());
   make_folder_of(path);
-  save_checkpoint(path, session.runtime.backend(), tensors, metadata, NotFinite::refused);
+  save_checkpoint(path, session.runtime.backend(), tensors, metadata,
+                  {.only_finite = true, .largest_parameter = kLargestWeight});
 }
 
 const std::string& required(const CheckpointFile& file, std::string_view key) {
@@ -159,7 +163,10 @@ void save_session(const std::filesystem::path& path, TrainingSession& session, S
 }
 
 void save_model(const std::filesystem::path& path, TrainingSession& session) {
-  save(path, session, parameter_tensors(session.store), model_metadata(session));
+  Metadata metadata = model_metadata(session);
+  if (const std::int64_t updates = session.average.updates(); updates > 0)
+    metadata.emplace(std::string(metadata_keys::kAveraged), text(updates));
+  save(path, session, parameter_tensors(session.store), metadata);
 }
 
 std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config) {

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -21,20 +22,21 @@ const std::string& required_entry(const CheckpointFile& file, std::string_view k
   return found->second;
 }
 
-std::int64_t read_step(const CheckpointFile& file) {
-  const auto found = file.metadata().find(metadata_keys::kStep);
+/// An entry that is a number from 0 on; 0 when there is none.
+std::int64_t read_count(const CheckpointFile& file, std::string_view key, const char* what) {
+  const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return 0;
   const std::string& written = found->second;
-  std::int64_t step = -1;
-  const auto [rest, error] = std::from_chars(written.data(), written.data() + written.size(), step);
-  if (error != std::errc() || rest != written.data() + written.size() || step < 0)
-    throw FileError(text("checkpoint: '", file.path().string(), "' must state its step as a number from 0 on, got '",
-                         written, "'"));
-  return step;
+  std::int64_t count = -1;
+  const auto [rest, error] = std::from_chars(written.data(), written.data() + written.size(), count);
+  if (error != std::errc() || rest != written.data() + written.size() || count < 0)
+    throw FileError(text("checkpoint: '", file.path().string(), "' must state its ", what,
+                         " as a number from 0 on, got '", written, "'"));
+  return count;
 }
 
-/// Of how many updates the mean weights in a run's checkpoint are; 0: there are none.
-std::int64_t averaged_updates(const CheckpointFile& file) {
+/// Of how many updates the mean weights beside a run's weights are; 0: there are none.
+std::int64_t updates_of_means(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kRun);
   if (found == file.metadata().end()) return 0;
   const nlohmann::json state = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
@@ -82,6 +84,15 @@ std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
   return tables;
 }
 
+/// Values for what only training needs and has no default: a file that another program wrote may leave it out.
+std::vector<std::string> training_keys_left_out(const std::string& toml, const std::string& source) {
+  const std::set<std::string> given = given_keys(toml, source);
+  std::vector<std::string> values;
+  for (const char* key : {"schedule.rate", "schedule.steps"})
+    if (!given.contains(key)) values.push_back(text(key, "=1"));
+  return values;
+}
+
 /// Files of the right shape may be those of another run.
 void check_contents(const ParameterStore& store, const CheckpointFacts& facts,
                     const std::filesystem::path& checkpoint) {
@@ -106,11 +117,12 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
   if (format != kCheckpointFormat)
     throw FileError(text("checkpoint: '", file.path().string(), "' must be of format ", kCheckpointFormat, ", got '",
                          format, "'\n  it is of another version of Engram"));
+  const std::string& toml = required_entry(file, metadata_keys::kConfig);
+  const std::string source = text("the metadata of '", file.path().string(), "'");
   CheckpointFacts facts{
-      .config = parse_run_config(required_entry(file, metadata_keys::kConfig),
-                                 text("the metadata of '", file.path().string(), "'")),
+      .config = parse_run_config(toml, source, training_keys_left_out(toml, source)),
       .vocabulary = data::Vocabulary::parse(required_entry(file, metadata_keys::kVocabulary), file.path()),
-      .step = read_step(file)};
+      .step = read_count(file, metadata_keys::kStep, "step")};
   if (facts.config.model.vocabulary() == 0) facts.config.model.set_vocabulary(facts.vocabulary.size());
   if (facts.config.model.vocabulary() != facts.vocabulary.size())
     throw FileError(text("checkpoint: '", file.path().string(), "' must have one symbol for each of its model's ",
@@ -142,7 +154,8 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
   if (mapped) check_contents(store_, facts_, path_);
   file.load(runtime.backend(), parameter_tensors(store_),
             {.may_be_absent = {}, .may_be_ignored = {"optimizer/", "state/", "average/"}, .convert_floats = true});
-  if (const std::int64_t updates = averaged_updates(file); updates > 0) {
+  averaged_over_ = read_count(file, metadata_keys::kAveraged, "averaged updates");
+  if (const std::int64_t updates = updates_of_means(file); updates > 0) {
     // A run whose weights are averaged is judged by their mean.
     WeightAverage average(store_);
     average.start(runtime.step());

@@ -28,8 +28,9 @@ inline constexpr std::string_view kVocabulary = "engram.vocabulary";  ///< the c
 inline constexpr std::string_view kStep = "engram.step";              ///< optimiser steps done
 inline constexpr std::string_view kSeed = "engram.seed";
 inline constexpr std::string_view kThreads = "engram.threads";
-inline constexpr std::string_view kData = "engram.data";  ///< hash of the data set
-inline constexpr std::string_view kRun = "engram.run";    ///< JSON: readers, caches, best validation
+inline constexpr std::string_view kData = "engram.data";                  ///< hash of the data set
+inline constexpr std::string_view kRun = "engram.run";                    ///< JSON: readers, caches, best validation
+inline constexpr std::string_view kAveraged = "engram.averaged_updates";  ///< of which the parameters are the mean
 /// JSON: tables that are in mapped files beside the checkpoint, and "crc32:" and eight digits of their contents.
 inline constexpr std::string_view kTables = "engram.tables";
 }  // namespace metadata_keys

@@ -234,7 +234,8 @@ void Loop::end() {
 void Loop::run(bool resumed, const std::function<bool()>& stop) {
   const TrainingOptions& options = session_.config.training;
   if (step() >= last()) {
-    progress_.note(fmt::format("complete already: {} of {} steps", step(), last()));
+    progress_.note(fmt::format("complete already: {} of {} steps; --resume --steps N, N above {}, trains on", step(),
+                               last(), std::max(step(), last())));
     return;
   }
   begin(resumed);

@@ -82,7 +82,9 @@ void SegmentMemory::update(Step& step, const Tensor& hidden, const Tensor&, cons
 void SegmentMemory::append_state(std::vector<std::int64_t>& state) const {
   buffers_.append_state(state);
   state.insert(state.end(),
-               {geometry_->present(valid_), context().memory, static_cast<std::int64_t>(context().visibility)});
+               {geometry_->present(valid_), context().memory, static_cast<std::int64_t>(context().visibility),
+                // Word dropout treats the first block otherwise.
+                static_cast<std::int64_t>(valid_ > 0)});
 }
 
 void SegmentMemory::replayed(std::int64_t positions) {

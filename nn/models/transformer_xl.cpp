@@ -1,10 +1,13 @@
 #include "nn/models/transformer_xl.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "autograd/functions/add.hpp"
+#include "autograd/functions/concat.hpp"
 #include "autograd/functions/dropout.hpp"
 #include "autograd/functions/embedding.hpp"
+#include "autograd/functions/slice.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
@@ -205,6 +208,15 @@ Tensor TransformerXlModel::absolute_rows(Step& step, std::int64_t streams, std::
                           [block, clamp](std::int64_t i) { return std::min(block - 1 - i % block, clamp); });
 }
 
+Variable TransformerXlModel::drop_words(const Variable& embedded, const Tensor& ids, ModelPast& past) const {
+  const Variable dropped = word_dropout(embedded, ids, options_.word_dropout);
+  // A first token that sees itself alone and whose word is dropped is a vector of zeros in every layer, while all
+  // biases are 0: each layer norm then multiplies its gradient by 1 / sqrt(1e-5), beyond f32 after some 16 of them.
+  if (options_.word_dropout == 0 || !embedded.tape().training() || state_past(*past.front()).valid() > 0)
+    return dropped;
+  return concat(std::array{slice(embedded, 1, 0, 1), slice(dropped, 1, 1, ids.shape()[1])}, 1);
+}
+
 Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace) {
   check_batch(batch, past);
   Step& step = tape.step();
@@ -217,7 +229,7 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   {
     const Scope scope("embedding");
     // Dropping words behind the clusters' projections, which have no biases, is dropping rows of the tables.
-    hidden = word_dropout(tokens_->embed(tape, batch), batch.inputs, options_.word_dropout);
+    hidden = drop_words(tokens_->embed(tape, batch), batch.inputs, past);
     if (options_.positions == PositionKind::absolute_sinusoidal)
       hidden = add(hidden,
                    embedding(tape.constant(constants_.sinusoids(step, block, options_.width, hidden.dtype())), rows));

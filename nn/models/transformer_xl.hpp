@@ -82,6 +82,8 @@ class TransformerXlModel final : public LanguageModel {
   /// Rows of absolute positions, [B, M]. Sinusoids: row 0 for the last token, one more for each before it, clamped.
   /// Learned ones: the last row of the table for the last token, one less for each before it.
   Tensor absolute_rows(Step& step, std::int64_t streams, std::int64_t block, const SegmentContext& context);
+  /// embedded: [B, M, width], ids: [B, M].
+  Variable drop_words(const Variable& embedded, const Tensor& ids, ModelPast& past) const;
 
   TransformerXlOptions options_;
   SegmentContext context_;

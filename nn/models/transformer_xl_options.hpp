@@ -81,8 +81,8 @@ struct TransformerXlOptions {
   double dropout = 0;  ///< on embeddings, positions, sublayers' outputs, feed-forward activations, last states
   double attention_dropout = 0;    ///< on attention weights
   bool dropout_over_time = false;  ///< `dropout` drops a feature of a stream in all positions of a segment, or in none
-  /// On the input's words: all vectors of a word in a block are dropped, or none is (spec, section 4.6). The output's
-  /// table has none of it, even where it is the input's.
+  /// On the input's words: all vectors of a word in a block are dropped, or none is (spec, section 4.6), but for the
+  /// first of a block that has no memory. The output's table has none of it, even where it is the input's.
   double word_dropout = 0;
   double norm_epsilon = 1e-5;
   WeightStart init = WeightStart::normal;  ///< of weights, tables, biases of queries and slots of clusters

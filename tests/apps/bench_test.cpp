@@ -91,19 +91,19 @@ TEST_CASE("a bench counts steps, tokens, parameters, memory and kernels") {
 TEST_CASE("attention weights take what model.attention_memory allows each layer") {
   BenchCase bench = small_case();
   bench.config.model.all_attention.max_span = 1024;
-  bench.config.training.batch = 16;
+  bench.config.training.batch = 4;
   bench.config.training.block = 64;
   bench.config.training.split = 1;
   const auto step_bytes = [&](std::int64_t limit) {
     bench.config.model.all_attention.attention_memory = limit;
     return static_cast<double>(bench_on_fresh_runtime(bench, 1).arena_bytes);
   };
-  // Two layers, two heads, 1024 positions and 4 slots: 8.03 MiB a layer.
-  const double kept = 2.0 * 16 * 64 * 2 * (1024 + 4) * 4, again = step_bytes(0);
-  CHECK(step_bytes(1024) - again > 0.9 * kept);
-  CHECK(step_bytes(1024) - again < 1.1 * kept);
-  CHECK(step_bytes(17) - again > 0.9 * kept);
-  CHECK(step_bytes(16) == again);
+  // Two layers, two heads, 1024 positions and 4 slots: 2.008 MiB a layer.
+  const double kept = 2.0 * 4 * 64 * 2 * (1024 + 4) * 4, again = step_bytes(0), all = step_bytes(1024) - again;
+  CHECK(all > 0.9 * kept);
+  CHECK(all < 1.1 * kept);
+  CHECK(step_bytes(5) - again > 0.9 * kept);
+  CHECK(step_bytes(4) == again);
 }
 
 TEST_CASE("a kernel's floor is the slowest of products, exponentials and bytes") {

@@ -12,6 +12,12 @@
 namespace engram::harness {
 namespace {
 
+/// The program of this build, as CTest says it: these tests may be compiled by another one.
+std::string program() {
+  const char* const given = ::getenv("ENGRAM_PROGRAM");
+  return given != nullptr ? given : ENGRAM_PROGRAM;
+}
+
 /// Runs in the child: only calls that are safe between fork and exec.
 [[noreturn]] void become_engram(char* const* arguments, const char* out, const char* err, const ProcessLimits& limits) {
   const int out_file = ::open(out, O_WRONLY | O_CREAT, 0600), err_file = ::open(err, O_WRONLY | O_CREAT, 0600);
@@ -24,7 +30,7 @@ namespace {
   }
   for (const int signal : limits.ignored) ::signal(signal, SIG_IGN);
   for (int stream = 0; limits.without_streams && stream < 3; ++stream) ::close(stream);
-  ::execv(ENGRAM_PROGRAM, arguments);
+  ::execv(arguments[0], arguments);
   ::_exit(127);
 }
 
@@ -36,7 +42,7 @@ Process::Process(const Arguments& arguments, const ProcessLimits& limits)
   // Waiting threads would otherwise spin on the cores that the tests run on.
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   std::vector<std::string> words = arguments;
-  words.insert(words.begin(), ENGRAM_PROGRAM);
+  words.insert(words.begin(), program());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

@@ -99,6 +99,12 @@ TEST_CASE("keys that their optimiser, schedule or readout does not look at are s
              ContainsSubstring("schedule.plateau_validations has no effect unless schedule.finetune is plateau") &&
                  ContainsSubstring("schedule.plateau_margin"));
   CHECK(warned({"schedule.finetune=plateau", "schedule.plateau_validations=3"}).empty());
+  CHECK_THAT(warned({"schedule.final_share=0.1"}),
+             ContainsSubstring("schedule.final_share has no effect with schedule.decay none"));
+  CHECK(warned({"schedule.final_share=0.1", "schedule.decay=linear"}).empty());
+  CHECK_THAT(warned({"optimizer.span_rate_share=0.1", "model.span=fixed"}),
+             ContainsSubstring("optimizer.span_rate_share has no effect unless model.span is adaptive"));
+  CHECK(warned({"optimizer.span_rate_share=0.1", "model.span=adaptive"}).empty());
   const auto recurrent = [](const std::string& readout) {
     return config_warnings(parse_run_config("[schedule]\nrate = 1\nsteps = 10\n", "test.toml",
                                             {"model.family=recurrent", "model.width=12", "model.parts=2", readout}));

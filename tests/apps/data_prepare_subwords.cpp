@@ -71,6 +71,16 @@ std::string prepare_error(const PrepareOptions& options) {
 
 }  // namespace
 
+TEST_CASE("prepare subwords: a byte order mark stays, and is told of", "[data]") {
+  TemporaryFolder folder;
+  const std::string train = "\xef\xbb\xbf" + subword_text(300), valid = "a b\n";
+  const PrepareOptions options = options_for(folder, train, valid, valid);
+  const PrepareSummary summary = prepare(options);
+  REQUIRE(summary.notes.size() == 1);
+  CHECK_THAT(summary.notes[0], ContainsSubstring("begins with a byte order mark, which stays a part of the text"));
+  CHECK(decode(DataSet::open(options.out), "train") == train);
+}
+
 TEST_CASE("prepare subwords: three files come back byte for byte", "[data]") {
   TemporaryFolder folder;
   const std::string train = subword_text(300), valid = random_unicode(5, 400) + "end", test = "\r\n\n\tstone  river \n";

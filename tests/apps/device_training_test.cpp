@@ -10,14 +10,12 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "nn/checkpoint.hpp"
-#if defined(ENGRAM_HAVE_SIMULATED)
-#include "cuda/simulated/backend.hpp"
-#endif
 #include "tests/apps/other_devices.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
+#include "tests/harness/simulated_limits.hpp"
 
 namespace engram::harness::device_training_test {
 namespace {
@@ -110,7 +108,6 @@ TEST_CASE("bf16 activations on every device: losses near those of f32, and a run
   }
 }
 
-#if defined(ENGRAM_HAVE_SIMULATED)
 struct SimulatedRun {
   const RunFolder folder;
   data::DataSet data = data::DataSet::open(folder.data());
@@ -166,7 +163,6 @@ TEST_CASE("a training run saves before it gives up for lack of memory") {
   CHECK_THROWS_AS(train_to_the_end(none.session, other, false, never()), OutOfMemory);
   CHECK_FALSE(std::filesystem::exists(checkpoint_path(other, CheckpointKind::newest)));
 }
-#endif
 
 }  // namespace
 }  // namespace engram::harness::device_training_test

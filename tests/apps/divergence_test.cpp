@@ -88,6 +88,11 @@ TEST_CASE("a run whose weights are not finite replaces no checkpoint and does no
     CHECK_THAT(message_of<Diverged>([&] { run_training(options, after_steps(1)); }),
                ContainsSubstring("last good checkpoint"));
   }
+  SECTION("weights that are finite and absurd, before their loss is seen") {
+    and_with({"training.validate_every=1000", "optimizer.weight_decay=0", "schedule.rate=1e9"});
+    CHECK_THAT(message_of<Diverged>([&] { run_training(options, after_steps(1)); }),
+               ContainsSubstring("at most 1e+06") && ContainsSubstring("last good checkpoint"));
+  }
   CHECK(newest_checkpoint(options) == good);
   CHECK_THAT(get_file(options.out / "metrics.jsonl"), ContainsSubstring("\"diverged\""));
 }

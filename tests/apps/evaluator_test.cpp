@@ -227,5 +227,20 @@ TEST_CASE("a checkpoint without configuration, vocabulary or of another format i
   CHECK_THAT(refusal(metadata_keys::kVocabulary, "{}"), ContainsSubstring("format"));
 }
 
+TEST_CASE("a checkpoint whose configuration is of the model alone is read: nothing else is needed") {
+  EvaluationBench bench;
+  const CheckpointFile good(checkpoint_path(bench.options.out, CheckpointKind::best));
+  Metadata metadata = good.metadata();
+  std::string& toml = metadata.find(metadata_keys::kConfig)->second;
+  const std::size_t model = toml.find("[model]");
+  REQUIRE(model != std::string::npos);
+  toml = toml.substr(model, toml.find("\n[", model) - model);
+  REQUIRE(toml.find("rate") == std::string::npos);
+  const auto path = bench / "model-only.safetensors";
+  save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+  TrainedModel model_only(path, CheckpointKind::newest, bench.runtime);
+  CHECK(model_only.store().parameters().size() == bench.trained->store().parameters().size());
+}
+
 }  // namespace
 }  // namespace engram::harness::evaluator_test

@@ -12,14 +12,12 @@
 #include "apps/training/signals.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
-#if defined(ENGRAM_HAVE_SIMULATED)
-#include "cuda/simulated/backend.hpp"
-#endif
 #include "tests/apps/other_devices.hpp"
 #include "tests/apps/recurrent_fixture.hpp"
 #include "tests/apps/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/op_run.hpp"
+#include "tests/harness/simulated_limits.hpp"
 
 namespace engram::harness::recurrent_run_test {
 namespace {
@@ -327,7 +325,6 @@ TEST_CASE("recurrent run: fifty steps on every device follow the CPU, captured s
   }
 }
 
-#if defined(ENGRAM_HAVE_SIMULATED)
 TEST_CASE("recurrent run: a step without memory leaves everything as it was", "[recurrent]") {
   const ArticleFolder folder(7);
   for (const std::vector<std::string>& kind : recurrent_kinds())
@@ -355,7 +352,6 @@ TEST_CASE("recurrent run: a step without memory leaves everything as it was", "[
       for (int i = 0; i < 4; ++i) CHECK(run.session.step().nll == undisturbed.session.step().nll);
     }
 }
-#endif
 
 }  // namespace
 }  // namespace engram::harness::recurrent_run_test

@@ -14,12 +14,10 @@
 #include "tests/apps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
-/// One test asks for more memory than any machine has. The sanitizer's allocator then ends the program, where others
+/// One test asks for more memory than any machine has. AddressSanitizer's allocator then ends the program, where others
 /// say no.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
-#endif
 
 namespace engram::harness::sweep_test {
 namespace {

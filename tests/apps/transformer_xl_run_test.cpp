@@ -132,6 +132,9 @@ TEST_CASE("transformer-xl: a model whose weights were averaged is read as their 
   Runtime runtime({}, 1);
   TrainedModel trained(options.out, CheckpointKind::newest, runtime);
   CHECK(trained.averaged_over() == updates);
+  const TrainedModel best(options.out, CheckpointKind::best, runtime);
+  CHECK(best.averaged_over() > 0);
+  CHECK(best.averaged_over() <= updates);
   const Tensor bias = trained.store().find("output.bias")->value();
   std::vector<float> mean(static_cast<std::size_t>(bias.count())), sum(mean.size()), last(mean.size());
   runtime.backend().copy(mean.data(), bias.raw(), bias.bytes(), CopyKind::device_to_host);

@@ -16,12 +16,6 @@ class GuardedAllocator final : public Allocator {
  public:
   /// 0xff: every element is NaN (i32: -1), so that reading unwritten memory shows.
   static constexpr unsigned char kNaNBytes = 0xff;
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr std::size_t kGuardBytes = 0;
-#else
-  static constexpr std::size_t kGuardBytes = kAlignment;
-#endif
-
   /// The backend must outlive it. `fill`: every byte of fresh memory.
   explicit GuardedAllocator(Backend& backend, unsigned char fill = kNaNBytes) : backend_(&backend), fill_(fill) {}
 

@@ -168,8 +168,8 @@ TEST_CASE("product-key host: parameters of the spec's table, without memories", 
     CHECK(count(options) == row.total + 2 * row.width);
   }
   // The parts, by the formulas of section 5.2.
-  const std::int64_t d = 1024;
-  const auto layers = [d](std::int64_t number, std::int64_t inner) {
+  constexpr std::int64_t d = 1024;
+  const auto layers = [](std::int64_t number, std::int64_t inner) {
     return count({.vocabulary = 60000, .layers = number, .width = d, .heads = 16, .inner = inner});
   };
   CHECK(layers(2, 0) - layers(1, 0) == 4 * (d * d + d) + 4 * d + 8 * d * d + 5 * d);

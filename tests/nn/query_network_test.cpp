@@ -148,7 +148,7 @@ TEST_CASE("query network: gradients of everything against central differences") 
         if (parameter->gradient_kind() != Gradient::dense) continue;
         CAPTURE(name);
         Array64 value = bench.read(parameter->value());
-        const Array64 numeric = reference::central_differences(value, [&] {
+        const Array64 numeric = reference::central_differences(value, [&, parameter = parameter] {
           bench.write(parameter->value(), value);
           return objective();
         });

@@ -142,7 +142,7 @@ TEST_CASE("recurrent: the same bits with 1, 2 and 8 threads", "[recurrent]") {
     if (variant.options.output_width > 0) continue;
     CAPTURE(variant.name);
     const PlacedRecurrent::Block block{
-        .inputs = random_words(16 * 12, 211, 31), .targets = random_words(16 * 12, 211, 32), .streams = 16};
+        .inputs = random_words(16 * 6, 211, 31), .targets = random_words(16 * 6, 211, 32), .streams = 16};
     std::vector<std::vector<double>> rows;
     std::vector<std::map<std::string, std::vector<double>>> gradients;
     for (const int count : {1, 2, 8}) {

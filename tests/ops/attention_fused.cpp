@@ -7,11 +7,9 @@
 #include <string>
 #include <utility>
 
-#if defined(ENGRAM_HAVE_SIMULATED)
-#include "cuda/simulated/backend.hpp"
-#endif
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/simulated_limits.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
 namespace engram::harness::attention_fused_test {
@@ -211,7 +209,6 @@ TEST_CASE("fused attention: calls of every kind", "[attention][fused]") {
   }
 }
 
-#if defined(ENGRAM_HAVE_SIMULATED)
 TEST_CASE("fused attention: deep heads on a card with little shared memory", "[attention][fused]") {
   Backend* const simulated = device_of(DeviceKind::simulated);
   if (simulated == nullptr) return;
@@ -231,7 +228,6 @@ TEST_CASE("fused attention: deep heads on a card with little shared memory", "[a
     if (one.sizes.depth > 64) check_exactness(one, simulated);
   }
 }
-#endif
 
 TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
   Backend* const device = fused_device();

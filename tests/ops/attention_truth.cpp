@@ -2,6 +2,7 @@
 
 #include "autograd/functions/attention.hpp"
 #include "autograd/tape.hpp"
+#include "tests/harness/sanitizers.hpp"
 #include "tests/ops/packed_past.hpp"
 #include "tests/reference/span_attention.hpp"
 
@@ -266,10 +267,9 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
 AttentionCases::AttentionCases(std::initializer_list<AttentionCase> cases) {
   for (const AttentionCase& entry : cases) {
     OpCases{attention_case(entry.name, entry.options, entry.sets)};
-// Kept weights take the same threads, and ThreadSanitizer minutes.
-#if !defined(__SANITIZE_THREAD__)
-    OpCases{attention_case(entry.name + ", weights kept", entry.options, entry.sets, std::int64_t{1} << 30)};
-#endif
+    // Kept weights take the same threads, and ThreadSanitizer minutes.
+    if (!thread_sanitizer_watches())
+      OpCases{attention_case(entry.name + ", weights kept", entry.options, entry.sets, std::int64_t{1} << 30)};
   }
 }
 

@@ -36,11 +36,15 @@ struct ProductRun {
     step.begin({});
     step.set_products(precision);
   }
-  /// The same numbers in any dtype.
+  /// The same numbers in any dtype. Large tensors repeat them, with a period that no row or block has.
   Tensor numbers(Shape shape, unsigned seed) {
+    constexpr std::int64_t kPeriod = 65537;
     Tensor tensor = step.empty(shape, std::is_same_v<T, float> ? DType::f32 : DType::f64);
     reference::RandomArrays random(seed);
-    for (std::int64_t i = 0; i < tensor.count(); ++i) tensor.data<T>()[i] = static_cast<T>(grain(random.number()));
+    T* const values = tensor.data<T>();
+    const std::int64_t count = tensor.count(), drawn = std::min(count, kPeriod);
+    for (std::int64_t i = 0; i < drawn; ++i) values[i] = static_cast<T>(grain(random.number()));
+    for (std::int64_t i = drawn; i < count; i += kPeriod) std::copy_n(values, std::min(count - i, kPeriod), values + i);
     return tensor;
   }
 };

@@ -1,4 +1,5 @@
 #include "autograd/functions/weighted_rows.hpp"
+#include "autograd/functions/check_ids.hpp"
 
 #include "autograd/tape.hpp"
 #include "core/arena.hpp"
@@ -124,12 +125,6 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: row 2147488280 of a table", "[ops]
   CHECK(host(sums) == std::vector<double>{1, 2 - 10 - 20, 0, 0});
 }
 
-#if !defined(NDEBUG)
-constexpr bool kLooksAtOnce = true;
-#else
-constexpr bool kLooksAtOnce = false;
-#endif
-
 TEST_CASE_METHOD(ReadFixture, "weighted_rows: an id outside the table is an error, and nothing outside is used",
                  "[ops]") {
   const std::vector<double> rows{1, 2, 3, 4, 5};
@@ -137,7 +132,7 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: an id outside the table is an erro
     const Variable table = tape.leaf(tensor({5, 1}, rows, DType::f32));
     const Variable weights = tape.leaf(tensor({2, 2}, {1, 10, 100, 1000}, DType::f32));
     const Tensor read_ids = ids({2, 2}, {4, bad, 2, bad});
-    if (kLooksAtOnce || backend.device().kind == DeviceKind::cpu) {
+    if (ids_are_checked() || backend.device().kind == DeviceKind::cpu) {
       CHECK_THROWS_WITH(
           weighted_rows(table, read_ids, weights),
           ContainsSubstring(text("the ids must be in [0, 5), got ", static_cast<std::int64_t>(bad), " at place 1")));
@@ -156,7 +151,7 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: an id outside the table is an erro
 }
 
 TEST_CASE_METHOD(ReadFixture, "weighted_rows: a captured step finds wrong ids too, and names the lookup", "[ops]") {
-  if (kLooksAtOnce || !backend.works_behind()) return;
+  if (ids_are_checked() || !backend.works_behind()) return;
   HeapAllocator heap(backend);  // a captured step must find its memory as it was
   Arena arena(heap);
   Step captured(backend, arena);
