@@ -100,8 +100,8 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
   check_tensors("save_checkpoint", backend, tensors);
   std::vector<TensorSource> sources;
   for (const auto& [name, tensor] : tensors) {
-    const bool limited = limits.only_finite || std::isfinite(limits.largest_parameter);
     const double largest = name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
+    const bool limited = limits.only_finite || std::isfinite(largest);
     const auto read = [&backend, name = name, tensor = tensor, limited, largest](std::size_t offset,
                                                                                  std::span<std::byte> to) {
       backend.copy(to.data(), static_cast<const std::byte*>(tensor.raw()) + offset, to.size(),

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
-#include <set>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -84,13 +84,12 @@ std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
   return tables;
 }
 
-/// Values for what only training needs and has no default: a file that another program wrote may leave it out.
-std::vector<std::string> training_keys_left_out(const std::string& toml, const std::string& source) {
-  const std::set<std::string> given = given_keys(toml, source);
-  std::vector<std::string> values;
-  for (const char* key : {"schedule.rate", "schedule.steps"})
-    if (!given.contains(key)) values.push_back(text(key, "=1"));
-  return values;
+/// A configuration of the model alone, as another program may write it, with values for what only training needs and
+/// has no default. They follow the text, so that faults in it keep their lines.
+std::string with_schedule(std::string toml, const std::string& source) {
+  const auto of_schedule = [](const std::string& key) { return key.starts_with("schedule."); };
+  if (std::ranges::none_of(given_keys(toml, source), of_schedule)) toml += "\n[schedule]\nrate = 1\nsteps = 1\n";
+  return toml;
 }
 
 /// Files of the right shape may be those of another run.
@@ -117,10 +116,9 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
   if (format != kCheckpointFormat)
     throw FileError(text("checkpoint: '", file.path().string(), "' must be of format ", kCheckpointFormat, ", got '",
                          format, "'\n  it is of another version of Engram"));
-  const std::string& toml = required_entry(file, metadata_keys::kConfig);
   const std::string source = text("the metadata of '", file.path().string(), "'");
   CheckpointFacts facts{
-      .config = parse_run_config(toml, source, training_keys_left_out(toml, source)),
+      .config = parse_run_config(with_schedule(required_entry(file, metadata_keys::kConfig), source), source),
       .vocabulary = data::Vocabulary::parse(required_entry(file, metadata_keys::kVocabulary), file.path()),
       .step = read_count(file, metadata_keys::kStep, "step")};
   if (facts.config.model.vocabulary() == 0) facts.config.model.set_vocabulary(facts.vocabulary.size());

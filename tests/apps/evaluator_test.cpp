@@ -240,6 +240,12 @@ TEST_CASE("a checkpoint whose configuration is of the model alone is read: nothi
   save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
   TrainedModel model_only(path, CheckpointKind::newest, bench.runtime);
   CHECK(model_only.store().parameters().size() == bench.trained->store().parameters().size());
+  // What is wrong with it is not put on values that nobody gave.
+  constexpr std::string_view kLayers = "\nlayers = ";
+  toml.insert(toml.find(kLayers) + kLayers.size(), "3000000000");
+  save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+  CHECK_THAT(message_of<Error>([&] { TrainedModel(path, CheckpointKind::newest, bench.runtime); }),
+             ContainsSubstring("layers") && ContainsSubstring("the metadata of") && !ContainsSubstring("--set"));
 }
 
 }  // namespace

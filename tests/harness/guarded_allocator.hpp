@@ -16,6 +16,7 @@ class GuardedAllocator final : public Allocator {
  public:
   /// 0xff: every element is NaN (i32: -1), so that reading unwritten memory shows.
   static constexpr unsigned char kNaNBytes = 0xff;
+
   /// The backend must outlive it. `fill`: every byte of fresh memory.
   explicit GuardedAllocator(Backend& backend, unsigned char fill = kNaNBytes) : backend_(&backend), fill_(fill) {}
 
