@@ -8,13 +8,18 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 seeds=${1:-1,2,3}
-engram=build/release/apps/engram
+engram=build/program/apps/engram
 config=apps/configs/figure-2/kjv.toml
 data=runs/kjv-data
-if [[ ! -x $engram || ! -f $data/data.json ]]; then
-  echo "apps/figure-2.sh: needs $engram and $data, found only one or none of them; bash apps/quickstart.sh makes both" >&2
-  exit 1
-fi
+for needed in "$engram" runs/kjv.txt; do
+  if [[ ! -s $needed ]]; then
+    echo "apps/figure-2.sh: '$needed' must be there, got nothing" >&2
+    echo "  bash apps/quickstart.sh makes it" >&2
+    exit 1
+  fi
+done
+# In the order of the text: the last books are held out.
+if [[ ! -f $data/data.json ]]; then "$engram" prepare --kind char --text runs/kjv.txt --split 90,5,5 --out "$data"; fi
 common=(--config "$config" --data "$data" --seeds "$seeds" --test)
 if (($# > 1)); then common+=(--set "schedule.steps=$2" --set "training.checkpoint_every=$2"); fi
 

@@ -29,9 +29,9 @@ if [[ ! -s runs/kjv.txt ]]; then
   echo "  bash apps/quickstart.sh makes it" >&2
   exit 1
 fi
-cmake --preset release --log-level=WARNING >/dev/null
-cmake --build build/release --target engram --parallel "$(nproc)"
-engram=build/release/apps/engram
+cmake --preset program --log-level=WARNING >/dev/null
+cmake --build build/program --target engram --parallel "$(nproc)"
+engram=build/program/apps/engram
 config=apps/configs/kjv-key-value-predict.toml
 
 # Every chapter is an article: a verse is a paragraph, whose sentences end by rule.

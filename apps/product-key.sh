@@ -19,9 +19,9 @@ if [[ ! -s runs/kjv.txt ]]; then
   echo "  bash apps/quickstart.sh makes it" >&2
   exit 1
 fi
-cmake --preset release --log-level=WARNING >/dev/null
-cmake --build build/release --target engram --parallel "$(nproc)"
-engram=build/release/apps/engram
+cmake --preset program --log-level=WARNING >/dev/null
+cmake --build build/program --target engram --parallel "$(nproc)"
+engram=build/program/apps/engram
 
 # Chapters in random order, always the same one, so that the held-out text is of the same kind as the rest; subwords, of
 # which there are many to know something about.

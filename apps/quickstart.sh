@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Trains a small all-attention language model on real text, from nothing, in about five minutes on two cores.
+# Trains a small all-attention language model on real text, from nothing, in less than eight minutes on two cores.
 #
-#   bash apps/quickstart.sh                 the King James Bible (Debian package bible-kjv, 4.4 MB)
+#   bash apps/quickstart.sh                 the King James Bible (Debian package bible-kjv, 4.1 MB)
 #   bash apps/quickstart.sh --text FILE     your own text: a million characters or more, in lines
 #   bash apps/quickstart.sh --fresh         trains anew; the run that is there is kept under another name
 #
-# It installs the Debian packages it lacks, builds the program engram, prepares the text, trains, evaluates on text the
-# model has not seen, beside xz, prints the learned attention spans and lets the model write. What is already built,
-# prepared or trained is used again; a training that was interrupted is continued. Everything lands in build/ and runs/.
+# It installs the Debian packages it lacks, builds the program engram, prepares the text, trains, evaluates on chapters
+# the model has not seen, beside xz, draws the learned attention spans and lets the model write. It may be stopped at any
+# time: what is built, prepared or trained is used again, and a training goes on where it was. Everything lands in build/
+# and runs/.
 set -euo pipefail
 export LC_ALL=C
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 config=apps/configs/kjv-quick.toml
-engram=build/release/apps/engram
+engram=build/program/apps/engram
 
 wrong_usage() {
   echo "quickstart: $1" >&2
@@ -26,7 +27,7 @@ fresh=0
 while (($# > 0)); do
   case "$1" in
     -h | --help)
-      sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     --text)
@@ -60,21 +61,30 @@ fi
 
 cd -- "$root"
 run=runs/$name-quick
-data=runs/$name-data
-text_mark=runs/$name-data.cksum # of the text that is in the data folder
-work=""
+pieces=runs/$name-quick-text # train.txt, valid.txt, test.txt, what the text was, and what xz needs for them
+data=runs/$name-quick-data
 step="starting"
+step_began=0
 steps_begun=0
+times=""
+
+# Of the step that ends here.
+take_time() {
+  if ((steps_begun > 0)); then
+    times+=$(printf '  %-40s %3d:%02d' "$step" $(((SECONDS - step_began) / 60)) $(((SECONDS - step_began) % 60)))$'\n'
+  fi
+  step_began=$SECONDS
+}
 
 heading() {
+  take_time
   step=$1
   steps_begun=$((steps_begun + 1))
-  printf '\n== %d of 7. %s\n' "$steps_begun" "$step"
+  printf '\n== %d of 7. %s (after %d:%02d)\n' "$steps_begun" "$step" $((SECONDS / 60)) $((SECONDS % 60))
 }
 
 at_exit() {
   local code=$?
-  if [[ -n $work ]]; then rm -rf -- "$work"; fi
   if ((code == 130)); then
     echo >&2
     echo "quickstart: interrupted in step $steps_begun. The same command goes on from there." >&2
@@ -98,11 +108,6 @@ set_aside() {
   echo "The old $1 is now $1.$number."
 }
 
-# The whole number named $2 in the object named $1 of data.json.
-data_number() {
-  tr -d ' \n\t' <"$data/data.json" | grep -o "\"$1\":{[^{}]*}" | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p"
-}
-
 trap at_exit EXIT
 mkdir -p runs
 
@@ -110,9 +115,9 @@ heading "Packages"
 bash apps/install_packages.sh "${extra_packages[@]}"
 
 heading "Building the program"
-if [[ ! -x $engram ]]; then echo "The first time this takes a few minutes."; fi
-cmake --preset release --log-level=WARNING >/dev/null
-cmake --build build/release --parallel "$(nproc)" --target engram
+if [[ ! -x $engram ]]; then echo "The first time this takes two to four minutes on two cores."; fi
+cmake --preset program --log-level=WARNING >/dev/null
+cmake --build build/program --parallel "$(nproc)" --target engram
 
 heading "Preparing the text"
 if [[ -z $text ]]; then
@@ -121,28 +126,47 @@ if [[ -z $text ]]; then
     bible -f gen1:1-rev22:21 >"$text.partial"
     mv -- "$text.partial" "$text"
   fi
+  pieces_are="chapters"
+  # A line is "Ge1:1 In the beginning ...": a new chapter begins where what is before the colon changes. The model reads
+  # the verses without their numbers.
+  cut='{ reference = $1; line = substr($0, length(reference) + 2); sub(/:.*/, "", reference)
+         if (reference != last) begin_piece(); last = reference }'
+else
+  pieces_are="pieces of about 4,000 characters"
+  cut='{ line = $0; if (NR == 1 || size > 4000) begin_piece(); size += length($0) + 1 }'
 fi
 mark=$(cksum <"$text")
-if [[ -f $data/data.json && -f $text_mark && $(<"$text_mark") == "$mark" ]]; then
+if [[ -f $data/data.json && -f $pieces/cksum && $(<"$pieces/cksum") == "$mark" ]]; then
   echo "$data holds this text already."
 else
-  if [[ -e $run && -f $text_mark && $(<"$text_mark") != "$mark" ]] && ((!fresh)); then
+  if [[ -e $run && -f $pieces/cksum && $(<"$pieces/cksum") != "$mark" ]] && ((!fresh)); then
     fail "$run was trained on another text than '$text' is now; --fresh trains anew and keeps the old run"
   fi
-  rm -f -- "$text_mark"
-  "$engram" prepare --kind char --text "$text" --split 90,5,5 --out "$data"
-  printf '%s\n' "$mark" >"$text_mark"
+  rm -rf -- "$pieces"
+  mkdir -p "$pieces"
+  # One in twenty of the pieces each is for validation and held out, drawn by Lehmer's generator from a fixed seed, as
+  # awk's own numbers differ from one awk to the next.
+  awk -v state=20241125 -v out="$pieces/" "
+    function begin_piece() {
+      state = (state * 16807) % 2147483647
+      share = state / 2147483647
+      split_name = share < 0.05 ? \"test\" : share < 0.1 ? \"valid\" : \"train\"
+      size = 0
+    }
+    $cut
+    { print line > (out split_name \".txt\") }" "$text"
+  for split in train valid test; do
+    if [[ ! -s $pieces/$split.txt ]]; then fail "'$text' must have more lines, got too few to hold some out"; fi
+  done
+  "$engram" prepare --kind char --vocabulary-from all --train "$pieces/train.txt" --valid "$pieces/valid.txt" \
+    --test "$pieces/test.txt" --out "$data"
+  printf '%s\n' "$mark" >"$pieces/cksum"
 fi
-train_bytes=$(data_number train bytes)
-test_bytes=$(data_number test bytes)
-test_first=$(data_number test first_byte)
-text_bytes=$(wc -c <"$text")
-if [[ $(data_number train first_byte) != 0 || $((test_first + test_bytes)) != "$text_bytes" ]]; then
-  fail "$data/data.json must describe the $text_bytes bytes of '$text', got another size; remove $data and call again"
-fi
-echo "Text: $text_bytes bytes; the first $train_bytes are for training, the last $test_bytes are held out."
+train_bytes=$(wc -c <"$pieces/train.txt")
+test_bytes=$(wc -c <"$pieces/test.txt")
+echo "Training reads $train_bytes bytes. Held out are $test_bytes: $pieces_are the model has not seen, of the same text."
 
-heading "Training ($config, into $run)"
+heading "Training ($config)"
 if [[ -e $run ]] && ((fresh)); then set_aside "$run"; fi
 resume=()
 if compgen -G "$run/checkpoint*" >/dev/null; then
@@ -161,31 +185,32 @@ if [[ -z $model_bits ]]; then
   printf '%s\n' "$result" >&2
   fail "evaluate must report \"bpc\", got the lines above"
 fi
-echo "Measuring what xz needs ..."
-work=$(mktemp -d "${TMPDIR:-/tmp}/engram-quickstart.XXXXXX")
-head -c "$train_bytes" -- "$text" >"$work/train"
-tail -c "$test_bytes" -- "$text" >"$work/test"
-train_packed=$(xz -9e --stdout <"$work/train" | wc -c)
-both_packed=$(cat "$work/train" "$work/test" | xz -9e --stdout | wc -c)
-awk -v model="$model_bits" -v both="$both_packed" -v train="$train_packed" -v bytes="$test_bytes" 'BEGIN {
-  xz = 8 * (both - train) / bytes
-  printf "  this model             %.3f bits per character\n", model
-  printf "  xz -9e                 %.3f bits per character, of the same text after the training text\n", xz
+if [[ ! -s $pieces/xz ]]; then
+  echo "Measuring what xz needs ..."
+  train_packed=$(xz -9e --stdout <"$pieces/train.txt" | wc -c)
+  both_packed=$(cat "$pieces/train.txt" "$pieces/test.txt" | xz -9e --stdout | wc -c)
+  echo $((both_packed - train_packed)) >"$pieces/xz"
+fi
+awk -v model="$model_bits" -v packed="$(<"$pieces/xz")" -v bytes="$test_bytes" 'BEGIN {
+  xz = 8 * packed / bytes
+  printf "  this model   %.3f bits per character of the held-out text\n", model
+  printf "  xz -9e       %.3f: by as much the training text grows, compressed, with the held-out text behind it\n", xz
   if (model < xz) printf "  The model needs %.0f%% fewer bits.\n", 100 * (1 - model / xz)
   else printf "  xz needs %.0f%% fewer bits: longer training or more text is what helps the model.\n", 100 * (1 - xz / model)
 }'
 
 heading "Learned attention spans, per layer and head"
-"$engram" spans "$run"
+"$engram" spans "$run" --svg "$run-spans.svg"
+echo "The same as a drawing: $run-spans.svg"
 
 heading "Writing 400 characters"
 if [[ $name == kjv ]]; then
   prompt="And it came to pass"
 else
-  # Held-out text has only characters that the model knows: its first whole line that says something, or the
-  # first words of that line.
-  head -c 4000 -- "$work/test" | tr -d '\000' >"$work/start"
-  prompt=$(sed '1d' "$work/start" | grep -m 1 -a '[^[:space:]]' || cat "$work/start")
+  # The first held-out line that says something, or the first words of it.
+  head -c 4000 -- "$pieces/test.txt" | tr -d '\000' >"$pieces/start"
+  prompt=$(grep -m 1 -a '[^[:space:]]' "$pieces/start" || true)
+  rm -f -- "$pieces/start"
   if ((${#prompt} > 60)) && [[ ${prompt:0:60} == *[!\ ]\ * ]]; then
     prompt=${prompt:0:60}
     prompt=${prompt% *}
@@ -193,15 +218,17 @@ else
 fi
 "$engram" generate "$run" --prompt="$prompt" --length 400
 echo
+take_time
 
-minutes=$(awk -v seconds="$SECONDS" 'BEGIN { printf "%.1f", seconds / 60 }')
 cat <<END
 
-== Done, after $minutes minutes
+== Done. Minutes of each part:
+$times
 The run lies in $run (config.toml, metrics.jsonl, checkpoint); its text, prepared, in $data.
 What to try next, from $root:
-  $engram generate $run --prompt=$(printf '%q' "$prompt") --length 400 --temperature 0.7
-  $engram train --config apps/configs/kjv-hour.toml --data $data --out runs/$name-hour
-  bash apps/quickstart.sh --text FILE        the same with your own text
-  bash tests/run.sh                          every test
+  bash apps/quickstart.sh --text FILE                      the same with your own text
+  $engram generate $run      it goes on with what you type
+  $engram spans $run --history   how its spans grew
+
+Not built here: tests (bash tests/run.sh), the autograd tour (docs/autograd-tour.md), kernels for cards (docs/gpu.md).
 END

@@ -10,7 +10,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 seeds=${1:-1,2,3}
-engram=build/release/apps/engram
+engram=build/program/apps/engram
 configs=apps/configs/transformer-xl
 for needed in "$engram" runs/kjv.txt; do
   if [[ ! -s $needed ]]; then

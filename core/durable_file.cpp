@@ -46,13 +46,32 @@ std::string advice(int error, const std::filesystem::path& path) {
                        std::generic_category().message(error), "' from ", action, "\n  ", advice(error, path)));
 }
 
+// What a path's symbolic links lead to in the end, whether it is there or not.
+std::filesystem::path follow_links(const std::filesystem::path& path) {
+  constexpr int kMostLinks = 40;  // as the system follows
+  std::filesystem::path target = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(target, error); ++links) {
+    if (links == kMostLinks) fail_at(path, "open", ELOOP);
+    // Links there are names of open files: /dev/stdout. To put a file in the place of one helps nobody.
+    if (target.string().starts_with("/proc/"))
+      throw FileError(text("write_file: '", path.string(), "' must be the path of a file, got one of an open file",
+                           "\n  name a file that is to be made"));
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) fail_at(path, "readlink", error.value());
+    target = folder_of(target) / next;  // an absolute path replaces the folder
+  }
+  return target;
+}
+
 // Renaming over a device or a pipe would silently replace it by a file.
 void check_replaceable(const std::filesystem::path& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return;
+  if (::stat(path.c_str(), &status) != 0) return;
   if (S_ISDIR(status.st_mode)) fail_at(path, "open", EISDIR);
-  if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-    throw FileError(text("write_file: '", path.string(), "' must be a regular file, got a device, pipe or socket"));
+  if (!S_ISREG(status.st_mode))
+    throw FileError(text("write_file: '", path.string(), "' must be a regular file, got a device, pipe or socket",
+                         "\n  name a file that is to be made"));
 }
 
 // Two writers of one partial file would mix their bytes, so the first one locks it. The lock belongs to the open
@@ -120,10 +139,14 @@ void BufferedOutput::write_all(std::string_view bytes, std::uint64_t offset) {
 }
 
 DurableFile::DurableFile(const std::filesystem::path& path)
-    : partial_(path.string() + ".partial"), descriptor_(open_locked(path, partial_)), output_(descriptor_, path) {}
+    : target_(follow_links(path)),
+      partial_(target_.string() + ".partial"),
+      descriptor_(open_locked(path, partial_)),
+      output_(descriptor_, path) {}
 
 DurableFile::DurableFile(DurableFile&& other) noexcept
-    : partial_(std::move(other.partial_)),
+    : target_(std::move(other.target_)),
+      partial_(std::move(other.partial_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       output_(std::move(other.output_)),
       owns_partial_(std::exchange(other.owns_partial_, false)) {}
@@ -136,13 +159,13 @@ DurableFile::~DurableFile() {
 
 void DurableFile::commit() {
   flush();
-  if (::rename(partial_.c_str(), path().c_str()) != 0) output_.fail("rename", errno);
+  if (::rename(partial_.c_str(), target_.c_str()) != 0) output_.fail("rename", errno);
   owns_partial_ = false;
   // The lock ends here: the next save may begin. The bytes are on the disk, so closing cannot fail them.
   ::close(std::exchange(descriptor_, -1));
   // A folder that may be written but not read cannot be opened, and some file systems cannot flush folders; the
   // file is complete in either case, so neither is an error.
-  const int folder = ::open(folder_of(path()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
   const int error = ::fsync(folder) == 0 ? 0 : errno;
   ::close(folder);

@@ -1,8 +1,8 @@
 #pragma once
 /// Writing a file so that its path holds either the whole old or the whole new contents, whatever happens. The bytes
 /// go to `<path>.partial` in the same folder, are flushed to the disk, and only then renamed over the path. A process
-/// that is killed may leave the `.partial` behind; the next writer of the path takes it over. Surprising: a symbolic
-/// link at the path is replaced by the file, not followed.
+/// that is killed may leave the `.partial` behind; the next writer of the path takes it over. A symbolic link at the
+/// path stays: the file that it names is replaced, and the partial one lies beside that.
 
 #include <cstdint>
 #include <filesystem>
@@ -44,8 +44,9 @@ class BufferedOutput {
 /// throw FileError; whatever they throw, the path keeps its old contents and the partial file is removed.
 class DurableFile {
  public:
-  /// Creates `<path>.partial`. Throws FileError when the folder is missing or may not be written, when the path is
-  /// something else than a regular file, and when another DurableFile of this path is open, here or in another process.
+  /// Creates `<path>.partial`. Throws FileError when the folder is missing or may not be written, when the path is or
+  /// links to something else than a regular file, /proc's links to open files among them (/dev/stdout), and when
+  /// another DurableFile of this path is open, here or in another process.
   explicit DurableFile(const std::filesystem::path& path);
   ~DurableFile();
   DurableFile(DurableFile&& other) noexcept;
@@ -62,7 +63,7 @@ class DurableFile {
   const std::filesystem::path& path() const { return output_.path(); }
 
  private:
-  std::filesystem::path partial_;
+  std::filesystem::path target_, partial_;
   int descriptor_ = -1;
   BufferedOutput output_;
   bool owns_partial_ = true;

@@ -99,16 +99,15 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
                      const Metadata& metadata, const NumberLimits& limits) {
   check_tensors("save_checkpoint", backend, tensors);
   std::vector<TensorSource> sources;
-  for (const auto& [name, tensor] : tensors) {
-    const double largest = name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
+  for (const NamedTensor& entry : tensors) {
+    const double largest = entry.name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
     const bool limited = limits.only_finite || std::isfinite(largest);
-    const auto read = [&backend, name = name, tensor = tensor, limited, largest](std::size_t offset,
-                                                                                 std::span<std::byte> to) {
-      backend.copy(to.data(), static_cast<const std::byte*>(tensor.raw()) + offset, to.size(),
+    const auto read = [&backend, entry, limited, largest](std::size_t offset, std::span<std::byte> to) {
+      backend.copy(to.data(), static_cast<const std::byte*>(entry.tensor.raw()) + offset, to.size(),
                    CopyKind::device_to_host);
-      if (limited) refuse_beyond(largest, tensor.dtype(), to, name);
+      if (limited) refuse_beyond(largest, entry.tensor.dtype(), to, entry.name);
     };
-    sources.push_back({name, tensor.dtype(), tensor.shape(), read});
+    sources.push_back({entry.name, entry.tensor.dtype(), entry.tensor.shape(), read});
   }
   write_safetensors(path, sources, metadata);
 }

@@ -78,7 +78,7 @@ check() {
   version=$(inside "$release" "$(sed -n 's/.*CMAKE_CXX_COMPILER=\([^ ]*\).*/\1/p' <<<"${configure[*]}") --version" |
     sed -n 1p)
   inside "$release" "cmake -S /engram/source -B $build -G Ninja -DENGRAM_WERROR=ON ${configure[*]} &&
-    cmake --build $build --parallel $(nproc)" >>"$log" 2>&1 || code=$?
+    cmake --build $build --parallel $(nproc) -- -k 0" >>"$log" 2>&1 || code=$?
   minutes=$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%.1f", s / 60 }')
   if ((code != 0)); then
     row "$system" "${version:0:34}" "$minutes" - "build failed"

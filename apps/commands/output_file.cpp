@@ -24,7 +24,11 @@ bool has_bytes(const std::string& path) {
 }
 
 /// Makes the file that the results will be written to, as they will be, and takes it away again.
-void check_writable(const std::string& path) { const DurableFile tried(path); }
+void check_writable(std::string_view option, const std::string& path) {
+  if (path == "-")
+    throw UsageError(text(option, " must name a file, got '-'\n  to a pipe goes what is printed, with --json as JSON"));
+  const DurableFile tried(path);
+}
 
 }  // namespace
 
@@ -41,7 +45,7 @@ void check_output_file(std::string_view option, const std::string& path,
     if (std::ranges::none_of(beginnings, [&start](std::string_view one) { return start.starts_with(one); }))
       refuse_to_replace(option, path, "which begins otherwise");
   }
-  check_writable(path);
+  check_writable(option, path);
 }
 
 void check_output_weights(std::string_view option, const std::string& path, bool own) {
@@ -61,7 +65,7 @@ void check_output_weights(std::string_view option, const std::string& path, bool
   // A folder that is missing is made.
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty() || std::filesystem::exists(folder, ignored)) check_writable(path);
+  if (folder.empty() || std::filesystem::exists(folder, ignored)) check_writable(option, path);
 }
 
 }  // namespace engram

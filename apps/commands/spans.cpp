@@ -42,6 +42,12 @@ struct SpansReport {
   std::int64_t shortfalls = -1;  // of caches; below 0: not known
 };
 
+/// A bar whose whole width is the longest span; one mark at least, for what is above 0.
+std::string bar(std::int64_t positions, std::int64_t longest) {
+  constexpr std::int64_t kWidth = 40;
+  return std::string(static_cast<std::size_t>((positions * kWidth + longest - 1) / longest), '#');
+}
+
 std::string table(const SpansReport& report) {
   const AllAttentionOptions& model = report.facts.config.model.all_attention;
   std::string lines = fmt::format("{} at step {}\n", report.path.string(), report.facts.step);
@@ -56,8 +62,9 @@ std::string table(const SpansReport& report) {
   lines += fmt::format("{:>5} {:>5} {:>8} {:>10}\n", "layer", "head", "zeta", "positions");
   for (std::size_t layer = 0; layer < report.layers.size(); ++layer)
     for (std::size_t head = 0; head < report.layers[layer].size(); ++head)
-      lines += fmt::format("{:>5} {:>5} {:>8.5f} {:>10}\n", layer, head, report.layers[layer][head].zeta,
-                           report.layers[layer][head].positions);
+      lines += fmt::format("{:>5} {:>5} {:>8.5f} {:>10}  {}\n", layer, head, report.layers[layer][head].zeta,
+                           report.layers[layer][head].positions,
+                           bar(report.layers[layer][head].positions, model.max_span));
   lines += fmt::format("\n{:>5} {:>10} {:>10} {:>10}  positions\n", "layer", "least", "mean", "most");
   for (std::size_t layer = 0; layer < report.layers.size(); ++layer) {
     const LayerRange range = range_of(report.layers[layer]);

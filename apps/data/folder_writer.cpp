@@ -25,8 +25,8 @@ bool is_ours(const std::string& name) {
          });
 }
 
-/// Makes the folder, or makes sure that nothing but an older data set is in it. A folder of a preparation that was
-/// killed has no data.json, but only files with our names.
+/// Makes the folder, or makes sure that nothing but an older data set and hidden files are in it. A folder of a
+/// preparation that was killed has no data.json, but only files with our names.
 fs::path own_folder(fs::path folder) {
   if (folder.empty()) throw UsageError("prepare: --out must name the data folder, got nothing");
   std::error_code error;
@@ -40,7 +40,8 @@ fs::path own_folder(fs::path folder) {
                          error.message(), "'"));
   std::string foreign;
   for (const fs::directory_entry& entry : entries)
-    if (const std::string name = entry.path().filename().string(); !is_ours(name)) foreign = name;
+    if (const std::string name = entry.path().filename().string(); !is_ours(name) && !name.starts_with('.'))
+      foreign = name;
   if (foreign.empty()) return folder;
   if (fs::exists(folder / kDataFile)) {
     read_json(folder / kDataFile, kDataFormat, kDataVersion);

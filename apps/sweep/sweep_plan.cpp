@@ -84,7 +84,7 @@ SweepVariant parse_variant(const std::string& written) {
     }
     const auto [key, value] = split_assignment(part, "--variant");
     if (std::ranges::any_of(variant.overrides,
-                            [&, key = key](const std::string& other) { return other.starts_with(key + "="); }))
+                            [begin = key + "="](const std::string& other) { return other.starts_with(begin); }))
       throw UsageError(text("sweep: --variant must have each key once, got ", key, " twice in '", written, "'"));
     variant.overrides.push_back(key + "=" + value);
   }

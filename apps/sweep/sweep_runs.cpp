@@ -76,7 +76,8 @@ void check_sweep_folder(const std::filesystem::path& out, const std::set<std::st
   std::set<std::string> foreign;
   for (const auto& entry : std::filesystem::directory_iterator(out, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!names.contains(name) && !name.ends_with(".csv.partial") && !holds_run(entry.path())) foreign.insert(name);
+    if (!name.starts_with('.') && !names.contains(name) && !name.ends_with(".csv.partial") && !holds_run(entry.path()))
+      foreign.insert(name);
   }
   if (!foreign.empty())
     throw UsageError(text("sweep: --out must be a new or an empty folder, or that of a sweep, got '", out.string(),

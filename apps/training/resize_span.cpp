@@ -50,16 +50,15 @@ void SpanResize::finish() {
     const Tensor from = stored.rows(0, rows);
     backend_->copy(wanted.raw(), from.raw(), from.bytes(), CopyKind::device_to_device);
   }
-  for (const auto& [tensor, factor, is_share] : spans_)
-    dispatch_float(tensor.dtype(), "resize span",
-                   [&, tensor = tensor, factor = factor, is_share = is_share]<class T>() {
-                     std::vector<T> values = read<T>(*backend_, tensor);
-                     for (T& value : values) {
-                       value = static_cast<T>(static_cast<double>(value) * factor);
-                       if (is_share) value = std::min(value, T(1));
-                     }
-                     backend_->copy(tensor.raw(), values.data(), tensor.bytes(), CopyKind::host_to_device);
-                   });
+  for (const auto& spans : spans_)
+    dispatch_float(spans.tensor.dtype(), "resize span", [&]<class T>() {
+      std::vector<T> values = read<T>(*backend_, spans.tensor);
+      for (T& value : values) {
+        value = static_cast<T>(static_cast<double>(value) * spans.factor);
+        if (spans.is_share) value = std::min(value, T(1));
+      }
+      backend_->copy(spans.tensor.raw(), values.data(), spans.tensor.bytes(), CopyKind::host_to_device);
+    });
 }
 
 }  // namespace engram

@@ -17,7 +17,9 @@ void require_own_folder(std::string_view command, const std::filesystem::path& f
     const bool is_own = std::ranges::any_of(
         own, [&name](std::string_view one) { return name == one || name == text(one, ".partial"); });
     // The first by name, whatever the order in the folder.
-    if (!is_own && (foreign.empty() || name < foreign)) foreign = name;
+    // Such as .gitkeep, which keeps an empty folder.
+    const bool hidden = name.starts_with('.');
+    if (!is_own && !hidden && (foreign.empty() || name < foreign)) foreign = name;
   }
   if (!foreign.empty())
     throw UsageError(text(command, ": --out must be a new or an empty folder, got '", folder.string(), "' with '",

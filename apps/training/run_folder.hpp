@@ -8,7 +8,8 @@
 namespace engram {
 
 /// Throws UsageError, naming the command and what is in the way, unless the folder does not exist, is empty, or holds
-/// nothing but files and folders with these names, also with ".partial" behind: what an interrupted start leaves.
+/// nothing but hidden files and files and folders with these names, also with ".partial" behind: what an interrupted
+/// start leaves.
 void require_own_folder(std::string_view command, const std::filesystem::path& folder,
                         std::initializer_list<std::string_view> own);
 

@@ -44,10 +44,9 @@ void RecurrentOptions::check() const {
   require_within("embedding_width", embedding_width, 0, kWidth, ", 0 for width");
   require_within("order", order, 1, 64);
   require_option(decay > 0 && decay <= 1, "decay", "above 0 and at most 1", decay);
-  require_option(!output_map || (encoder != RecurrentCell::lstm && readout == ReadoutKind::identity), "output_map",
-                 text("false with the encoder ", name_of(encoder), " and the readout ", name_of(readout),
-                      ", it belongs to others with the readout identity"),
-                 "true");
+  require_option(!output_map || encoder != RecurrentCell::lstm, "output_map", "false with the encoder lstm", "true");
+  require_option(!output_map || readout == ReadoutKind::identity, "output_map",
+                 text("false with the readout ", name_of(readout), ", it is for identity alone"), "true");
   require_within("window", window, 1, kPositions);
   require_within("parts", parts, 1, kWidth);
   require_within("output_width", output_width, 0, kWidth, ", 0 for width / parts");

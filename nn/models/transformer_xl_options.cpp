@@ -45,7 +45,9 @@ void TransformerXlOptions::check() const {
                  text("width / heads for positions ", name_of(positions)), head_depth());
   const bool tables = positions == PositionKind::shaw || positions == PositionKind::absolute_learned;
   require_option(tables ? position_rows >= 1 && position_rows <= kPositions : position_rows == 0, "position_rows",
-                 tables ? text("from 1 to ", kPositions, " for positions ", name_of(positions))
+                 tables ? text("from 1 to ", kPositions, " for positions ", name_of(positions),
+                               positions == PositionKind::shaw ? ", a row for each distance that is told apart"
+                                                               : ", the tokens of the longest block at least")
                         : text("0 for positions ", name_of(positions)),
                  position_rows);
   require_within("memory", memory, 0, kPositions);

@@ -65,6 +65,8 @@ TEST_CASE("output files: a new path, an empty file or one that begins alike may 
              ContainsSubstring("does not exist; create it first"));
   CHECK_THROWS_AS(check_output_file("x: --csv", folder.path().string(), {}), FileError);
   CHECK_THROWS_AS(check_output_file("x: --csv", "/dev/null", {}), FileError);
+  CHECK_THAT(message_of<UsageError>([] { check_output_file("x: --csv", "-", {}); }),
+             ContainsSubstring("x: --csv must name a file, got '-'"));
 }
 
 TEST_CASE("output files: weights are written over no checkpoint of a run") {
@@ -147,11 +149,11 @@ TEST_CASE("output folders: a run begins only in a folder that has nothing else i
                                               "' with 'data.json' in it"));
     CHECK(names_in(at.data()) == before);  // not even a lock
   }
-  // What a start that was killed early leaves.
+  // What is hidden is in nobody's way; and what a start that was killed early leaves.
   options.resume = false;
   options.out = at / "killed";
   fs::create_directories(options.out / "checkpoint");
-  for (const char* name : {"lock", "config.toml", "config.toml.partial", "metrics.jsonl"})
+  for (const char* name : {".gitkeep", "lock", "config.toml", "config.toml.partial", "metrics.jsonl"})
     put_file(options.out / name, "");
   CHECK(run_training(options, never()).step == 24);
 }
@@ -171,6 +173,7 @@ TEST_CASE("output folders: map and sweep have the same rule") {
                  ContainsSubstring("'data.json'"));
   options.out = bench() / "kept";
   fs::create_directories(options.out);
+  put_file(options.out / ".gitkeep", "");
   CHECK(prepared(options).size() == 1);
   run_all(options);
   options.out = bench() / "kept/slots-3";

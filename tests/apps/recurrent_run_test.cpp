@@ -119,8 +119,8 @@ TEST_CASE("recurrent run: a block with targets that do not count is the mean of 
     CHECK(third.session.trainer.accumulate(changed).nll == nll);
     for (const auto& [name, parameter] : run.session.store.parameters()) {
       CAPTURE(name);
-      const auto of = [&name = name](Session& session) {
-        return to_host(session.runtime.backend(), session.session.store.find(name)->gradient()).data;
+      const auto of = [&wanted = name](Session& session) {
+        return to_host(session.runtime.backend(), session.session.store.find(wanted)->gradient()).data;
       };
       CHECK(of(third) == of(run));
       const std::vector<double> mine = of(run), in_pieces = of(other);
@@ -179,8 +179,8 @@ TEST_CASE("recurrent run: a sum over time has gradients of so many means", "[rec
           Approx(mean.session.trainer.accumulate(block).nll).epsilon(1e-13));
     for (const auto& [name, parameter] : mean.session.store.parameters()) {
       CAPTURE(name);
-      const auto of = [&name = name](Session& session) {
-        return to_host(session.runtime.backend(), session.session.store.find(name)->gradient()).data;
+      const auto of = [&wanted = name](Session& session) {
+        return to_host(session.runtime.backend(), session.session.store.find(wanted)->gradient()).data;
       };
       const std::vector<double> once = of(mean), times = of(sum);
       for (std::size_t i = 0; i < once.size(); ++i)

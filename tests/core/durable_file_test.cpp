@@ -128,6 +128,37 @@ TEST_CASE("durable file: of two writers the second is refused and the first undi
   CHECK(get_file(folder / "x") == "second");
 }
 
+TEST_CASE("durable file: symbolic links stay, and what they lead to is replaced", "[durable_file]") {
+  namespace fs = std::filesystem;
+  TemporaryFolder folder;
+  fs::create_directory(folder / "far");
+  fs::create_symlink("far/x", folder / "near");
+  fs::create_symlink(folder / "near", folder / "nearer");
+  for (const std::string contents : {"made", "replaced"}) {
+    write_durably(folder / "nearer", contents);
+    CHECK((fs::is_symlink(folder / "near") && fs::is_symlink(folder / "nearer")));
+    CHECK(fs::is_regular_file(fs::symlink_status(folder / "far/x")));
+    CHECK(get_file(folder / "far/x") == contents);
+  }
+  {
+    DurableFile first(folder / "near");
+    CHECK_THAT(write_error(folder / "far/x"), ContainsSubstring("must have one writer at a time"));
+  }
+  CHECK(get_file(folder / "far/x") == "replaced");
+  fs::create_symlink("circle", folder / "circle");
+  CHECK_THAT(write_error(folder / "circle"), ContainsSubstring("Too many levels of symbolic links"));
+  fs::create_symlink("/dev/null", folder / "null");
+  CHECK_THAT(write_error(folder / "null"), ContainsSubstring("must be a regular file, got a device"));
+  CHECK(fs::is_symlink(folder / "null"));
+  // As /dev/stdout where output goes into a file, which would lose what is printed.
+  const int open_file = ::open((folder / "far/x").c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(open_file >= 0);
+  fs::create_symlink("/proc/self/fd/" + std::to_string(open_file), folder / "opened");
+  CHECK_THAT(write_error(folder / "opened"), ContainsSubstring("must be the path of a file, got one of an open file"));
+  ::close(open_file);
+  CHECK(get_file(folder / "far/x") == "replaced");
+}
+
 TEST_CASE("durable file: errors name the path, the reason and what to do", "[durable_file]") {
   TemporaryFolder folder;
   SECTION("missing folder") {

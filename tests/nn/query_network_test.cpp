@@ -148,8 +148,8 @@ TEST_CASE("query network: gradients of everything against central differences") 
         if (parameter->gradient_kind() != Gradient::dense) continue;
         CAPTURE(name);
         Array64 value = bench.read(parameter->value());
-        const Array64 numeric = reference::central_differences(value, [&, parameter = parameter] {
-          bench.write(parameter->value(), value);
+        const Array64 numeric = reference::central_differences(value, [&, changed = parameter] {
+          bench.write(changed->value(), value);
           return objective();
         });
         bench.write(parameter->value(), value);

@@ -68,7 +68,7 @@ TEST_CASE("recurrent: options out of range are refused by name and value", "[rec
            {"output_width must be", "got -1", [](auto& o) { o.output_width = -1; }},
            {"output_width must be 0 for the readout key_value_predict", "got 4", [](auto& o) { o.output_width = 4; }},
            {"output_map must be false with the encoder lstm", "got true", [](auto& o) { o.output_map = true; }},
-           {"output_map must be false with the encoder rnn and the readout key_value_predict", "got true", [](auto& o) {
+           {"output_map must be false with the readout key_value_predict", "got true", [](auto& o) {
               o.output_map = true;
               o.encoder = RecurrentCell::rnn;
             }}}) {

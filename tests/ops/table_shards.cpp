@@ -124,8 +124,8 @@ TEST_CASE_METHOD(TableFixture, "spec 18: a table in parts of its columns or rows
   const auto [cut, parts] = GENERATE(table<Cut, std::int64_t>(
       {{Cut::columns, 1}, {Cut::columns, 2}, {Cut::columns, 4}, {Cut::rows, 1}, {Cut::rows, 2}, {Cut::rows, 4}}));
   CAPTURE(backend.device(), name_of(dtype), width, cut == Cut::columns, parts);
-  const auto stored = [dtype = dtype](Array64 array) {
-    if (dtype == DType::f32)
+  const auto stored = [number_type = dtype](Array64 array) {
+    if (number_type == DType::f32)
       for (double& number : array.data) number = static_cast<double>(static_cast<float>(number));
     return array;
   };

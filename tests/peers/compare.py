@@ -119,7 +119,7 @@ def compare_memory(slots, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engram", default=ROOT / "build/release/apps/engram")
+    parser.add_argument("--engram", default=ROOT / "build/program/apps/engram")
     parser.add_argument("--cases", default=None, help="training steps [all: " + ",".join(CASES) + "]")
     parser.add_argument("--evaluations", default="bench-xl", help="blocks with frozen weights")
     parser.add_argument("--memories", default=None, help="slots of memory layers alone [65536,262144; with --cases none]")

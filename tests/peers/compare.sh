@@ -16,9 +16,9 @@ if ! "$python" -c 'import torch, numpy, tomllib' 2>/dev/null; then
   "$environment/bin/pip" install --quiet torch numpy
 fi
 
-cmake --preset release --log-level=WARNING >/dev/null
-cmake --build build/release --target engram --parallel "$(nproc)"
-engram=build/release/apps/engram
+cmake --preset program --log-level=WARNING >/dev/null
+cmake --build build/program --target engram --parallel "$(nproc)"
+engram=build/program/apps/engram
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/engram-peers.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
