@@ -8,7 +8,7 @@ set -euo pipefail
 # catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN.
 build_packages=(
   g++ cmake ninja-build libeigen3-dev libdnnl-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsentencepiece-dev
+  libsentencepiece-dev libtomlplusplus-dev
 )
 
 case "${1-}" in

@@ -1,14 +1,13 @@
 #include "apps/config/config_text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "apps/config/config_keys.hpp"
-#include "apps/data/utf8.hpp"
+#include "apps/config/config_toml.hpp"
+#include "apps/config/printable.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -30,40 +29,34 @@ std::optional<std::string_view> unquoted(std::string_view written) {
   return inside;
 }
 
-std::string_view without_comment(std::string_view line) {
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char byte = line[i];
-    if (quote != 0)
-      quote = byte == quote ? '\0' : quote;
-    else if (byte == '"' || byte == '\'')
-      quote = byte;
-    else if (byte == '#')
-      return line.substr(0, i);
-  }
-  return line;
+/// As TOML has a part of a key: in quotes, unless it is a bare word.
+std::string key_part(std::string_view name) {
+  constexpr std::string_view kBare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  const bool is_bare = !name.empty() && name.find_first_not_of(kBare) == std::string_view::npos;
+  return is_bare ? std::string(name) : text('"', name, '"');
 }
 
-void check_section(std::string_view section, const std::string& place) {
+/// At the top there are the sections alone.
+void check_section(const TomlEntry& entry) {
+  const bool is_table = entry.kind == TomlEntry::Kind::table;
   const auto keys = config_keys(ModelFamily::transformer_xl);  // one of those that have all sections
-  if (std::ranges::any_of(keys, [&](const ConfigKey& key) { return key.section == section; })) return;
+  const bool is_section = std::ranges::any_of(keys, [&](const ConfigKey& key) { return key.section == entry.name; });
+  if (is_section && !is_table)
+    throw UsageError(text("config: [", entry.name, "] must be a section of keys, got '", printable(entry.value),
+                          "'\n  in ", entry.from));
+  if (is_section || !is_table) return;  // what is no key is refused with all others
   const auto nearest =
-      std::ranges::min_element(keys, {}, [&](const ConfigKey& key) { return edit_distance(section, key.section); });
-  throw UsageError(text("config: [", printable(section), "] is no section, the nearest one is [", nearest->section,
-                        "]\n  in ", place));
+      std::ranges::min_element(keys, {}, [&](const ConfigKey& key) { return edit_distance(entry.name, key.section); });
+  throw UsageError(text("config: [", printable(key_part(entry.name)), "] is no section, the nearest one is [",
+                        nearest->section, "]\n  in ", entry.from));
 }
 
-Assignment assignment_of(std::string_view section, std::string_view name, std::string_view value, std::string from) {
-  Assignment made{.section = std::string(section), .name = std::string(name), .value = {}, .from = std::move(from)};
-  const std::optional<std::string_view> inside = unquoted(value);
-  made.quoted = inside.has_value();
-  made.value = inside.value_or(value);
-  // A key of older versions.
-  if (made.section == "model" && made.name == "adaptive_span" && (made.value == "true" || made.value == "false")) {
-    made.name = "span";
-    made.value = made.value == "true" ? "adaptive" : "fixed";
-  }
-  return made;
+/// A key of older versions in the words of today.
+void translate(Assignment& assignment) {
+  if (assignment.full_name() != "model.adaptive_span") return;
+  if (assignment.value != "true" && assignment.value != "false") return;
+  assignment.name = "span";
+  assignment.value = assignment.value == "true" ? "adaptive" : "fixed";
 }
 
 /// The option of the command line that is short for an override of this key; empty: there is none.
@@ -77,36 +70,27 @@ std::string_view short_option(std::string_view key) {
 
 }  // namespace
 
+std::string Assignment::full_name() const { return (section.empty() ? "" : key_part(section) + ".") + key_part(name); }
+
 std::vector<Assignment> read_assignments(std::string_view toml, const std::string& source) {
   std::vector<Assignment> found;
   std::set<std::string> seen;
-  std::string_view section;
-  for (std::int64_t number = 1; !toml.empty(); ++number) {
-    const std::size_t end = std::min(toml.find('\n'), toml.size());
-    const std::string_view content = trimmed(without_comment(toml.substr(0, end)));
-    toml.remove_prefix(std::min(end + 1, toml.size()));
-    if (content.empty()) continue;
-    const std::string place = text(source, ", line ", number);
-    if (content.front() == '[' && content.back() == ']' && content.size() > 2) {
-      section = trimmed(content.substr(1, content.size() - 2));
-      check_section(section, place);
-      continue;
-    }
-    const std::size_t equals = content.find('=');
-    if (equals == std::string_view::npos || equals == 0 || equals + 1 == content.size())
-      throw UsageError(
-          text("config: every line must be [section] or key = value, got '", printable(content), "'\n  in ", place));
-    std::string_view key = trimmed(content.substr(0, equals)), inside = section;
-    key = unquoted(key).value_or(key);
-    if (const std::size_t dot = key.find('.'); section.empty() && dot != std::string_view::npos) {
-      inside = trimmed(key.substr(0, dot));
-      key = trimmed(key.substr(dot + 1));
-    }
-    Assignment assignment = assignment_of(inside, key, trimmed(content.substr(equals + 1)), place);
-    if (!seen.insert(assignment.full_name()).second)
-      throw UsageError(
-          text("config: '", printable(assignment.full_name()), "' must be given once, got it again\n  in ", place));
-    found.push_back(std::move(assignment));
+  for (TomlEntry& entry : read_toml(toml, source)) {
+    const bool is_table = entry.kind == TomlEntry::Kind::table;
+    if (entry.section.empty()) check_section(entry);
+    if (entry.section.empty() && is_table) continue;
+    Assignment made{.section = std::move(entry.section), .name = std::move(entry.name), .from = std::move(entry.from)};
+    made.value = std::move(entry.value);
+    made.quoted = entry.kind == TomlEntry::Kind::string;
+    translate(made);
+    const std::string name = printable(made.full_name());
+    if (is_table)
+      throw UsageError(text("config: '", name, "' must have a value, got a table of keys\n  in ", made.from,
+                            "\n  keys are section.key"));
+    // Keys of old and new words may be one.
+    if (!seen.insert(made.full_name()).second)
+      throw UsageError(text("config: '", name, "' must be given once, got it again\n  in ", made.from));
+    found.push_back(std::move(made));
   }
   return found;
 }
@@ -116,36 +100,18 @@ Assignment read_override(std::string_view written) {
   const std::size_t dot = written.find('.');
   if (equals == std::string_view::npos || dot == std::string_view::npos || dot > equals)
     throw UsageError(text("--set must be section.key=value, got '", printable(written), "'"));
-  Assignment made = assignment_of(trimmed(written.substr(0, dot)), trimmed(written.substr(dot + 1, equals - dot - 1)),
-                                  trimmed(written.substr(equals + 1)), text("--set ", printable(written)));
+  const std::string_view value = trimmed(written.substr(equals + 1));
+  const std::optional<std::string_view> inside = unquoted(value);
+  Assignment made{.section = std::string(trimmed(written.substr(0, dot))),
+                  .name = std::string(trimmed(written.substr(dot + 1, equals - dot - 1))),
+                  .value = std::string(inside.value_or(value)),
+                  .quoted = inside.has_value(),
+                  .from = text("--set ", printable(written)),
+                  .is_override = true};
+  translate(made);
   const std::string_view option = short_option(made.full_name());
   if (!option.empty()) made.from += text(" (or ", option, ")");
-  made.is_override = true;
   return made;
-}
-
-std::string printable(std::string_view written) {
-  constexpr std::size_t kMost = 200;
-  const bool cut = written.size() > kMost;
-  if (cut) written = written.substr(0, kMost);
-  std::string shown;
-  const auto escape = [&shown](char byte) { shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte)); };
-  std::size_t invalid = data::find_invalid_utf8(written);
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(written[i]);
-    if (i == invalid) {
-      escape(written[i]);
-      invalid = i + 1 + data::find_invalid_utf8(written.substr(i + 1));
-    } else if (byte < ' ' || byte == 0x7f) {
-      escape(written[i]);
-    } else if (byte == 0xc2 && static_cast<unsigned char>(written[i + 1]) < 0xa0) {  // the other control characters
-      escape(written[i]);
-      escape(written[++i]);
-    } else {
-      shown += written[i];
-    }
-  }
-  return cut ? shown + "..." : shown;
 }
 
 }  // namespace engram

@@ -9,25 +9,24 @@ namespace engram {
 
 struct Assignment {
   std::string section, name;  ///< in the words of today
-  std::string value;          ///< without the quotes of a string
+  std::string value;          ///< what a string says; else TOML, integers being in decimal digits
   bool quoted = false;        ///< it is a string
-  std::string from;           ///< for messages: "'run.toml', line 3" or "--set model.width=8"
+  std::string from;           ///< for messages: "'run.toml', line 3, column 7" or "--set model.width=8"
   bool is_override = false;
 
-  std::string full_name() const { return section.empty() ? name : section + "." + name; }
-  /// As it was written, for messages.
+  /// With what is no bare word in quotes.
+  std::string full_name() const;
+  /// As TOML has it, for messages.
   std::string written() const { return quoted ? '"' + value + '"' : value; }
 };
 
-/// TOML as far as configurations need it: [section] and key = value, each on a line, with comments. Values are
-/// integers, floats, booleans, strings and arrays, which are not looked at. `source` is named in messages. Throws
-/// UsageError, with the line, for anything else, for a section that is none and for a key that is given twice.
+/// Of a file in TOML 1.0, in its order. Values are not looked at. `source` is named in messages. Throws UsageError,
+/// with line and column, for what is no TOML, for a section that is none, for a table of keys in place of a value and
+/// for a key that is given twice.
 std::vector<Assignment> read_assignments(std::string_view toml, const std::string& source);
 
-/// Of `section.key=value`, blanks around the parts being allowed. Throws UsageError for anything else.
+/// Of `section.key=value`, blanks around the parts being allowed. The value is TOML, or a word, or integers with
+/// commas. Throws UsageError for anything else.
 Assignment read_override(std::string_view written);
-
-/// For messages: bytes that are no text or would move a terminal's cursor as \x1b, and no more than a line of it.
-std::string printable(std::string_view text);
 
 }  // namespace engram

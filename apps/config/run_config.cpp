@@ -7,6 +7,7 @@
 
 #include "apps/config/config_keys.hpp"
 #include "apps/config/config_text.hpp"
+#include "apps/config/printable.hpp"
 #include "apps/data/read_file.hpp"
 #include "core/error.hpp"
 #include "nn/option_limits.hpp"
@@ -102,6 +103,17 @@ std::string source_of_fault(const std::string& fault, const std::vector<Assignme
   return text(guilty.empty() ? all : guilty, ", over ", source);
 }
 
+RunConfig checked(const std::vector<Assignment>& assignments, const std::string& source) {
+  RunConfig config = assembled(assignments);
+  check_given(config, assignments, source);
+  try {
+    config.check();
+  } catch (const UsageError& error) {
+    throw UsageError(text("config: ", error.what(), place(source_of_fault(error.what(), assignments, source))));
+  }
+  return config;
+}
+
 }  // namespace
 
 void RunConfig::check() const {
@@ -157,14 +169,15 @@ RunConfig parse_run_config(const std::string& toml, const std::string& source,
                            const std::vector<std::string>& overrides) {
   std::vector<Assignment> assignments = read_assignments(toml, source);
   for (const std::string& written : overrides) assignments.push_back(read_override(written));
-  RunConfig config = assembled(assignments);
-  check_given(config, assignments, source);
-  try {
-    config.check();
-  } catch (const UsageError& error) {
-    throw UsageError(text("config: ", error.what(), place(source_of_fault(error.what(), assignments, source))));
-  }
-  return config;
+  return checked(assignments, source);
+}
+
+RunConfig parse_model_config(const std::string& toml, const std::string& source) {
+  std::vector<Assignment> assignments = read_assignments(toml, source);
+  if (std::ranges::none_of(assignments, [](const Assignment& one) { return one.section == "schedule"; }))
+    for (const char* name : {"rate", "steps"})
+      assignments.push_back({.section = "schedule", .name = name, .value = "1", .from = source});
+  return checked(assignments, source);
 }
 
 std::set<std::string> given_keys(const std::string& toml, const std::string& source,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -84,14 +83,6 @@ std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
   return tables;
 }
 
-/// A configuration of the model alone, as another program may write it, with values for what only training needs and
-/// has no default. They follow the text, so that faults in it keep their lines.
-std::string with_schedule(std::string toml, const std::string& source) {
-  const auto of_schedule = [](const std::string& key) { return key.starts_with("schedule."); };
-  if (std::ranges::none_of(given_keys(toml, source), of_schedule)) toml += "\n[schedule]\nrate = 1\nsteps = 1\n";
-  return toml;
-}
-
 /// Files of the right shape may be those of another run.
 void check_contents(const ParameterStore& store, const CheckpointFacts& facts,
                     const std::filesystem::path& checkpoint) {
@@ -118,7 +109,7 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
                          format, "'\n  it is of another version of Engram"));
   const std::string source = text("the metadata of '", file.path().string(), "'");
   CheckpointFacts facts{
-      .config = parse_run_config(with_schedule(required_entry(file, metadata_keys::kConfig), source), source),
+      .config = parse_model_config(required_entry(file, metadata_keys::kConfig), source),
       .vocabulary = data::Vocabulary::parse(required_entry(file, metadata_keys::kVocabulary), file.path()),
       .step = read_count(file, metadata_keys::kStep, "step")};
   if (facts.config.model.vocabulary() == 0) facts.config.model.set_vocabulary(facts.vocabulary.size());

@@ -5,7 +5,7 @@ set -euo pipefail
 
 folder=${1:?pack_headers.sh: name the folder to make, as in: bash tests/gpu/pack_headers.sh .headers}
 mkdir -p "$folder"
-for headers in /usr/include/{fmt,nlohmann,CLI,catch2} /usr/include/eigen3/{Eigen,unsupported}; do
+for headers in /usr/include/{fmt,nlohmann,CLI,toml++,catch2} /usr/include/eigen3/{Eigen,unsupported}; do
   if [[ ! -d $headers ]]; then
     echo "pack_headers.sh: $headers must be there; bash apps/install_packages.sh installs it" >&2
     exit 1
