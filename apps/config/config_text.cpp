@@ -33,7 +33,7 @@ std::optional<std::string_view> unquoted(std::string_view written) {
 std::string key_part(std::string_view name) {
   constexpr std::string_view kBare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   const bool is_bare = !name.empty() && name.find_first_not_of(kBare) == std::string_view::npos;
-  return is_bare ? std::string(name) : text('"', name, '"');
+  return is_bare ? std::string(name) : text("\"", name, "\"");
 }
 
 /// At the top there are the sections alone.

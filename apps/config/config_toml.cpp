@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/config/printable.hpp"
+#include "apps/data/utf8.hpp"
 #include "core/error.hpp"
 
 // No other source includes it: reading this header takes a compiler longer than all the rest of this one.
@@ -46,14 +47,17 @@ class PlacedText {
     const std::size_t begin = begin_of_line(at);
     return written_.substr(begin, std::min(written_.find('\n', begin), written_.size()) - begin);
   }
+  toml::source_position position(std::size_t offset) const {
+    const auto line = std::upper_bound(begins_.begin(), begins_.end(), offset) - begins_.begin();
+    toml::source_position at{static_cast<toml::source_index>(line), 1};
+    for (std::size_t i = begin_of_line(at); i < offset; ++i) at.column += data::is_utf8_start(written_[i]) ? 1 : 0;
+    return at;
+  }
   /// In bytes; columns are characters.
   std::size_t offset(const toml::source_position& at) const {
-    const auto is_in_character = [this](std::size_t i) {
-      return i < written_.size() && (static_cast<unsigned char>(written_[i]) & 0xc0) == 0x80;
-    };
     std::size_t i = begin_of_line(at);
     for (toml::source_index column = 1; column < at.column && i < written_.size(); ++column)
-      for (++i; is_in_character(i);) ++i;
+      for (++i; i < written_.size() && !data::is_utf8_start(written_[i]);) ++i;
     return i;
   }
   std::string_view region(const toml::source_region& region) const {
@@ -67,24 +71,24 @@ class PlacedText {
   std::vector<std::size_t> begins_;
 };
 
-/// toml++ follows dotted keys by recursion, which would end with the memory of the stack.
-void check_depth(const PlacedText& toml) {
+/// What is found by us: toml++ says of bytes that are no UTF-8 about where they are, and follows dotted keys by
+/// recursion, which would end with the memory of the stack.
+void check_bytes(const PlacedText& toml) {
   constexpr std::size_t kMostDots = 5000;
-  std::size_t dots = 0, lines = 0, begin = 0;
-  for (std::size_t i = 0; i < toml.written().size(); ++i) {
-    if (toml.written()[i] == '\n') {
-      ++lines;
-      begin = i + 1;
-    } else if (toml.written()[i] == '.' && ++dots > kMostDots) {
-      throw UsageError(
-          text("config: the text must have at most ", kMostDots, " dots, got one more\n  in ",
-               toml.place({static_cast<toml::source_index>(lines + 1), static_cast<toml::source_index>(i - begin + 1)}),
-               "\n  keys are section.key"));
-    }
+  const std::string_view written = toml.written();
+  if (const std::size_t invalid = data::find_invalid_utf8(written); invalid < written.size()) {
+    const toml::source_position at = toml.position(invalid);
+    throw UsageError(text("config: the text must be UTF-8, got '", printable(without_blanks(toml.line(at))), "'\n  in ",
+                          toml.place(at)));
   }
+  std::size_t dots = 0;
+  for (std::size_t i = 0; i < written.size(); ++i)
+    if (written[i] == '.' && ++dots > kMostDots)
+      throw UsageError(text("config: the text must have at most ", kMostDots, " dots, got one more\n  in ",
+                            toml.place(toml.position(i)), "\n  keys are section.key"));
 }
 
-/// `toml` up to `at`, if a key and its = end there.
+/// The key, as it is written, whose = is before `at`; none where it is something else.
 std::optional<std::string_view> assigned_key(const PlacedText& toml, const toml::source_position& at) {
   const std::size_t begin = toml.begin_of_line(at);
   const std::string_view before = without_blanks(toml.written().substr(begin, toml.offset(at) - begin));
@@ -112,7 +116,7 @@ std::string section_of_line(const PlacedText& toml, const toml::source_position&
 void refuse_repeated(const PlacedText& toml, const toml::parse_error& error) {
   if (error.description().find("cannot redefine existing") == std::string_view::npos) return;
   const toml::source_position at = error.source().begin;
-  const std::string_view line = toml.line(at);
+  const std::string_view line = without_blanks(toml.line(at));
   std::string name;
   if (line.starts_with('[')) {
     name = without_blanks(line.substr(0, line.find('#')));
@@ -202,10 +206,9 @@ std::string value_text(const PlacedText& toml, const toml::node& node) {
 }  // namespace
 
 std::vector<TomlEntry> read_toml(std::string_view written, const std::string& source) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (written.starts_with(kByteOrderMark)) written.remove_prefix(kByteOrderMark.size());
+  if (written.starts_with(data::kByteOrderMark)) written.remove_prefix(data::kByteOrderMark.size());
   const PlacedText toml(written, source);
-  check_depth(toml);
+  check_bytes(toml);
   const toml::table all = parsed(toml);
   std::vector<std::pair<toml::source_position, TomlEntry>> found;
   const auto add = [&](std::string_view section, const toml::key& key, const toml::node& node) {

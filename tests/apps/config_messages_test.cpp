@@ -30,8 +30,9 @@ TEST_CASE("strings are no numbers, and bytes that are no text are escaped") {
       "\x7f"
       "ELF\x01\x1b[2J\xff\xfe\xc2\x9b\n");
   CHECK_THAT(rubbish, ContainsSubstring("got '\\x7fELF\\x01\\x1b[2J\\xff\\xfe\\xc2\\x9b'"));
-  CHECK_THAT(refusal("[model]\n\x01 = 3\n"), ContainsSubstring("'model.\\x01'"));
-  CHECK_THAT(refusal("[model]\npad = \x02\n"), ContainsSubstring("got '\\x02'"));
+  CHECK_THAT(refusal("[model]\n\"\\u0001\" = 3\n"), ContainsSubstring("'model.\"\\x01\"'"));
+  CHECK_THAT(refusal("[model]\npad = \"\\u0002\"\n"), ContainsSubstring("got '\\x02'"));
+  CHECK_THAT(refusal("[model]\npad = \x02\n"), ContainsSubstring("got 'pad = \\x02'"));
   CHECK_THAT(refusal("gr\xc3\xbc\xc3\x9f\n"), ContainsSubstring("gr\xc3\xbc\xc3\x9f"));
   CHECK(refusal(std::string(100000, 'x')).size() < 1000);
 }

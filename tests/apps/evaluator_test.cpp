@@ -223,7 +223,7 @@ TEST_CASE("a checkpoint without configuration, vocabulary or of another format i
   CHECK_THAT(refusal(metadata_keys::kVocabulary, nullptr), ContainsSubstring("engram.vocabulary"));
   CHECK_THAT(refusal(metadata_keys::kFormat, "2"), ContainsSubstring("format"));
   CHECK_THAT(refusal(metadata_keys::kStep, "-3"), ContainsSubstring("step"));
-  CHECK_THAT(refusal(metadata_keys::kConfig, "[model]\nlayers = x\n"), ContainsSubstring("model.layers"));
+  CHECK_THAT(refusal(metadata_keys::kConfig, "[model]\nlayers = \"x\"\n"), ContainsSubstring("model.layers"));
   CHECK_THAT(refusal(metadata_keys::kVocabulary, "{}"), ContainsSubstring("format"));
 }
 
@@ -240,6 +240,9 @@ TEST_CASE("a checkpoint whose configuration is of the model alone is read: nothi
   save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
   TrainedModel model_only(path, CheckpointKind::newest, bench.runtime);
   CHECK(model_only.store().parameters().size() == bench.trained->store().parameters().size());
+  toml = "[schedule]\n" + toml;
+  save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+  CHECK_NOTHROW(TrainedModel(path, CheckpointKind::newest, bench.runtime));
   // What is wrong with it is not put on values that nobody gave.
   constexpr std::string_view kLayers = "\nlayers = ";
   toml.insert(toml.find(kLayers) + kLayers.size(), "3000000000");
