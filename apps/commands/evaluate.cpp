@@ -18,11 +18,11 @@
 #include "apps/data/data_set.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
-#include "apps/training/progress.hpp"
 #include "apps/training/runtime.hpp"
 #include "apps/training/score.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
@@ -100,6 +100,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
   if (arguments.apart && (arguments.window == 0 || command.count("--stride") > 0))
     throw UsageError("evaluate: --apart is for --window without --stride, got no --window or a --stride");
   check_output_file("evaluate: --per-token", arguments.per_token, {kNpyBeginning});
+  WorkProgress progress(text("reading '", arguments.source, "'"));
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = dtype_option("evaluate", arguments.dtype);
   TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, dtype,
@@ -113,7 +114,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
     losses.assign(static_cast<std::size_t>(tokens.size()), std::numeric_limits<double>::quiet_NaN());
   PartialLoss without_ends = PartialLoss::without_ends(tokens, trained.vocabulary());
   PartialLoss without_marks = PartialLoss::without_certain_marks(tokens, data.doubled_mark());
-  EvaluationProgress progress;
+  progress.begin("scored", "tokens");
   const SplitEvaluationOptions options{.exact = arguments.exact,
                                        .batch = arguments.batch,
                                        .block = arguments.block,
@@ -121,7 +122,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
                                        .stride = arguments.stride,
                                        .apart = arguments.apart,
                                        .cache = arguments.cache,
-                                       .watch = [&progress](auto scored, auto all) { progress.show(scored, all); }};
+                                       .watch = progress.watch()};
   if (const std::int64_t reading = costly_reading(options); reading > 0 && options.window <= tokens.size())
     log(LogLevel::warning, text("--window ", options.window, " with --stride ", options.stride, " reads ", reading,
                                 " tokens for each that is scored; a longer --stride reads fewer"));

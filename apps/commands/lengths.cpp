@@ -12,8 +12,8 @@
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/length_report.hpp"
 #include "apps/context/number_list.hpp"
-#include "apps/training/progress.hpp"
 #include "apps/training/score.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -59,14 +59,14 @@ void run_lengths(const Command& command, const LengthsArguments& arguments) {
   check_output_file("lengths: --csv", arguments.study.csv, {"run,reads,"});
   check_output_file("lengths: --svg", arguments.svg, {kSvgBeginning});
   std::vector<std::int64_t> listed = listed_lengths(command, arguments);
+  WorkProgress progress("reading the data and the runs");
   Study study(arguments.study, "lengths");
   // Before a list is made of it.
   if (listed.empty() && arguments.longest >= study.tokens.size())
     throw UsageError(text("lengths: every length must be below the number of tokens, ", study.tokens.size(), ", got ",
                           arguments.longest, "\n  take more tokens, or a lower --longest"));
-  EvaluationProgress progress;
   LengthSweepOptions options = options_of(arguments, std::move(listed));
-  options.watch = [&progress](auto scored, auto all) { progress.show(scored, all); };
+  options.watch = progress.watch();
   check_length_sweep(study.runs, options, study.tokens);
 
   constexpr double kBits = 0.001, kPerplexity = 0.01;
@@ -81,13 +81,15 @@ void run_lengths(const Command& command, const LengthsArguments& arguments) {
                       .curves = {}};
   for (const StudiedRun& one : study.runs) {
     const LengthCurve named{.run = one, .points = {}};
+    const std::string scored = text("run ", report.curves.size() + 1, "/", study.runs.size(), ", scored");
+    progress.begin(scored, "tokens");
     report.curves.push_back(
         sweep_lengths(one, study.tokens, options, study.runtime, study.dtype, [&](const LengthPoint& point) {
-          progress.end();
           log(LogLevel::info, progress_of(named, point, report.kind));
-          progress = EvaluationProgress();
+          progress.begin(scored, "tokens");
         }));
   }
+  progress.end();
   if (!arguments.study.csv.empty()) write_durably(arguments.study.csv, length_csv(report));
   if (!arguments.svg.empty()) write_durably(arguments.svg, draw_lengths(report));
   if (arguments.study.json) return print_json(length_json(report));

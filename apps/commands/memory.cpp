@@ -15,9 +15,9 @@
 #include "apps/memory/memory_picture.hpp"
 #include "apps/memory/memory_report.hpp"
 #include "apps/memory/model_memory_usage.hpp"
-#include "apps/training/progress.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -68,6 +68,7 @@ std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::stri
 void run_memory(const MemoryArguments& arguments) {
   check_output_file("memory: --csv", arguments.csv, {"memory,rank,"});
   check_output_file("memory: --svg", arguments.svg, {kSvgBeginning});
+  WorkProgress progress(text("reading '", arguments.run, "'"));
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, require_memories);
@@ -75,12 +76,11 @@ void run_memory(const MemoryArguments& arguments) {
   data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
   const ModelOptions& model = trained.config().model;
   ModelMemoryUsage usage(model);
-  EvaluationProgress progress;
+  progress.begin("scored", "tokens");
   SplitEvaluationOptions way;
-  way.watch = [&progress](auto scored, auto all) { progress.show(scored, all); };
+  way.watch = progress.watch();
   evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, runtime, {}, usage.reads());
-  progress.end();
-
+  progress.begin("measuring the rows of the tables");
   MemoryReport report{.checkpoint = trained.path().string(),
                       .data = arguments.data,
                       .split = arguments.split,
@@ -94,6 +94,7 @@ void run_memory(const MemoryArguments& arguments) {
     const std::int64_t layer = row.layer > 0 ? row.layer : report.rows.front().layer;
     row.idle = idle_rows_of(file, table_name(trained.store(), layer), trained.step());
   }
+  progress.end();
   if (!arguments.csv.empty()) write_durably(arguments.csv, memory_csv(report));
   if (!arguments.svg.empty()) write_durably(arguments.svg, draw_memories(report));
   if (arguments.json) return print_json(memory_json(report));

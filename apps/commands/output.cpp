@@ -6,12 +6,18 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/terminal_line.hpp"
 
 namespace engram {
 
 void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
-  const int error = errno;
+  bool written = false;
+  int error = 0;
+  beside_terminal_line([&] {
+    written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    error = errno;
+  });
+  if (written) return;
   throw FileError(engram::text("standard output: could not be written: ", std::strerror(error)));
 }
 

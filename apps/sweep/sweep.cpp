@@ -2,11 +2,11 @@
 
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "apps/memory/model_memory_usage.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/metrics_reader.hpp"
-#include "apps/training/progress.hpp"
 #include "apps/training/score.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/span_summary.hpp"
@@ -14,6 +14,7 @@
 #include "apps/training/trained_model.hpp"
 #include "apps/training/trainer.hpp"
 #include "apps/training/training_run.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/log.hpp"
 #include "nn/checkpoint.hpp"
@@ -26,8 +27,10 @@ namespace fs = std::filesystem;
 /// One run, from its training to its figures.
 class Worker {
  public:
-  Worker(const SweepOptions& options, const data::DataSet& data, const SweepRun& run, const std::function<bool()>& stop)
-      : options_(options), data_(data), run_(run), stop_(stop) {}
+  /// `place`: which of the sweep's runs it is, "2/8".
+  Worker(const SweepOptions& options, const data::DataSet& data, const SweepRun& run, std::string place,
+         const std::function<bool()>& stop)
+      : options_(options), data_(data), run_(run), place_(std::move(place)), stop_(stop) {}
 
   RunResult work();
 
@@ -37,16 +40,18 @@ class Worker {
   template <class F>
   void attempt(const F& function);
   void measure();
-  void measure_newest(Runtime& runtime);
-  void measure_best(Runtime& runtime);
+  void measure_newest(Runtime& runtime, WorkProgress& progress);
+  void measure_best(Runtime& runtime, WorkProgress& progress);
   /// `usage`: to add what memories read, or nullptr.
-  double score(TrainedModel& trained, std::string_view split, Runtime& runtime, ModelMemoryUsage* usage = nullptr);
+  double score(TrainedModel& trained, std::string_view split, Runtime& runtime, WorkProgress& progress,
+               ModelMemoryUsage* usage = nullptr);
   void read_metrics();
   void check_stop() const;
 
   const SweepOptions& options_;
   const data::DataSet& data_;
   const SweepRun& run_;
+  const std::string place_;
   const std::function<bool()>& stop_;
   RunResult result_;
 };
@@ -96,32 +101,33 @@ void Worker::train() {
   options.dtype = options_.dtype;
   options.threads = options_.threads;
   options.resume = run_.state.kind == RunState::Kind::unfinished;
+  options.run = place_;
   run_training(options, stop_);
 }
 
-double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime, ModelMemoryUsage* usage) {
+double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime, WorkProgress& progress,
+                     ModelMemoryUsage* usage) {
   check_stop();
-  EvaluationProgress progress;
-  const SplitEvaluationOptions options{.exact = options_.exact,
-                                       .watch = [&progress](auto scored, auto all) { progress.show(scored, all); }};
+  progress.begin(text("run ", place_, ", ", split, " scored"), "tokens");
+  const SplitEvaluationOptions options{.exact = options_.exact, .watch = progress.watch()};
   const MemoryReads reads = usage == nullptr ? MemoryReads() : usage->reads();
   return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, runtime, {}, reads).result);
 }
 
-void Worker::measure_newest(Runtime& runtime) {
+void Worker::measure_newest(Runtime& runtime, WorkProgress& progress) {
   TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::newest), CheckpointKind::newest, runtime);
   result_.step = std::max(result_.step, trained.step());
   // Of a run that failed, the weights of its last checkpoint are not those of its last step.
   ModelMemoryUsage usage(run_.config.model);
   if (result_.outcome == RunOutcome::done)
-    result_.valid = score(trained, "valid", runtime, options_.test ? nullptr : &usage);
+    result_.valid = score(trained, "valid", runtime, progress, options_.test ? nullptr : &usage);
   // After the validation, from which the means of dynamic spans are.
   if (const std::optional<SpanSummary> spans = summarize_spans(trained.model())) {
     result_.mean_span = spans->mean;
     result_.released_span = spans->layer_mean;
   }
   if (result_.outcome != RunOutcome::done) return;
-  if (options_.test) result_.test = score(trained, "test", runtime, &usage);
+  if (options_.test) result_.test = score(trained, "test", runtime, progress, &usage);
   for (const ModelMemoryUsage::Memory& memory : usage.memories()) {
     const MemoryUsage::Metrics metrics = memory.usage.metrics();
     result_.memories.push_back(
@@ -129,7 +135,7 @@ void Worker::measure_newest(Runtime& runtime) {
   }
 }
 
-void Worker::measure_best(Runtime& runtime) {
+void Worker::measure_best(Runtime& runtime, WorkProgress& progress) {
   TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::best), CheckpointKind::best, runtime);
   result_.best_step = trained.step();
   if (result_.valid && result_.step == trained.step()) {
@@ -138,14 +144,15 @@ void Worker::measure_best(Runtime& runtime) {
     result_.best_test = result_.test;
     return;
   }
-  result_.best_valid = score(trained, "valid", runtime);
-  if (options_.test) result_.best_test = score(trained, "test", runtime);
+  result_.best_valid = score(trained, "valid", runtime, progress);
+  if (options_.test) result_.best_test = score(trained, "test", runtime, progress);
 }
 
 void Worker::measure() {
   Runtime runtime(options_.device, options_.threads);
-  if (is_there(checkpoint_path(run_.folder, CheckpointKind::newest))) measure_newest(runtime);
-  if (is_there(checkpoint_path(run_.folder, CheckpointKind::best))) measure_best(runtime);
+  WorkProgress progress(text("run ", place_, ", reading its checkpoint"));
+  if (is_there(checkpoint_path(run_.folder, CheckpointKind::newest))) measure_newest(runtime, progress);
+  if (is_there(checkpoint_path(run_.folder, CheckpointKind::best))) measure_best(runtime, progress);
 }
 
 void Worker::read_metrics() {
@@ -194,7 +201,7 @@ std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSe
                                                                                 : "";
     log(LogLevel::info, text("sweep: run ", i + 1, " of ", runs.size(), ": ", run.name, known));
     try {
-      results[i] = Worker(options, data, run, stop).work();
+      results[i] = Worker(options, data, run, text(i + 1, "/", runs.size()), stop).work();
       write_tables(options, runs, results);
       if (i + 1 < runs.size() && stop()) throw Interrupted("interrupted after it");
     } catch (const Interrupted& stopped) {

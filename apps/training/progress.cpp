@@ -1,23 +1,23 @@
 #include "apps/training/progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "apps/training/loss_report.hpp"
+#include "apps/training/terminal.hpp"
+#include "core/terminal_line.hpp"
 
 namespace engram {
 namespace {
 
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 3.6e8));
-  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+/// "bpc 1.5756" as a part.
+LinePart loss_part(data::TokenKind kind, double nll) {
+  const std::string loss = loss_text(kind, {.all = nll, .no_eol = {}});
+  const std::size_t blank = loss.find(' ');
+  return {loss.substr(0, blank), loss.substr(blank + 1)};
 }
-
-void write(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
 
 }  // namespace
 
@@ -27,48 +27,45 @@ std::string progress_text(const ProgressLine& line) {
                      line.mean_span ? fmt::format(" span {:.1f}", *line.mean_span) : "", clock_text(line.seconds_left));
 }
 
-std::string evaluation_text(std::int64_t scored, std::int64_t all, double seconds) {
-  const double rate = static_cast<double>(scored) / std::max(seconds, 1e-9);
-  return fmt::format("scored {} of {} tokens, {:.0f}/s, left {}", scored, all, rate,
-                     clock_text(static_cast<double>(all - scored) / std::max(rate, 1e-9)));
+std::string fitted_progress(const ProgressLine& line, const std::string& run, std::int64_t columns, bool colours) {
+  std::vector<LinePart> parts{{"step", fmt::format("{}/{}", line.step, line.steps)}};
+  LineStyle style{.columns = columns, .colours = colours};
+  if (line.tokens_per_second > 0) {
+    parts.push_back({"left", clock_text(line.seconds_left)});
+    parts.push_back(loss_part(line.kind, line.loss));
+    style.essential = parts.size();
+    style.share = static_cast<double>(line.step) / static_cast<double>(line.steps);
+    parts.push_back({"tokens/s", fmt::format("{:.0f}", line.tokens_per_second)});
+    if (line.valid_loss) parts.push_back({"valid", loss_part(line.kind, *line.valid_loss).value});
+    parts.push_back({"lr", fmt::format("{:.2e}", line.rate)});
+    if (line.mean_span) parts.push_back({"span", fmt::format("{:.1f}", *line.mean_span)});
+  }
+  if (!run.empty()) parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(style.essential), {"run", run, "", true});
+  return fitted_line(parts, style);
 }
 
-Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
-Progress::~Progress() { clear(); }
+Progress::Progress(std::string run) : run_(std::move(run)) {
+  if (is_line_terminal()) signals_.emplace();
+}
+Progress::~Progress() { take_terminal_line_away(); }
 
-bool Progress::wants(bool report) const {
-  if (!terminal_) return report;
+bool Progress::wants(bool report) {
+  over_and_over_ = takes_lines();
+  if (!over_and_over_) return report;
   return std::chrono::steady_clock::now() - shown_ >= std::chrono::milliseconds(200);
 }
 
-void Progress::show(const ProgressLine& line) { show(progress_text(line)); }
-
-void Progress::show(std::string shown) {
+void Progress::show(const ProgressLine& line) {
   shown_ = std::chrono::steady_clock::now();
-  if (!terminal_) {
-    write(shown + "\n");
-    return;
-  }
-  const std::size_t length = shown.size();
-  // Blanks over what is left of a longer line before.
-  if (length < width_) shown.append(width_ - length, ' ');
-  width_ = length;
-  write("\r" + shown);
+  if (over_and_over_)
+    show_terminal_line(fitted_progress(line, run_, terminal_columns() - 1, shows_colours()));
+  else
+    note(progress_text(line));
 }
 
 void Progress::note(std::string_view message) {
-  clear();
-  write(std::string(message) + "\n");
-}
-
-void Progress::clear() {
-  if (width_ > 0) write("\r" + std::string(width_, ' ') + "\r");
-  width_ = 0;
-}
-
-void EvaluationProgress::show(std::int64_t scored, std::int64_t all) {
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
-  if (taken >= std::chrono::seconds(1) && line_.wants(false)) line_.show(evaluation_text(scored, all, taken.count()));
+  const std::string line = std::string(message) + "\n";
+  beside_terminal_line([&line] { std::fwrite(line.data(), 1, line.size(), stderr); });
 }
 
 }  // namespace engram

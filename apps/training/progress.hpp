@@ -1,15 +1,17 @@
 #pragma once
-/// What a person sees of a training run or a long evaluation, on stderr: on a terminal one line that is written over
-/// and over, in a file or pipe one line per report. Other lines go through here too, so that they do not run into the
-/// progress line.
+/// What a person sees of a training run, on stderr: on a terminal one line that is written over and over and fits it
+/// (fitted_line.hpp), in a file or pipe one line per report.
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/data/token_kind.hpp"
+#include "apps/training/fitted_line.hpp"
+#include "apps/training/signals.hpp"
 
 namespace engram {
 
@@ -21,44 +23,36 @@ struct ProgressLine {
   std::optional<double> mean_span;  ///< positions; none: the model has no spans
   double seconds_left = 0;
   data::TokenKind kind = data::TokenKind::character;
+  std::optional<double> valid_loss = {};  ///< of the last validation, nats per token; in lines of terminals only
 };
 /// For characters `step 1200/60000 loss 1.0921 bpc 1.5756 lr 6.25e-04 tokens/s 81234 span 97.3 left 1:02:03`,
-/// for words ppl instead of bpc.
+/// for words ppl instead of bpc: a report in a file.
 std::string progress_text(const ProgressLine& line);
-/// `scored 1200 of 15000 tokens, 800/s, left 0:17`, of an evaluation that has taken so long.
-std::string evaluation_text(std::int64_t scored, std::int64_t all, double seconds);
+/// For a terminal, the most important first: step, time left, loss as people compare it, rate of tokens, loss of the
+/// last validation, learning rate, mean span. Before the first step there is nothing but that. `run`: which of several
+/// runs it is, "2/8", or empty.
+std::string fitted_progress(const ProgressLine& line, const std::string& run, std::int64_t columns, bool colours);
 
 class Progress {
  public:
-  Progress();
+  /// `run`: which of several runs it is, "2/8"; empty: there is one.
+  explicit Progress(std::string run = {});
   ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   /// Whether a line would be shown now: on a terminal some times a second, else at reports only.
-  bool wants(bool report) const;
+  bool wants(bool report);
+  /// The line that wants() asked for.
   void show(const ProgressLine& line);
-  void show(std::string line);
   /// A line that stays.
   void note(std::string_view message);
-  /// Takes the line away.
-  void clear();
 
  private:
-  bool terminal_;
-  std::size_t width_ = 0;  // of the line that stands on the terminal; 0: none
+  std::string run_;
+  bool over_and_over_ = false;  // as wants() found the terminal
   std::chrono::steady_clock::time_point shown_{};
-};
-
-/// The progress of an evaluation: a line on a terminal after the first second, nothing in a file or pipe.
-class EvaluationProgress {
- public:
-  /// How many of the targets that are to be scored have been.
-  void show(std::int64_t scored, std::int64_t all);
-  /// Takes the line away, before something else is printed.
-  void end() { line_.clear(); }
-
- private:
-  Progress line_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<TerminalLineSignals> signals_;
 };
 
 }  // namespace engram

@@ -1,5 +1,6 @@
 #include "apps/training/signals.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <thread>
 
 #include "core/held_signals.hpp"
+#include "core/terminal_line.hpp"
 
 namespace engram {
 namespace {
@@ -16,17 +18,43 @@ namespace {
 std::atomic<bool> stop_received = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void engram_stop(int signal) {
-  if (stop_received.exchange(true)) {
-    // It comes again when this returns, and finds no handler.
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-    return;
-  }
+void take_by(int signal, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigfillset(&action.sa_mask);   // one at a time
+  action.sa_flags = SA_RESTART;  // whoever holds no signals is not disturbed by the first while saving
+  sigaction(signal, &action, nullptr);
+}
+
+struct sigaction present_action(int signal) {
+  struct sigaction action = {};
+  sigaction(signal, nullptr, &action);
+  return action;
+}
+
+extern "C" void engram_leave(int signal) {
   const int before = errno;
-  // A terminal has shown a line without an end.
+  {
+    const TerminalLineOfHandler line;
+    std::signal(signal, SIG_DFL);
+    sigset_t it;
+    sigemptyset(&it);
+    sigaddset(&it, signal);
+    std::raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &it, nullptr);  // here it comes
+  }
+  // The program was stopped, and goes on.
+  take_by(signal, engram_leave);
+  errno = before;
+}
+
+extern "C" void engram_stop(int signal) {
+  if (stop_received.exchange(true)) return engram_leave(signal);
+  const int before = errno;
+  const TerminalLineOfHandler line;
   std::string_view note = "\nengram: stopping after this step, then saving; once more: at once, without saving\n";
-  if (::isatty(STDERR_FILENO) != 1) note.remove_prefix(1);
+  // A terminal has shown which key it was.
+  if (line.taken_away() || ::isatty(STDERR_FILENO) != 1) note.remove_prefix(1);
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, note.data(), note.size());
   errno = before;
 }
@@ -50,15 +78,23 @@ StopSignals::~StopSignals() {
 }
 
 void StopSignals::install(int signal, void (*handler)(int)) {
-  struct sigaction action = {}, before = {};
-  sigaction(signal, nullptr, &before);
+  const struct sigaction before = present_action(signal);
   if (before.sa_handler == SIG_IGN) return;
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;  // whoever holds no signals is not disturbed by the first while saving
-  sigaction(signal, &action, nullptr);
+  take_by(signal, handler);
   before_.emplace(signal, before);
 }
 
 bool StopSignals::received() const { return stop_received; }
+
+TerminalLineSignals::TerminalLineSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) {
+    if (present_action(signal).sa_handler != SIG_DFL) continue;
+    take_by(signal, engram_leave);
+    taken_.push_back(signal);
+  }
+}
+TerminalLineSignals::~TerminalLineSignals() {
+  for (const int signal : taken_) std::signal(signal, SIG_DFL);
+}
 
 }  // namespace engram

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <map>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -36,6 +37,20 @@ class StopSignals {
   void install(int signal, void (*handler)(int));
 
   std::map<int, struct sigaction> before_;
+};
+
+/// While it lives, signals that would end or stop the program (Ctrl-C, Ctrl-Z and their like) take the line of progress
+/// off the terminal first, and then do what they do. Those that are ignored or have a handler, that of StopSignals
+/// among them, are left alone.
+class TerminalLineSignals {
+ public:
+  TerminalLineSignals();
+  ~TerminalLineSignals();
+  TerminalLineSignals(const TerminalLineSignals&) = delete;
+  TerminalLineSignals& operator=(const TerminalLineSignals&) = delete;
+
+ private:
+  std::vector<int> taken_;
 };
 
 }  // namespace engram

@@ -14,6 +14,7 @@
 #include "apps/training/run_checkpoint.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/span_summary.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "nn/checkpoint.hpp"
@@ -25,8 +26,12 @@ using nlohmann::json;
 
 class Loop {
  public:
-  Loop(TrainingSession& session, const std::filesystem::path& run_dir)
-      : session_(session), run_dir_(run_dir), metrics_(run_dir / "metrics.jsonl"), first_(session.trainer.steps()) {}
+  Loop(TrainingSession& session, const std::filesystem::path& run_dir, const std::string& run)
+      : session_(session),
+        run_dir_(run_dir),
+        metrics_(run_dir / "metrics.jsonl"),
+        progress_(run),
+        first_(session.trainer.steps()) {}
 
   void run(bool resumed, const std::function<bool()>& stop);
 
@@ -43,6 +48,9 @@ class Loop {
   }
   std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
 
+  /// What is done between two steps, where it takes long.
+  std::string now(std::string_view what) const { return text("step ", step(), "/", last(), ", ", what); }
+
   void begin(bool resumed);
   void train_one();
   void report(double rate);
@@ -58,6 +66,7 @@ class Loop {
   std::filesystem::path run_dir_;
   MetricsLog metrics_;
   Progress progress_;
+  std::optional<double> valid_loss_;  // of the last validation
   GradientReport gradients_{session_.config, session_.store};
   const std::int64_t first_;
   std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
@@ -76,6 +85,7 @@ void Loop::begin(bool resumed) {
   progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(),
                              config.training.batch, config.training.block,
                              resumed ? fmt::format(", from step {}", step()) : std::string()));
+  if (progress_.wants(false)) progress_.show({.step = step(), .steps = last()});
 }
 
 void Loop::train_one() {
@@ -94,7 +104,8 @@ void Loop::train_one() {
                     .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
                     .mean_span = mean_span(),
                     .seconds_left = static_cast<double>(last() - step()) * step_seconds(),
-                    .kind = kind()});
+                    .kind = kind(),
+                    .valid_loss = valid_loss_});
   if (is_report) report(rate);
 }
 
@@ -139,8 +150,15 @@ void Loop::validate() {
   MemoryMetrics memories(session_.config.model);
   const std::int64_t averaged = session_.average.updates();
   const bool averages = session_.average.started();
-  const Evaluation result = session_.validate(
-      [&without_ends](std::int64_t token, double nll) { without_ends.add(token, nll); }, memories.reads());
+  const Evaluation result = [&] {
+    WorkProgress progress(now("validating"), "tokens");
+    const auto found = [&, scored = std::int64_t{0}](std::int64_t token, double nll) mutable {
+      without_ends.add(token, nll);
+      progress.at(++scored, session_.validation.scored_count());
+    };
+    return session_.validate(found, memories.reads());
+  }();
+  valid_loss_ = result.nll();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
   const bool is_best =
       !session_.divergence.is_hopeless(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
@@ -177,11 +195,13 @@ void Loop::validate() {
   }
   if (!is_best) return;
   session_.best = TrainingSession::Best{result.nll(), step()};
+  const WorkProgress progress(now("saving"));
   session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
 }
 
 void Loop::save(SaveReason reason) {
   if (saved_ == step()) return;
+  const WorkProgress progress(now("saving"));
   save_session(checkpoint_path(run_dir_, CheckpointKind::newest), session_, reason);
   saved_ = step();
 }
@@ -274,8 +294,8 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
 }  // namespace
 
 void train_to_the_end(TrainingSession& session, const std::filesystem::path& run_dir, bool resumed,
-                      const std::function<bool()>& stop) {
-  Loop(session, run_dir).run(resumed, stop);
+                      const std::function<bool()>& stop, const std::string& run) {
+  Loop(session, run_dir, run).run(resumed, stop);
 }
 
 }  // namespace engram

@@ -16,9 +16,11 @@
 #include "apps/training/signals.hpp"
 #include "apps/training/trained_model.hpp"
 #include "apps/training/training_loop.hpp"
+#include "apps/training/work_progress.hpp"
 #include "autograd/tape_listing.hpp"
 #include "core/durable_file.hpp"
 #include "core/log.hpp"
+#include "core/terminal_line.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace engram {
@@ -100,6 +102,7 @@ void make_folder(const fs::path& folder) {
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
+  WorkProgress progress("reading the data and making the model");
   // Not before it is known that the run may begin: a refused one leaves no folder.
   std::error_code ignored;
   if (!fs::exists(checkpoint_path(options.out, CheckpointKind::newest), ignored)) {
@@ -174,10 +177,13 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (options.list_tape)
     session.trainer.view_tape([](const Tape& tape) {
       const std::string table = tape_table(tape);
-      std::fwrite(table.data(), 1, table.size(), stdout);
-      std::fflush(stdout);
+      beside_terminal_line([&table] {
+        std::fwrite(table.data(), 1, table.size(), stdout);
+        std::fflush(stdout);
+      });
     });
-  train_to_the_end(session, options.out, checkpoint.has_value(), stop);
+  progress.end();
+  train_to_the_end(session, options.out, checkpoint.has_value(), stop, options.run);
   return {session.trainer.steps(), session.best ? std::optional(session.best->nll) : std::nullopt};
 }
 

@@ -31,6 +31,7 @@ struct TrainingRunOptions {
   bool resize_span = false;  ///< with `resume`: model.max_span may be another than the run's
   bool list_tape = false;    ///< print the tape of the first step to stdout
   bool trace_nan = false;    ///< stop at the first number that is not finite
+  std::string run = {};      ///< which of several runs it is, for its progress: "2/8"; empty: there is one
 };
 
 struct TrainingRunResult {
