@@ -70,9 +70,12 @@ bool AttentionStudy::is_studied(const HeadAttention& head) const {
   return head.layer == studied_.layer && head.head == studied_.head && head.sees_context != studied_.of_slots;
 }
 
-void AttentionStudy::read(const std::vector<std::int32_t>& tokens, std::int64_t block) {
+void AttentionStudy::read(const std::vector<std::int32_t>& tokens, std::int64_t block, const EvaluationWatch& watch) {
   read_traced(*model_, tokens, {.block = block, .dtype = dtype_}, *runtime_,
-              [this](const ModelTrace& trace, std::int64_t first, std::int64_t count) { take(trace, first, count); });
+              [&](const ModelTrace& trace, std::int64_t first, std::int64_t count) {
+                take(trace, first, count);
+                if (watch) watch(first + count, std::ssize(tokens));
+              });
 }
 
 void AttentionStudy::take(const ModelTrace& trace, std::int64_t first, std::int64_t queries) {

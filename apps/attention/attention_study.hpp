@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/training/runtime.hpp"
+#include "apps/training/watched_plan.hpp"
 #include "nn/models/all_attention.hpp"
 
 namespace engram {
@@ -59,7 +60,7 @@ class AttentionStudy {
   static AllAttentionOptions studied(AllAttentionOptions options);
 
   /// Reads a text from the start of a stream, in blocks of at most `block` tokens.
-  void read(const std::vector<std::int32_t>& tokens, std::int64_t block);
+  void read(const std::vector<std::int32_t>& tokens, std::int64_t block, const EvaluationWatch& watch = {});
 
   /// Every head, by layer: first those that see the context, then those that only see slots.
   std::vector<HeadAttention> heads() const;

@@ -25,12 +25,13 @@ DistanceStudy::DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType 
       sums_.push_back({.layer = layer, .head = head, .probability = {}});
 }
 
-void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t block) {
+void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch) {
   read_traced(*model_, tokens, {.block = block, .dtype = dtype_, .term = term_}, *runtime_,
-              [this](const ModelTrace& trace, std::int64_t, std::int64_t count) {
+              [&](const ModelTrace& trace, std::int64_t first, std::int64_t count) {
                 for (std::size_t layer = 0; layer < trace.layers.size(); ++layer)
                   take(trace.layers[layer], static_cast<std::int64_t>(layer), count);
                 queries_ += count;
+                if (watch) watch(first + count, std::ssize(tokens));
               });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/training/runtime.hpp"
+#include "apps/training/watched_plan.hpp"
 #include "nn/models/transformer_xl.hpp"
 
 namespace engram {
@@ -33,7 +34,7 @@ class DistanceStudy {
 
   /// Reads a text from the start of a stream, in blocks of at most `block` tokens. Throws Error on a device that keeps
   /// no weights.
-  void read(std::span<const std::int32_t> tokens, std::int64_t block);
+  void read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch = {});
 
   std::int64_t queries() const { return queries_; }
   /// Every head, layer by layer; all have as many distances.

@@ -68,7 +68,7 @@ void WindowStudy::read(data::EvaluationPlan& plan, std::int64_t streams) {
   }
 }
 
-void WindowStudy::read(std::span<const std::int32_t> tokens, std::int64_t block) {
+void WindowStudy::read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch) {
   ModelPast past = model_->frozen_past(runtime_->backend(), runtime_->memory(), 1, dtype_, block);
   data::Block piece;
   piece.rows = 1;
@@ -81,6 +81,7 @@ void WindowStudy::read(std::span<const std::int32_t> tokens, std::int64_t block)
     piece.scored.assign(part.size(), 1);
     piece.scored_count = std::ssize(part);
     read_block(piece, past);
+    if (watch) watch(piece.first + piece.length, std::ssize(tokens));
   }
 }
 

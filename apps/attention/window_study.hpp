@@ -8,6 +8,7 @@
 
 #include "apps/data/evaluation_plan.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/watched_plan.hpp"
 #include "nn/models/recurrent.hpp"
 
 namespace engram {
@@ -63,7 +64,7 @@ class WindowStudy {
   /// block, sums, and the rows that are kept.
   void read(data::EvaluationPlan& plan, std::int64_t streams);
   /// A text from its start, in blocks of at most `block` tokens; every token of it is a position.
-  void read(std::span<const std::int32_t> tokens, std::int64_t block);
+  void read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch = {});
 
   const WindowMeans& means() const { return means_; }
   std::int64_t positions() const { return positions_; }  ///< that were read

@@ -29,7 +29,8 @@ QuestionScorer::QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dt
                                std::int64_t batch)
     : model_(&model), runtime_(&runtime), dtype_(dtype), score_(score), batch_(static_cast<std::size_t>(batch)) {}
 
-std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQuestion> questions) {
+std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQuestion> questions,
+                                                        const EvaluationWatch& watch) {
   std::vector<std::size_t> order(questions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return questions[i].prefix.size(); });
@@ -46,9 +47,12 @@ std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQue
         streams, {}, [&](std::int64_t i) { return questions[places[static_cast<std::size_t>(i)]].suffix.size(); });
     std::vector<std::size_t> sorted;
     for (const std::int64_t stream : streams) sorted.push_back(places[static_cast<std::size_t>(stream)]);
-    for (std::size_t i = 0; i < sorted.size(); i += kForkedQuestions)
-      read_candidates(questions, part_of(Places(sorted), i, kForkedQuestions),
-                      part_of(std::span<const std::int64_t>(streams), i, kForkedQuestions), past, scores);
+    for (std::size_t i = 0; i < sorted.size(); i += kForkedQuestions) {
+      const Places forked = part_of(Places(sorted), i, kForkedQuestions);
+      read_candidates(questions, forked, part_of(std::span<const std::int64_t>(streams), i, kForkedQuestions), past,
+                      scores);
+      if (watch) watch(static_cast<std::int64_t>(first + i + forked.size()), std::ssize(questions));
+    }
   }
   return scores;
 }

@@ -10,6 +10,7 @@
 #include "apps/cbt/question_tokens.hpp"
 #include "apps/training/block_tensors.hpp"
 #include "apps/training/runtime.hpp"
+#include "apps/training/watched_plan.hpp"
 #include "nn/models/recurrent.hpp"
 
 namespace engram {
@@ -30,8 +31,8 @@ class QuestionScorer {
   QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score, std::int64_t batch);
 
   /// Every question from nothing. Questions of like length are read together, so many at once cost less than a few.
-  /// Throws Error when a score is not finite.
-  std::vector<CandidateScores> operator()(std::span<const TokenQuestion> questions);
+  /// Throws Error when a score is not finite. `watch` is told how many have their scores.
+  std::vector<CandidateScores> operator()(std::span<const TokenQuestion> questions, const EvaluationWatch& watch = {});
 
  private:
   using Places = std::span<const std::size_t>;

@@ -17,6 +17,7 @@
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -153,13 +154,16 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
   check_output_file("attention: --svg", arguments.svg, {kSvgBeginning});
   check_output_file("attention: --mean-csv", arguments.windows.mean_csv, {"offset,weight\n"});
   check_output_file("attention: --mean-svg", arguments.windows.mean_svg, {kSvgBeginning});
+  WorkProgress progress(text("reading '", arguments.run, "'"));
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, [&](ModelOptions& model) { prepare(command, arguments, model); });
   const std::vector<std::int32_t> tokens = tokens_of(command, arguments, trained.vocabulary());
   const AttentionDistancesArguments& shared = arguments.distances;
+  progress.begin("read", "tokens");
   if (trained.config().model.family == ModelFamily::transformer_xl)
-    return show_attention_distances(trained, runtime, shared, tokens, {arguments.csv, arguments.svg, arguments.json});
+    return show_attention_distances(trained, runtime, shared, tokens, {arguments.csv, arguments.svg, arguments.json},
+                                    progress);
   if (trained.config().model.family == ModelFamily::recurrent)
     return show_attention_windows(trained, runtime, arguments.windows, tokens,
                                   {.data = shared.data,
@@ -168,9 +172,11 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
                                    .rows = arguments.studied.rows,
                                    .csv = arguments.csv,
                                    .svg = arguments.svg,
-                                   .json = arguments.json});
+                                   .json = arguments.json},
+                                  progress);
   AttentionStudy study(trained.all_attention("attention"), runtime, trained.dtype(), arguments.studied);
-  study.read(tokens, trained.config().training.block);
+  study.read(tokens, trained.config().training.block, progress.watch());
+  progress.end();
 
   const HeadsReport report{.heads = study.heads(),
                            .studied = arguments.studied,

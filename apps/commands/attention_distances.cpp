@@ -88,7 +88,8 @@ void AttentionDistancesArguments::refuse_given(std::string_view other, bool read
 }
 
 void show_attention_distances(TrainedModel& trained, Runtime& runtime, const AttentionDistancesArguments& arguments,
-                              std::span<const std::int32_t> text_tokens, const AttentionDistancesFiles& files) {
+                              std::span<const std::int32_t> text_tokens, const AttentionDistancesFiles& files,
+                              WorkProgress& progress) {
   std::vector<std::int32_t> tokens(text_tokens.begin(), text_tokens.end());
   if (!arguments.data.empty()) {
     const data::DataSet data = data::DataSet::open(arguments.data);
@@ -100,7 +101,8 @@ void show_attention_distances(TrainedModel& trained, Runtime& runtime, const Att
     tokens.resize(static_cast<std::size_t>(arguments.tokens));
   DistanceStudy study(dynamic_cast<TransformerXlModel&>(trained.model()), runtime, trained.dtype(),
                       term_of(arguments.term));
-  study.read(tokens, trained.config().training.block);
+  study.read(tokens, trained.config().training.block, progress.watch());
+  progress.end();
   const std::vector<HeadDistances> heads = study.heads();
   if (!files.csv.empty()) write_durably(files.csv, distances_csv(heads));
   if (!files.svg.empty())

@@ -9,6 +9,7 @@
 #include "apps/commands/command.hpp"
 #include "apps/training/split_evaluation.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 
 namespace engram {
 
@@ -39,6 +40,7 @@ struct AttentionDistancesFiles {
 /// Reads --data, or without it `text_tokens`, with the model, which must be of the family, made for studies
 /// (DistanceStudy), and tells how far back each head looks.
 void show_attention_distances(TrainedModel& trained, Runtime& runtime, const AttentionDistancesArguments& arguments,
-                              std::span<const std::int32_t> text_tokens, const AttentionDistancesFiles& files);
+                              std::span<const std::int32_t> text_tokens, const AttentionDistancesFiles& files,
+                              WorkProgress& progress);
 
 }  // namespace engram

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "apps/attention/window_pictures.hpp"
@@ -43,6 +44,7 @@ data::ArticleSplit first_tokens(const data::ArticleSplit& split, std::int64_t to
 struct StudyMaker {
   TrainedModel& trained;
   Runtime& runtime;
+  EvaluationWatch watch;
 
   WindowStudy made(WindowStudy::Rows rows) const {
     return {dynamic_cast<RecurrentModel&>(trained.model()), runtime, trained.dtype(), rows};
@@ -51,7 +53,7 @@ struct StudyMaker {
 
   WindowStudy of_text(std::span<const std::int32_t> tokens, std::int64_t rows) const {
     WindowStudy study = made({.first = 0, .count = rows});
-    study.read(tokens, block());
+    study.read(tokens, block(), watch);
     return study;
   }
 
@@ -62,14 +64,14 @@ struct StudyMaker {
       // The first part must have the rows that are shown, and nearly all positions full windows.
       const std::int64_t least = std::max(kLeastPart, reading.rows + 1);
       const auto streams = static_cast<int>(std::clamp<std::int64_t>(split.tokens.size() / least, 1, kTextStreams));
-      data::SegmentEvaluation plan(split.tokens, block(), 0, streams);
+      WatchedPlan plan(std::make_unique<data::SegmentEvaluation>(split.tokens, block(), 0, streams), watch);
       WindowStudy study = made({.first = 0, .count = reading.rows});
       study.read(plan, streams);
       return study;
     }
     checked_article(split, article, reading.data);
     const auto streams = static_cast<int>(std::min(kArticleStreams, split.articles()));
-    data::ArticleEvaluation plan(split, block(), streams);
+    WatchedPlan plan(std::make_unique<data::ArticleEvaluation>(split, block(), streams), watch);
     WindowStudy study = made({.first = split.starts[static_cast<std::size_t>(article)],
                               .count = std::min(reading.rows, split.length(article))});
     study.read(plan, streams);
@@ -154,9 +156,11 @@ void AttentionWindowsArguments::refuse_given(std::string_view other) const {
 }
 
 void show_attention_windows(TrainedModel& trained, Runtime& runtime, const AttentionWindowsArguments& arguments,
-                            std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading) {
-  const StudyMaker study{trained, runtime};
+                            std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading,
+                            WorkProgress& progress) {
+  const StudyMaker study{trained, runtime, progress.watch()};
   const auto report = [&](const WindowStudy& read, const std::string& what) {
+    progress.end();
     write_files(read, trained, arguments, reading, what);
     const RecurrentOptions& model = trained.config().model.recurrent;
     if (reading.json) return print_json(as_json(read, model));

@@ -7,6 +7,7 @@
 
 #include "apps/commands/command.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 
 namespace engram {
 
@@ -37,6 +38,7 @@ struct AttentionWindowsReading {
 /// Reads a split, or without one `text_tokens`, with the model, which must be of the family, and tells where in its
 /// window it looks. Throws UsageError for an article that is not there.
 void show_attention_windows(TrainedModel& trained, Runtime& runtime, const AttentionWindowsArguments& arguments,
-                            std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading);
+                            std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading,
+                            WorkProgress& progress);
 
 }  // namespace engram

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,8 +15,10 @@
 #include "apps/commands/bench_memory.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -105,11 +106,14 @@ void run_softmax(const BenchArguments& arguments) {
   const SoftmaxBench bench = softmax_case(arguments);
   const Device device = parse_device(arguments.device);
   const ProductPrecision products = arguments.dtype == "bf16" ? ProductPrecision::bf16 : ProductPrecision::f32;
+  WorkProgress progress("measuring the machine");
   const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
   if (!arguments.json) print(limits_text(machine));
+  progress.begin("timing input and output of a word model");
   Runtime runtime(device, arguments.threads);
   runtime.step().set_products(products);
   const SoftmaxResult result = bench_softmax(bench, runtime, arguments.steps);
+  progress.end();
   const MachineLimits limits = machine.with(products);
   if (arguments.json)
     print_json({{"machine", limits_json(machine)},
@@ -131,13 +135,18 @@ void run_bench(const BenchArguments& arguments) {
   if (arguments.softmax) return run_softmax(arguments);
   const std::vector<BenchCase> cases = cases_of(arguments);
   const Device device = parse_device(arguments.device);
+  WorkProgress progress("measuring the machine");
   const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
   nlohmann::json object{{"machine", limits_json(machine)}, {"device", text(device)}};
   if (!arguments.json) print(limits_text(machine));
 
+  const auto begin = [&](const std::string& name) {
+    if (arguments.json) log(LogLevel::info, text("bench ", name, " ..."));
+    progress.begin("timing " + name);
+  };
   const auto measure = [&](const BenchCase& bench) {
     const MachineLimits limits = machine.with(bench.config.training.products);
-    if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
+    begin(bench.name);
     Runtime runtime(device, arguments.threads, bench.config.training.seed);
     BenchResult result = bench_training(bench, limits, runtime, arguments.steps);
     object["configs"].push_back(result_json(bench, result, limits));
@@ -146,7 +155,7 @@ void run_bench(const BenchArguments& arguments) {
   };
   for (const BenchCase& bench : cases) {
     if (arguments.inference) {
-      if (arguments.json) std::fprintf(stderr, "engram: bench %s ...\n", bench.name.c_str());
+      begin(bench.name);
       Runtime runtime(device, arguments.threads, bench.config.training.seed);
       const InferenceResult result = bench_inference(bench, machine, runtime, arguments.steps);
       object["inference"].push_back(inference_json(bench, result));
@@ -168,6 +177,7 @@ void run_bench(const BenchArguments& arguments) {
     object["comparisons"][bench.name] = comparison_json(comparison);
     if (!arguments.json) print(comparison_text(comparison));
   }
+  progress.end();
   if (arguments.json) print_json(object);
 }
 

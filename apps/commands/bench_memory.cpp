@@ -5,6 +5,7 @@
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/memory_bench_report.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 
@@ -63,6 +64,7 @@ void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArgume
   const Device device = parse_device(shared.device);
   if (device.kind != DeviceKind::cpu)
     throw UsageError(text("bench: --memory measures the CPU, got --device ", shared.device));
+  WorkProgress progress("measuring the machine");
   MemoryBenchResult result;
   {
     Runtime runtime(device, shared.threads);
@@ -74,13 +76,15 @@ void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArgume
   runtime.backend().set_threads(1);
   result.one_thread_copy = copy_rate(runtime.backend(), shared.product_size);
   runtime.backend().set_threads(threads);
-  const auto wants = [&arguments](const char* part) {
+  const auto wants = [&](const char* part) {
+    progress.begin(text("timing a product-key memory, part ", part));
     return std::ranges::find(arguments.parts, part) != arguments.parts.end();
   };
   if (wants("read")) bench_memory_reads(bench, runtime, result);
   if (wants("layer")) bench_memory_layer(bench, KeyKind::product, runtime, result);
   if (wants("flat")) bench_memory_layer(bench, KeyKind::flat, runtime, result);
   if (wants("training")) bench_memory_training(bench, runtime, result);
+  progress.end();
   if (shared.json)
     print_json({{"machine", limits_json(result.machine)}, {"memory", memory_bench_json(bench, result)}});
   else

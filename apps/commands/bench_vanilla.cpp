@@ -6,6 +6,7 @@
 #include "apps/bench/vanilla_report.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -33,9 +34,11 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArg
   const std::filesystem::path file = shared.configs.empty() ? usual : std::filesystem::path(shared.configs.front());
   VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};
   if (shared.vocabulary != 0) bench.config.model.transformer_xl.vocabulary = shared.vocabulary;
+  WorkProgress progress("timing " + bench.name);
   Runtime runtime(parse_device(shared.device), shared.threads, bench.config.training.seed);
   runtime.step().set_products(bench.config.training.products);
   const auto comparisons = bench_against_vanilla(bench, arguments.lengths, runtime, shared.steps);
+  progress.end();
   if (shared.json) {
     nlohmann::json object = vanilla_json(bench, comparisons, shared.steps);
     object["device"] = shared.device;

@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/cbt/question_results.hpp"
@@ -16,7 +19,9 @@
 #include "apps/commands/output_file.hpp"
 #include "apps/data/cbt.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/training/terminal.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -42,9 +47,23 @@ RecurrentModel& recurrent_model(TrainedModel& trained) {
   return *model;
 }
 
-/// Questions are read, and answered, so many at a time. What --csv is to hold of them is added to `csv`.
+/// About how many questions there are in files, for progress: 0 where one can be read once only.
+std::int64_t count_questions(const std::vector<std::string>& paths) {
+  std::int64_t questions = 0;
+  std::error_code ignored;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_regular_file(path, ignored)) return 0;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) questions += line.starts_with("21 ") ? 1 : 0;
+  }
+  return questions;
+}
+
+/// Questions are read, and answered, so many at a time. What --csv is to hold of them is added to `csv`. `watch` is
+/// told how many of this file's have been answered.
 QuestionResults answer(const std::filesystem::path& path, const CbtArguments& arguments,
-                       const QuestionTokens& tokens_of, QuestionScorer& scorer, std::string& csv) {
+                       const QuestionTokens& tokens_of, QuestionScorer& scorer, std::string& csv,
+                       const std::function<void(std::int64_t)>& watch) {
   constexpr std::size_t kAtOnce = 1024;
   QuestionResults results;
   results.name = path.filename().string();
@@ -52,7 +71,8 @@ QuestionResults answer(const std::filesystem::path& path, const CbtArguments& ar
   std::vector<data::CbtQuestion> asked;
   std::vector<TokenQuestion> questions;
   const auto score = [&] {
-    const std::vector<CandidateScores> scores = scorer(questions);
+    const std::vector<CandidateScores> scores =
+        scorer(questions, [&](auto answered, auto) { watch(results.questions + answered); });
     for (std::size_t i = 0; i < questions.size(); ++i) results.add(questions[i], scores[i]);
     for (std::size_t i = 0; i < asked.size(); ++i) csv += candidates_csv(results.name, asked[i], scores[i]);
     questions.clear();
@@ -72,6 +92,7 @@ QuestionResults answer(const std::filesystem::path& path, const CbtArguments& ar
 
 void run_cbt(const CbtArguments& arguments) {
   check_output_file("cbt: --csv", arguments.csv, {candidates_csv_names()});
+  WorkProgress progress(text("reading '", arguments.source, "'"));
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = dtype_option("cbt", arguments.dtype);
   TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
@@ -83,16 +104,21 @@ void run_cbt(const CbtArguments& arguments) {
   QuestionScorer scorer(model, runtime, dtype, arguments.score == "word" ? CandidateScore::word : CandidateScore::whole,
                         arguments.batch);
 
+  const std::int64_t expected = is_line_terminal() ? count_questions(arguments.questions) : 0;
+  progress.begin("answered", "questions");
   const auto start = std::chrono::steady_clock::now();
   std::vector<QuestionResults> files;
   QuestionResults all;
   all.name = "all";
   std::string csv(candidates_csv_names());
   for (const std::string& path : arguments.questions) {
-    files.push_back(answer(path, arguments, tokens_of, scorer, csv));
+    files.push_back(answer(path, arguments, tokens_of, scorer, csv, [&, before = all.questions](std::int64_t answered) {
+      progress.at(before + answered, expected);
+    }));
     all.add(files.back());
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  progress.end();
   if (all.questions == 0)
     throw FileError(text("cbt: there must be a question to answer, got ", files.size(),
                          files.size() == 1 ? " file" : " files", " without any (", all.blocks_left_out(),

@@ -21,6 +21,7 @@
 #include "apps/cost/training_state.hpp"
 #include "apps/cost/transformer_xl_cost.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 
@@ -167,6 +168,7 @@ std::string lines_of(const Tables& tables) {
 }
 
 void run_count(const CountArguments& arguments) {
+  WorkProgress progress("counting");
   RunConfig config = load_run_config(arguments.config, arguments.overrides);
   if (arguments.vocabulary != 0) config.model.set_vocabulary(arguments.vocabulary);
   std::optional<data::DataSet> data;
@@ -192,6 +194,7 @@ void run_count(const CountArguments& arguments) {
   const std::int64_t tokens_per_step = config.training.batch * config.training.block;
 
   const std::optional<SolvedWidth> solved = solved_of(arguments, config.model);
+  progress.end();
 
   if (arguments.json) {
     nlohmann::json object{{"config", arguments.config},

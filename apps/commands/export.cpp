@@ -11,6 +11,8 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/interop/transfo_xl_export.hpp"
+#include "apps/training/work_progress.hpp"
+#include "core/error.hpp"
 #include "core/json.hpp"
 
 namespace engram {
@@ -29,11 +31,14 @@ void run_export(const ExportArguments& arguments) {
   if (std::filesystem::exists(config, ignored))
     check_output_file("export: config.json, which goes beside --out,", config.string(),
                       {"{\n  \"model_type\": \"transfo-xl\""});
+  WorkProgress progress(text("exporting '", arguments.run, "'"), "bytes");
   const TransfoXlExported exported =
       export_transfo_xl({.run = arguments.run,
                          .kind = arguments.best ? CheckpointKind::best : CheckpointKind::newest,
                          .out = arguments.out,
-                         .settings = arguments.settings});
+                         .settings = arguments.settings,
+                         .watch = progress.watch()});
+  progress.end();
   if (arguments.json) {
     print_json({{"weights", arguments.out}, {"config", exported.config.string()}, {"tensors", exported.tensors}});
     return;

@@ -11,6 +11,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/training/metrics_reader.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -64,11 +65,13 @@ std::string csv(const std::vector<json>& reports) {
 void run_gradients(const GradientsArguments& arguments) {
   check_output_file("gradients: --csv", arguments.csv, {"step,tensor,"});
   const std::filesystem::path metrics = std::filesystem::path(arguments.run) / "metrics.jsonl";
+  WorkProgress progress(text("reading '", metrics.string(), "'"));
   const std::vector<json> reports = read_reports(metrics, "gradients");
   if (reports.empty())
     throw UsageError(text("gradients: '", metrics.string(), "' must have gradient reports, got none",
                           "\n  --set training.gradient_report=true has a run write them, also one that is resumed"));
   if (!arguments.csv.empty()) write_durably(arguments.csv, csv(reports));
+  progress.end();
   if (arguments.json) return print_json(json{{"run", arguments.run}, {"reports", reports}});
   print(table(reports.back()));
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +10,10 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/interop/transfo_xl_import.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -35,6 +36,7 @@ void run_import(const ImportArguments& arguments, const Command& command) {
   if (arguments.data.empty() && command.count("--split") > 0)
     throw UsageError("import: --split is that of --data, got none");
   check_output_weights("import: --out", arguments.out, true);
+  WorkProgress progress(text("importing '", arguments.weights, "'"), "bytes");
   const TransfoXlImported imported = import_transfo_xl({.weights = arguments.weights,
                                                         .out = arguments.out,
                                                         .config = arguments.config,
@@ -42,8 +44,10 @@ void run_import(const ImportArguments& arguments, const Command& command) {
                                                         .vocabulary = arguments.vocabulary,
                                                         .cluster_order = order_of(arguments),
                                                         .data = arguments.data,
-                                                        .split = arguments.split});
-  if (!imported.cluster_order.note.empty()) std::fprintf(stderr, "engram: %s\n", imported.cluster_order.note.c_str());
+                                                        .split = arguments.split,
+                                                        .watch = progress.watch()});
+  progress.end();
+  if (!imported.cluster_order.note.empty()) log(LogLevel::info, imported.cluster_order.note);
   const TransformerXlOptions& model = imported.options;
   if (arguments.json) {
     print_json({{"checkpoint", arguments.out},

@@ -10,6 +10,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/mapping/mapped_run.hpp"
 #include "apps/training/session.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
@@ -30,14 +31,17 @@ std::string described(const TableHeader& table) {
 }
 
 MappedRun map(const MapArguments& arguments) {
-  const TableNews news = [](const std::string& name, const TableHeader& table) {
+  WorkProgress progress("reading the model");
+  const TableNews news = [&progress](const std::string& name, const TableHeader& table) {
     log(LogLevel::info, text("map: ", name, ", ", described(table)));
+    progress.begin(text("writing ", name, ", in all"), "bytes");
   };
   if (arguments.config.empty())
-    return map_run(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, arguments.out, news);
+    return map_run(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, arguments.out, news,
+                   progress.watch());
   const data::DataSet data = data::DataSet::open(arguments.data);
   const RunConfig config = resolved_config(load_run_config(arguments.config, arguments.settings), data);
-  return map_new_model(config, data, arguments.out, arguments.threads, news);
+  return map_new_model(config, data, arguments.out, arguments.threads, news, progress.watch());
 }
 
 void run_map(const MapArguments& arguments) {

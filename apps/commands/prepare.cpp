@@ -16,6 +16,7 @@
 #include "apps/data/hash.hpp"
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 
@@ -178,7 +179,11 @@ void run_prepare(const PrepareArguments& arguments, const Command& command) {
     throw UsageError("prepare: --text must name a file, got an empty name");
   std::error_code ignored;
   const bool replaced = std::filesystem::exists(options.out / data::kDataFile, ignored);
+  WorkProgress progress("preparing");
+  options.watch = {.begin = [&progress](const std::string& what) { progress.begin(what, "bytes"); },
+                   .at = progress.watch()};
   const data::PrepareSummary summary = data::prepare(options);
+  progress.end();
 
   std::string lines = table_of(summary);
   for (const std::string& note : summary.notes) lines += "note: " + note + "\n";

@@ -14,6 +14,7 @@
 #include "apps/commands/study_arguments.hpp"
 #include "apps/context/number_list.hpp"
 #include "apps/context/relative_report.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -48,7 +49,8 @@ void check_runs(const std::vector<StudiedRun>& runs, ContextMethod method) {
 }
 
 std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vector<std::int64_t>& lengths,
-                                           ContextMethod method, PositionReader& reader) {
+                                           ContextMethod method, PositionReader& reader, WorkProgress& progress,
+                                           const std::string& what) {
   std::vector<std::vector<double>> losses;
   const std::int64_t longest = PositionReader::longest(run).value_or(lengths.back());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -56,6 +58,7 @@ std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vec
       losses.push_back(losses.back());
       continue;
     }
+    progress.begin(text(what, ", context ", lengths[i], ":"), "positions");
     const auto start = std::chrono::steady_clock::now();
     losses.push_back(method == ContextMethod::exact ? reader.exact(lengths[i]) : reader.windowed(lengths[i]));
     if (!std::ranges::all_of(losses.back(), [](double loss) { return std::isfinite(loss); }))
@@ -83,6 +86,7 @@ void run_recl(const ReclArguments& arguments) {
                           ", got ", arguments.longest));
   if (!std::isfinite(arguments.threshold))
     throw UsageError(text("recl: --threshold must be a number, got ", arguments.threshold));
+  WorkProgress progress("reading the data and the runs");
   Study study(arguments.study, "recl");
   report.runs = study.runs;
   check_runs(report.runs, method);
@@ -98,8 +102,11 @@ void run_recl(const ReclArguments& arguments) {
       draw_positions(study.tokens, arguments.positions, report.table.lengths.back(), arguments.seed);
   for (const StudiedRun& one : report.runs) {
     PositionReader reader(one, study.tokens, positions, clamp, study.runtime, study.dtype);
-    report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader));
+    reader.watch(progress.watch());
+    const std::string what = text("run ", report.table.losses.size() + 1, "/", report.runs.size());
+    report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader, progress, what));
   }
+  progress.end();
   if (!arguments.study.csv.empty()) write_durably(arguments.study.csv, relative_csv(report));
   if (arguments.study.json) return print_json(relative_json(report));
   print(relative_table(report));

@@ -16,6 +16,7 @@
 #include "apps/spans/span_history.hpp"
 #include "apps/spans/span_report.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -173,6 +174,7 @@ void run_spans(const SpansArguments& arguments) {
   check_output_file("spans: --csv", arguments.csv, {"layer,head,zeta,", "step,layer,head,"});
   check_output_file("spans: --svg", arguments.svg, {kSvgBeginning});
   const std::filesystem::path run_dir = arguments.run;
+  WorkProgress progress(text("reading '", arguments.run, "'"));
   const CheckpointFile file(find_checkpoint(run_dir, arguments.best ? CheckpointKind::best : CheckpointKind::newest));
   SpansReport report{.facts = read_facts(file),
                      .path = file.path(),
@@ -199,6 +201,7 @@ void run_spans(const SpansArguments& arguments) {
     const std::string name = fmt::format("{} at step {}", arguments.run, report.facts.step);
     write_durably(arguments.svg, draw_spans(model, report.layers, name, report.history));
   }
+  progress.end();
   if (arguments.json) return print_json(as_json(report, arguments.history));
   print(table(report) + (arguments.history ? history_table(report.history) : "") +
         (report.cost ? "\n" + cost_table(config, *report.cost, report.shortfalls) : ""));

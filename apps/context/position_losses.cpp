@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "apps/training/split_evaluation.hpp"
 #include "core/error.hpp"
@@ -106,7 +107,8 @@ std::vector<double> PositionReader::exact(std::int64_t length) {
   // The caches of an all-attention model are as long as its spans, whatever is read.
   const bool has_spans = run_.config.model.family == ModelFamily::all_attention;
   const std::int64_t row = has_spans ? std::max(read, run_.config.model.all_attention.max_span) : read;
-  PositionBlocks plan(tokens_, positions_, read, std::max<std::int64_t>(1, kTokens / row));
+  WatchedPlan plan(
+      std::make_unique<PositionBlocks>(tokens_, positions_, read, std::max<std::int64_t>(1, kTokens / row)), watch_);
   std::map<std::int64_t, ModelPast> pasts;
   const PastOf past_of = [&](std::int64_t rows) -> ModelPast& {
     const auto made = pasts.find(rows);
@@ -128,7 +130,7 @@ std::vector<double> PositionReader::windowed(std::int64_t length) {
                                            .start = options.memory_start,
                                            .clamp = clamp_.value_or(options.clamp)});
   std::vector<double> losses(positions_.size());
-  evaluate_split(trained_, tokens_, {.exact = true}, *runtime_, [&](std::int64_t token, double nll) {
+  evaluate_split(trained_, tokens_, {.exact = true, .watch = watch_}, *runtime_, [&](std::int64_t token, double nll) {
     const auto found = std::ranges::lower_bound(positions_, token);
     if (found != positions_.end() && *found == token)
       losses[static_cast<std::size_t>(found - positions_.begin())] = nll;

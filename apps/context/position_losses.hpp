@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/context/studied_run.hpp"
+#include "apps/training/watched_plan.hpp"
 
 namespace engram {
 
@@ -39,11 +41,14 @@ class PositionReader {
   /// The same from one pass over the text with a memory of `length` positions and visibility last_memory; without
   /// memory exact(). Throws Error for models of family all_attention, which have no such visibility.
   std::vector<double> windowed(std::int64_t length);
+  /// Is told how many of the positions that are read have been: of exact() those of the study, of windowed() all.
+  void watch(EvaluationWatch watch) { watch_ = std::move(watch); }
 
  private:
   StudiedRun run_;
   data::TokenView tokens_;
   std::vector<std::int64_t> positions_;
+  EvaluationWatch watch_;
   std::optional<std::int64_t> clamp_;
   Runtime* runtime_;
   TrainedModel trained_;

@@ -24,10 +24,14 @@ struct Counts {
   }
 };
 
-void count_words(const WordSplit& split, bool end_of_line, Counts& counts) {
+void count_words(const WordSplit& split, bool end_of_line, Counts& counts, const ByteWatch& watch) {
   using Piece = LineWordReader::Piece;
+  constexpr std::int64_t kBetween = 1 << 16;  // words
   LineWordReader reader(split.text);
+  std::int64_t words = 0;
   for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
+    if (piece == Piece::word && ++words % kBetween == 0 && watch)
+      watch(static_cast<std::int64_t>(reader.word_at()), std::ssize(split.text));
     if (piece == Piece::word)
       counts.add(reader.word());
     else if (end_of_line)
@@ -55,12 +59,12 @@ std::uint64_t source_hash(std::span<const WordSplit> splits, const WordRules& ru
 
 }  // namespace
 
-CollectedWords collect_words(std::span<const WordSplit> splits, const WordRules& rules) {
+CollectedWords collect_words(std::span<const WordSplit> splits, const WordRules& rules, const ByteWatch& watch) {
   if (rules.min_count < 1) throw UsageError(text("prepare: --min-count must be at least 1, got ", rules.min_count));
   if (rules.end_first && !rules.end_of_line)
     throw UsageError("prepare: --eos-id first works with --eol keep, got it where line ends are no tokens");
   Counts counts;
-  for (const WordSplit& split : splits) count_words(split, rules.end_of_line, counts);
+  for (const WordSplit& split : splits) count_words(split, rules.end_of_line, counts, watch);
   std::vector<Entry> entries;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   Entry unknown{0, kNever, WordVocabulary::kUnknown};

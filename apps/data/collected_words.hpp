@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "apps/data/prepare_watch.hpp"
 #include "apps/data/word_corpus.hpp"
 #include "apps/data/word_rules.hpp"
 #include "apps/data/word_vocabulary.hpp"
@@ -20,8 +21,8 @@ struct CollectedWords {
 };
 
 /// From the splits in the order given: train, and with WordRules::count_all valid and test. Throws UsageError for a
-/// min_count below 1, and for end_first without end_of_line.
-CollectedWords collect_words(std::span<const WordSplit> splits, const WordRules& rules);
+/// min_count below 1, and for end_first without end_of_line. `watch` hears how much has been counted.
+CollectedWords collect_words(std::span<const WordSplit> splits, const WordRules& rules, const ByteWatch& watch = {});
 inline CollectedWords collect_words(const WordSplit& train, const WordRules& rules) {
   return collect_words(std::span(&train, 1), rules);
 }

@@ -109,7 +109,10 @@ std::vector<fs::path> source_paths(const PrepareOptions& options) {
 
 std::vector<Source> read_sources(const PrepareOptions& options) {
   std::vector<Source> sources;
-  for (const fs::path& path : source_paths(options)) sources.push_back({path.string(), read_bytes(path)});
+  for (const fs::path& path : source_paths(options)) {
+    options.watch.begin(text("reading '", path.string(), "'"));
+    sources.push_back({path.string(), read_bytes(path, Pipes::read, kLargestPipe, options.watch.at)});
+  }
   return sources;
 }
 
@@ -131,6 +134,7 @@ std::vector<SourceFacts> facts_of(const std::vector<Source>& sources) {
 
 void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sources, const Vocabulary& vocabulary,
             FolderWriter& writer, PrepareSummary& summary) {
+  options.watch.begin("writing to the disk");
   summary.kind = options.kind;
   summary.vocabulary_size = vocabulary.size();
   summary.vocabulary_hash = vocabulary.hash();

@@ -16,6 +16,7 @@
 #include "apps/data/article_rules.hpp"
 #include "apps/data/byte_vocabulary.hpp"
 #include "apps/data/corpus.hpp"
+#include "apps/data/prepare_watch.hpp"
 #include "apps/data/token_kind.hpp"
 #include "apps/data/word_rules.hpp"
 
@@ -54,6 +55,7 @@ struct PrepareOptions {
   /// are theirs: words that the vocabulary lacks always become kUnknownWord.
   std::optional<ArticleRules> articles;
   SubwordRules subwords;  ///< of subwords only
+  PrepareWatch watch;     ///< hears how far it is
 };
 
 /// Shares of train, valid and test of articles (spec key-value-predict 5.2).

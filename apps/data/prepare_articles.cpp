@@ -87,6 +87,38 @@ Given given_paths(const PrepareOptions& options) {
   return {std::move(splits), true};
 }
 
+/// Tells how much of the text of files has been read.
+class WatchedSink final : public ArticleSink {
+ public:
+  WatchedSink(ArticleSink& sink, std::int64_t all, const ByteWatch& watch) : sink_(sink), all_(all), watch_(watch) {}
+
+  void begin_article(std::string name, bool goes_on) override { sink_.begin_article(std::move(name), goes_on); }
+  void add_text(std::int64_t bytes, std::int64_t words) override {
+    constexpr std::int64_t kBetween = 1 << 20;
+    const std::int64_t before = std::exchange(read_, read_ + bytes);
+    if (read_ / kBetween != before / kBetween) watch_(read_, all_);
+    sink_.add_text(bytes, words);
+  }
+  void add_sentence(std::vector<std::string>& words) override { sink_.add_sentence(words); }
+
+ private:
+  ArticleSink& sink_;
+  std::int64_t all_, read_ = 0;
+  const ByteWatch& watch_;
+};
+
+/// 0 where one of them does not say.
+std::int64_t bytes_of(const std::vector<NamedFile>& files) {
+  std::int64_t bytes = 0;
+  std::error_code error;
+  for (const NamedFile& file : files) {
+    const std::uintmax_t size = fs::is_regular_file(file.path, error) ? fs::file_size(file.path, error) : 0;
+    if (error || size == 0) return 0;
+    bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
 struct Read {
   std::vector<SourceFacts> sources;  // of the given paths
   std::int64_t replaced = 0;
@@ -100,9 +132,10 @@ Read read_all(const Given& given, const PrepareOptions& options, CollectedArticl
     const std::vector<NamedFile> files = article_files(path);
     SourceFacts facts{path.string(), 0, 0};
     Fnv1a64 all;
+    options.watch.begin(text("reading '", path.string(), "'"));
+    WatchedSink sink(articles, bytes_of(files), options.watch.at);
     for (const NamedFile& file : files) {
-      const ArticleFileFacts one =
-          read_articles(file.path, file.name, *options.articles, options.words.lower, articles);
+      const ArticleFileFacts one = read_articles(file.path, file.name, *options.articles, options.words.lower, sink);
       facts.bytes += one.bytes;
       facts.hash = one.hash;
       all.add(file.name);
@@ -178,6 +211,7 @@ PrepareSummary prepare_articles(const PrepareOptions& options) {
   const Given given = given_paths(options);
   CollectedArticles articles(rules.sentence_end);
   const Read read = read_all(given, options, articles);
+  options.watch.begin("making the vocabulary");
   if (!given.are_splits)
     split_articles(articles.articles(), rules.seed, options.split.value_or(kUsualArticlePercentages));
   const ArticleVocabulary collected =
@@ -189,6 +223,7 @@ PrepareSummary prepare_articles(const PrepareOptions& options) {
   for (std::size_t i = 0; i < summary.splits.size(); ++i) {
     SplitSummary& split = summary.splits[i];
     const std::size_t source = given.are_splits ? i : 0;
+    options.watch.begin(text("writing ", kSplitNames[i]));
     split.name = kSplitNames[i];
     split.source_index = source;
     split.source_count = given.are_splits ? 1 : std::ssize(given.paths);

@@ -42,12 +42,14 @@ void require_known_bytes(const Corpus& corpus, const ByteVocabulary& vocabulary)
   }
 }
 
-void write_tokens(TokenFileWriter& writer, const Split& split, const ByteVocabulary& vocabulary, bool drop_newlines) {
+void write_tokens(TokenFileWriter& writer, const Split& split, const ByteVocabulary& vocabulary, bool drop_newlines,
+                  const ByteWatch& watch) {
   constexpr std::size_t kPiece = std::size_t{1} << 16;
   for (std::size_t first = 0; first < split.text.size(); first += kPiece) {
     std::string piece(split.text.substr(first, kPiece));
     if (drop_newlines) std::erase(piece, '\n');
     writer.append(vocabulary.encode(piece));
+    watch(static_cast<std::int64_t>(std::min(first + kPiece, split.text.size())), std::ssize(split.text));
   }
   if (split.end_appended) writer.append(std::array{vocabulary.end_token()});
 }
@@ -77,6 +79,7 @@ PrepareSummary prepare_characters(const PrepareOptions& options) {
         "prepare: --eos-id, --count-from, --lower, --sentences, --word-list, --eol, --ties, --oov and --min-count work "
         "with --kind word, got them with char");
   std::vector<Source> sources = read_sources(options);
+  options.watch.begin("collecting the characters");
   const bool dropped = options.drop_newlines;
   const Corpus corpus =
       sources.size() == 1 ? split_text(std::move(sources[0]), options.rule, options.split, options.exact_bytes, dropped)
@@ -89,7 +92,8 @@ PrepareSummary prepare_characters(const PrepareOptions& options) {
   summary.notes = corpus.notes;
   for (std::size_t i = 0; i < corpus.splits.size(); ++i) {
     const Split& split = corpus.splits[i];
-    write_tokens(writer.begin_split(), split, vocabulary, dropped);
+    options.watch.begin(text("writing ", kSplitNames[i]));
+    write_tokens(writer.begin_split(), split, vocabulary, dropped, options.watch.at);
     summary.splits[i] = {.name = kSplitNames[i],
                          .source = corpus.sources[split.source].name,
                          .source_index = split.source,

@@ -53,7 +53,9 @@ class ListedEncoder {
     if (rules_.sentences == SentenceMarks::between) put_mark();
   }
 
-  SourceFacts add_file(const fs::path& path) {
+  SourceFacts add_file(const fs::path& path, const ByteWatch& watch) {
+    std::error_code ignored;
+    const std::uintmax_t bytes = fs::is_regular_file(path, ignored) ? fs::file_size(path, ignored) : 0;
     LinePieces pieces(path);
     path_ = path.string();
     line_ = 1;
@@ -61,6 +63,7 @@ class ListedEncoder {
     for (std::string piece; pieces.next(piece);) {
       end_missing = !is_at_line_start(piece);
       add_piece(piece, pieces.first_byte());
+      watch(pieces.bytes(), static_cast<std::int64_t>(bytes));
     }
     if (end_missing) {
       end_line();
@@ -184,7 +187,10 @@ PrepareSummary prepare_listed_words(const PrepareOptions& options) {
     split.source_count = std::ssize(files[i]);
     TokenFileWriter& tokens = writer.begin_split();
     ListedEncoder encoder(*vocabulary.words(), options.words, split, tokens);
-    for (const fs::path& file : files[i]) sources.push_back(encoder.add_file(file));
+    for (const fs::path& file : files[i]) {
+      options.watch.begin(text("reading '", file.string(), "'"));
+      sources.push_back(encoder.add_file(file, options.watch.at));
+    }
     split.words = tokens.count() - split.end_tokens;
     if (tokens.count() < 2)
       throw FileError(text("prepare: every split needs at least 2 tokens (an input and a target), got ", tokens.count(),

@@ -37,34 +37,38 @@ void require_subword_options(const PrepareOptions& options) {
 
 StreamedText streamed_text(const PrepareOptions& options) {
   const std::vector<fs::path> paths = source_paths(options);
-  if (paths.size() == 1) return {paths[0], options.split.value_or(kUsualPercentages)};
-  return StreamedText(std::array{paths[0], paths[1], paths[2]});
+  if (paths.size() == 1) return {paths[0], options.split.value_or(kUsualPercentages), options.watch};
+  return StreamedText(std::array{paths[0], paths[1], paths[2]}, options.watch);
 }
 
 /// Counts the words of lines of train, spread evenly over it, of which together about `limit` bytes are taken.
-SubwordCounts count_sample(const StreamedText& texts, std::int64_t limit, std::int64_t& taken) {
+SubwordCounts count_sample(const StreamedText& texts, std::int64_t limit, std::int64_t& taken, const ByteWatch& watch) {
   SubwordCounts counts;
   const std::int64_t total = texts.splits()[0].bytes;
   const double share = std::min(1.0, static_cast<double>(limit) / static_cast<double>(total));
   std::int64_t seen = 0;
-  texts.read_lines(0, [&](std::string_view line) {
+  const auto take = [&](std::string_view line) {
     if (static_cast<double>(taken) <= share * static_cast<double>(seen)) {
       counts.add_line(line);
       taken += std::ssize(line) + 1;
     }
     seen += std::ssize(line) + 1;
-  });
+  };
+  texts.read_lines(0, take, watch);
   return counts;
 }
 
-SubwordVocabulary vocabulary_of(const StreamedText& texts, const SubwordRules& rules, std::vector<std::string>& notes) {
+SubwordVocabulary vocabulary_of(const StreamedText& texts, const SubwordRules& rules, const PrepareWatch& watch,
+                                std::vector<std::string>& notes) {
   if (!rules.model.empty()) {
     std::string model = read_bytes(rules.model);
     const std::uint64_t hash = hash_of(model);
     return {BytePairs(std::move(model), rules.model), hash};
   }
   std::int64_t taken = 0;
-  const SubwordCounts counts = count_sample(texts, rules.sample.value_or(SubwordRules::kUsualSample), taken);
+  watch.begin("counting words");
+  const SubwordCounts counts = count_sample(texts, rules.sample.value_or(SubwordRules::kUsualSample), taken, watch.at);
+  watch.begin("learning byte pairs");
   std::string advice;
   if (const std::int64_t bytes = texts.splits()[0].bytes; taken < bytes) {
     notes.push_back(text("byte pairs were learned from ", taken, " of the ", bytes, " bytes of train, lines spread ",
@@ -78,7 +82,7 @@ SubwordVocabulary vocabulary_of(const StreamedText& texts, const SubwordRules& r
 
 /// Writes the tokens of a split; returns how many of them are unknown.
 std::int64_t write_split(const StreamedText& texts, std::size_t split, const BytePairs& model, SubwordEncoder& encoder,
-                         TokenFileWriter& writer) {
+                         TokenFileWriter& writer, const ByteWatch& watch) {
   constexpr std::size_t kPiece = std::size_t{1} << 16;
   std::vector<std::int32_t> ids;
   std::int64_t unknown = 0;
@@ -88,11 +92,12 @@ std::int64_t write_split(const StreamedText& texts, std::size_t split, const Byt
     writer.append(ids);
     ids.clear();
   };
-  texts.read_lines(split, [&](std::string_view line) {
+  const auto take = [&](std::string_view line) {
     encoder.encode(line, ids);
     ids.push_back(model.end_token());
     if (ids.size() >= kPiece) write();
-  });
+  };
+  texts.read_lines(split, take, watch);
   write();
   return unknown;
 }
@@ -110,7 +115,7 @@ PrepareSummary prepare_subwords(const PrepareOptions& options) {
   require_subword_options(options);
   const StreamedText texts = streamed_text(options);
   PrepareSummary summary;
-  const Vocabulary vocabulary(vocabulary_of(texts, options.subwords, summary.notes));
+  const Vocabulary vocabulary(vocabulary_of(texts, options.subwords, options.watch, summary.notes));
   for (const StreamedSource& source : texts.sources())
     if (source.signed_utf8)
       summary.notes.push_back(
@@ -120,9 +125,10 @@ PrepareSummary prepare_subwords(const PrepareOptions& options) {
   SubwordEncoder encoder(model);
   for (std::size_t i = 0; i < summary.splits.size(); ++i) {
     const StreamedSplit& split = texts.splits()[i];
+    options.watch.begin(text("writing ", kSplitNames[i]));
     TokenFileWriter& tokens = writer.begin_split();
     const std::int64_t altered = encoder.altered();
-    const std::int64_t unknown = write_split(texts, i, model, encoder, tokens);
+    const std::int64_t unknown = write_split(texts, i, model, encoder, tokens, options.watch.at);
     const std::string source = texts.sources()[split.source].path.string();
     if (tokens.count() < 2)
       throw FileError(text("prepare: every split needs at least 2 tokens (an input and a target), got ", tokens.count(),

@@ -46,18 +46,19 @@ class WordEncoder {
   }
 
   /// How many words became "<unk>".
-  std::int64_t write(const WordSplit& split, TokenFileWriter& writer) const {
+  std::int64_t write(const WordSplit& split, TokenFileWriter& writer, const ByteWatch& watch) const {
     constexpr std::size_t kPiece = std::size_t{1} << 16;
     const WordVocabulary& vocabulary = collected_.vocabulary;
     std::vector<std::int32_t> ids;
     std::int64_t unknown = 0;
+    LineWordReader reader(split.text);
     const auto put = [&](std::int32_t id) {
       ids.push_back(id);
       if (ids.size() < kPiece) return;
       writer.append(ids);
       ids.clear();
+      watch(static_cast<std::int64_t>(reader.word_at()), std::ssize(split.text));
     };
-    LineWordReader reader(split.text);
     for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
       if (piece == Piece::word) {
         const std::int32_t known = vocabulary.id_of(reader.word());
@@ -114,6 +115,7 @@ PrepareSummary prepare_words(const PrepareOptions& options) {
   if (rules.sentences != SentenceMarks::none)
     throw UsageError(text("prepare: --sentences ", name_of(rules.sentences), " works with --word-list, got no list"));
   std::vector<Source> sources = read_sources(options);
+  options.watch.begin("looking for lines and words");
   const std::vector<SourceFacts> facts = facts_of(sources);
   if (rules.lower)
     for (Source& source : sources) lower_ascii(source.bytes);
@@ -121,7 +123,9 @@ PrepareSummary prepare_words(const PrepareOptions& options) {
       sources.size() == 1
           ? split_lines(std::move(sources[0]), options.split.value_or(kUsualPercentages), rules.end_of_line)
           : lines_of_files(three(std::move(sources)), rules.end_of_line);
-  const CollectedWords collected = collect_words(std::span(corpus.splits).first(rules.count_all ? 3 : 1), rules);
+  options.watch.begin("counting words");
+  const CollectedWords collected =
+      collect_words(std::span(corpus.splits).first(rules.count_all ? 3 : 1), rules, options.watch.at);
   const WordEncoder encoder(corpus, collected, rules);
   for (std::size_t i = 1; i < corpus.splits.size(); ++i) encoder.check(corpus.splits[i], kSplitNames[i]);
 
@@ -130,7 +134,8 @@ PrepareSummary prepare_words(const PrepareOptions& options) {
   PrepareSummary summary;
   for (std::size_t i = 0; i < corpus.splits.size(); ++i) {
     const WordSplit& split = corpus.splits[i];
-    const std::int64_t unknown = encoder.write(split, writer.begin_split());
+    options.watch.begin(text("writing ", kSplitNames[i]));
+    const std::int64_t unknown = encoder.write(split, writer.begin_split(), options.watch.at);
     summary.splits[i] = {.name = kSplitNames[i],
                          .source = corpus.sources[split.source].name,
                          .source_index = split.source,

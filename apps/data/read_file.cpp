@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -49,7 +50,9 @@ int open_to_read(const std::filesystem::path& path, Pipes pipes) {
   return descriptor;
 }
 
-std::string read_bytes(const std::filesystem::path& path, Pipes pipes, std::size_t largest_pipe) {
+std::string read_bytes(const std::filesystem::path& path, Pipes pipes, std::size_t largest_pipe,
+                       const ByteWatch& watch) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 24;
   const OpenFile file(path, pipes);
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) refuse_unreadable(path, errno);
@@ -58,10 +61,11 @@ std::string read_bytes(const std::filesystem::path& path, Pipes pipes, std::size
   std::size_t capacity = status.st_size > 0 ? static_cast<std::size_t>(status.st_size) + 1 : 1 << 16;
   for (std::size_t used = 0;;) {
     bytes.resize(capacity);
-    const ssize_t count = ::read(file.descriptor(), bytes.data() + used, capacity - used);
+    const ssize_t count = ::read(file.descriptor(), bytes.data() + used, std::min(capacity - used, kAtOnce));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse_unreadable(path, errno);
     used += static_cast<std::size_t>(count);
+    if (watch) watch(static_cast<std::int64_t>(used), status.st_size);
     if (count == 0) {
       bytes.resize(used);
       return bytes;

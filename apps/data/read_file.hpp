@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "apps/data/prepare_watch.hpp"
+
 namespace engram::data {
 
 /// Throws FileError "read_file: '<path>' must be a readable file", with the system's reason for `error`, an errno.
@@ -20,9 +22,9 @@ int open_to_read(const std::filesystem::path& path, Pipes pipes = Pipes::read);
 /// The most bytes that read_bytes() takes from a pipe, which may never end.
 inline constexpr std::size_t kLargestPipe = std::size_t{1} << 33;
 /// The bytes of a file. Throws FileError as open_to_read() does, for a folder, for what cannot be read, and for a pipe
-/// with more than `largest_pipe` bytes.
+/// with more than `largest_pipe` bytes. `watch` hears how many have been read.
 std::string read_bytes(const std::filesystem::path& path, Pipes pipes = Pipes::read,
-                       std::size_t largest_pipe = kLargestPipe);
+                       std::size_t largest_pipe = kLargestPipe, const ByteWatch& watch = {});
 
 /// The JSON object in a file whose members "format" and "version" are the given ones. Throws FileError for anything
 /// else: no JSON, another program's file, a newer version.

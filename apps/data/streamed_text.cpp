@@ -48,27 +48,31 @@ std::size_t bytes_before(std::string_view rest, std::int64_t at, std::int64_t en
 
 }  // namespace
 
-StreamedText::StreamedText(const fs::path& path, const Percentages& percentages) {
+StreamedText::StreamedText(const fs::path& path, const Percentages& percentages, const PrepareWatch& watch) {
   require_valid(percentages);
   const std::array<std::int64_t, 4> cuts = cuts_of(size_of(path), percentages);
-  add_file(path, 0, {cuts[1], cuts[2], std::numeric_limits<std::int64_t>::max()});
+  add_file(path, 0, {cuts[1], cuts[2], std::numeric_limits<std::int64_t>::max()}, watch);
   require_bytes();
 }
 
-StreamedText::StreamedText(const std::array<fs::path, 3>& files) {
+StreamedText::StreamedText(const std::array<fs::path, 3>& files, const PrepareWatch& watch) {
   for (const fs::path& path : files) size_of(path);
-  for (std::size_t i = 0; i < files.size(); ++i) add_file(files[i], i, {std::numeric_limits<std::int64_t>::max()});
+  for (std::size_t i = 0; i < files.size(); ++i)
+    add_file(files[i], i, {std::numeric_limits<std::int64_t>::max()}, watch);
   require_bytes();
 }
 
-void StreamedText::add_file(const fs::path& path, std::size_t first, std::vector<std::int64_t> ends) {
+void StreamedText::add_file(const fs::path& path, std::size_t first, std::vector<std::int64_t> ends,
+                            const PrepareWatch& watch) {
+  const std::int64_t bytes = size_of(path);
+  watch.begin(text("reading '", path.string(), "'"));
   LinePieces pieces(path);
   std::size_t part = 0;
   std::array<Fnv1a64, 3> hashes;
   std::int64_t lines = 0, at = 0;
   bool signed_utf8 = false;
   splits_.at(first).source = sources_.size();
-  for (std::string piece; pieces.next(piece);) {
+  for (std::string piece; pieces.next(piece); watch.at(at, bytes)) {
     require_utf8(piece, pieces, lines, path);
     lines += std::ranges::count(piece, '\n');
     if (at == 0) signed_utf8 = piece.starts_with(kByteOrderMark);
@@ -102,16 +106,19 @@ void StreamedText::require_bytes() const {
                            "only"));
 }
 
-void StreamedText::read_lines(std::size_t split, const std::function<void(std::string_view line)>& visit) const {
+void StreamedText::read_lines(std::size_t split, const std::function<void(std::string_view line)>& visit,
+                              const ByteWatch& watch) const {
   const StreamedSplit& range = splits_.at(split);
   const fs::path& path = sources_[range.source].path;
   LinePieces pieces(path, range.first_byte, range.bytes);
-  for (std::string piece; pieces.next(piece);)
+  for (std::string piece; pieces.next(piece);) {
     for (std::string_view rest = piece; !rest.empty();) {
       const std::size_t end = rest.find('\n');
       visit(rest.substr(0, end));
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
+    if (watch) watch(pieces.bytes(), range.bytes);
+  }
   if (pieces.bytes() != range.bytes || pieces.hash() != range.hash)
     throw FileError(text("prepare: '", path.string(), "' must not change while it is read, got other bytes for ",
                          kSplitNames[split], " than before"));

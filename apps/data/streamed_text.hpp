@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/data/corpus.hpp"
+#include "apps/data/prepare_watch.hpp"
 
 namespace engram::data {
 
@@ -35,20 +36,22 @@ class StreamedText {
   /// Reads one file, cut by the percentages, each cut moved on to the next line start. Throws UsageError for
   /// percentages that are wrong; FileError for a file that cannot be read twice (a pipe), an empty one, one that is not
   /// UTF-8 (naming byte and line), and a split without a byte.
-  StreamedText(const std::filesystem::path& text, const Percentages& percentages);
+  StreamedText(const std::filesystem::path& text, const Percentages& percentages, const PrepareWatch& watch = {});
   /// Reads each split from a file of its own: train, valid, test. Throws as the other.
-  explicit StreamedText(const std::array<std::filesystem::path, 3>& files);
+  explicit StreamedText(const std::array<std::filesystem::path, 3>& files, const PrepareWatch& watch = {});
 
   const std::vector<StreamedSource>& sources() const { return sources_; }
   const std::array<StreamedSplit, 3>& splits() const { return splits_; }  ///< in the order of kSplitNames
 
   /// Calls `visit` with the lines of a split in their order, without their ends; a line end that ends the text begins
   /// no other line. Throws FileError for a file that has changed since it was read first.
-  void read_lines(std::size_t split, const std::function<void(std::string_view line)>& visit) const;
+  void read_lines(std::size_t split, const std::function<void(std::string_view line)>& visit,
+                  const ByteWatch& watch = {}) const;
 
  private:
   /// Reads a file through; its splits are those from `first` on, which end where `ends` says.
-  void add_file(const std::filesystem::path& path, std::size_t first, std::vector<std::int64_t> ends);
+  void add_file(const std::filesystem::path& path, std::size_t first, std::vector<std::int64_t> ends,
+                const PrepareWatch& watch);
   void require_bytes() const;
 
   std::vector<StreamedSource> sources_;

@@ -115,7 +115,7 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
   TransfoXlExported exported{.config = from.out.parent_path() / "config.json", .tensors = sources.size()};
   const TransfoXlConfig written{.options = options, .segment = config.training.block};
   create_parent_folder(from.out);
-  write_safetensors(from.out, sources, {{"format", "pt"}});
+  write_safetensors(from.out, watched(std::move(sources), from.watch), {{"format", "pt"}});
   write_durably(exported.config, transfo_xl_config_json(written, trained.vocabulary().end_token()).dump(2) + "\n");
   return exported;
 }

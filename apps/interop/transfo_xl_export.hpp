@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/interop/watched_sources.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace engram {
@@ -15,6 +16,7 @@ struct TransfoXlExport {
   std::filesystem::path out;  ///< safetensors; config.json is written beside it
   /// model.KEY=VALUE of what the model remembers and sees: memory, memory_start, visibility, clamp.
   std::vector<std::string> settings{};
+  WriteWatch watch = {};  ///< of the weights
 };
 
 struct TransfoXlExported {

@@ -288,7 +288,7 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
     sources = parameter_sources(weights, layout, run.model, imported.dtype);
   }
   create_parent_folder(from.out);
-  write_safetensors(from.out, sources,
+  write_safetensors(from.out, watched(std::move(sources), from.watch),
                     {{std::string(metadata_keys::kFormat), std::string(kCheckpointFormat)},
                      {std::string(metadata_keys::kConfig), to_toml(run)},
                      {std::string(metadata_keys::kVocabulary), vocabulary.json_text()},

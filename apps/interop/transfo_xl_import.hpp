@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/interop/transfo_xl_cluster_order.hpp"
+#include "apps/interop/watched_sources.hpp"
 #include "core/dtype.hpp"
 #include "nn/models/transformer_xl_options.hpp"
 
@@ -26,6 +27,7 @@ struct TransfoXlImport {
   /// which the first tokens of the split have the smaller loss. Empty: none.
   std::filesystem::path data = {};
   std::string split = "valid";
+  WriteWatch watch = {};  ///< of the checkpoint
 };
 
 struct TransfoXlImported {

@@ -58,16 +58,24 @@ void prepare_folder(const fs::path& out, const UnplacedModel& of) {
                          space.available, "\n  another --out, fewer slots or product_key.value_dtype=bf16"));
 }
 
-using WriteTable = std::function<void(const Parameter&, DType, TableWriter&)>;
+using AppendBytes = std::function<void(std::span<const std::byte>)>;
+using WriteTable = std::function<void(const Parameter&, DType, const AppendBytes&)>;
 
-MappedRun write_tables(const UnplacedModel& of, const fs::path& out, const TableNews& news, const WriteTable& write) {
+MappedRun write_tables(const UnplacedModel& of, const fs::path& out, const TableNews& news, const TableWatch& watch,
+                       const WriteTable& write) {
   MappedRun mapped{.checkpoint = checkpoint_path(out, CheckpointKind::newest), .tables = {}};
+  std::int64_t written = 0, all = 0;
+  for (const Parameter* table : of.tables) all += static_cast<std::int64_t>(of.header(*table).file_bytes());
   for (const Parameter* table : of.tables) {
     const TableHeader header = of.header(*table);
     if (news) news(table->name(), header);
     const fs::path path = table_path(mapped.checkpoint.parent_path(), table->name());
     TableWriter writer(path, table->shape(), header.dtype);
-    write(*table, header.dtype, writer);
+    write(*table, header.dtype, [&](std::span<const std::byte> bytes) {
+      writer.append(bytes);
+      written += std::ssize(bytes);
+      if (watch) watch(written, all);
+    });
     mapped.tables.push_back({path, writer.commit()});
   }
   return mapped;
@@ -93,7 +101,8 @@ std::uint64_t MappedRun::bytes() const {
   return sum;
 }
 
-MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const fs::path& out, const TableNews& news) {
+MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const fs::path& out, const TableNews& news,
+                  const TableWatch& watch) {
   const CheckpointFile file(find_checkpoint(run_or_checkpoint, kind));
   const CheckpointFacts facts = read_facts(file);
   if (!facts.mapped_tables.empty())
@@ -108,11 +117,12 @@ MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const 
                            wanted.dtype, " ", wanted.shape(), ", got ", stored.dtype, " ", stored.shape));
   }
   prepare_folder(out, model);
-  const MappedRun mapped = write_tables(model, out, news, [&file](const Parameter& table, DType, TableWriter& writer) {
+  const WriteTable copy = [&file](const Parameter& table, DType, const AppendBytes& append) {
     const std::span<const std::byte> bytes = file.bytes(file.at(table.name()));
     for (std::size_t begin = 0; begin < bytes.size(); begin += TensorSource::kChunkBytes)
-      writer.append(bytes.subspan(begin, std::min(TensorSource::kChunkBytes, bytes.size() - begin)));
-  });
+      append(bytes.subspan(begin, std::min(TensorSource::kChunkBytes, bytes.size() - begin)));
+  };
+  const MappedRun mapped = write_tables(model, out, news, watch, copy);
 
   std::vector<TensorSource> others;
   for (const std::string& name : file.names()) {
@@ -130,16 +140,16 @@ MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const 
 }
 
 MappedRun map_new_model(const RunConfig& config, const data::DataSet& data, const fs::path& out, int threads,
-                        const TableNews& news) {
+                        const TableNews& news, const TableWatch& watch) {
   Runtime runtime(Device{}, threads, config.training.seed);  // before the model, whose memory it has
   UnplacedModel model(config, DType::f32);
   prepare_folder(out, model);
-  const MappedRun mapped =
-      write_tables(model, out, news, [&](const Parameter& table, DType dtype, TableWriter& writer) {
-        draw_values(table.initializer(), dtype, table.shape().count(), config.training.seed, table.name(),
-                    runtime.backend().threads(),
-                    [&writer](std::int64_t, std::span<const std::byte> values) { writer.append(values); });
-      });
+  const WriteTable draw = [&](const Parameter& table, DType dtype, const AppendBytes& append) {
+    draw_values(table.initializer(), dtype, table.shape().count(), config.training.seed, table.name(),
+                runtime.backend().threads(),
+                [&append](std::int64_t, std::span<const std::byte> values) { append(values); });
+  };
+  const MappedRun mapped = write_tables(model, out, news, watch, draw);
   model.store.place(runtime.backend(), model.dtype, config.training.seed, mapped.checkpoint.parent_path());
   Metadata metadata;
   const auto set = [&metadata](std::string_view key, std::string value) {
