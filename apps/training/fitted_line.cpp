@@ -78,10 +78,8 @@ std::string fitted_line(std::span<const LinePart> parts, const LineStyle& style)
   bool complete = true;
   for (const LinePart& part : std::span(all).subspan(1)) {
     const std::int64_t more = 1 + columns_of_part(part);
-    if (columns + more > style.columns) {
-      complete = false;
-      continue;
-    }
+    complete = columns + more <= style.columns;
+    if (!complete) break;
     columns += more;
     const std::string text = text_of_part(part, style.colours);
     line = part.ahead ? text + " " + line : line + " " + text;

@@ -12,12 +12,6 @@
 namespace engram::harness {
 namespace {
 
-/// The program of this build, as CTest says it: these tests may be compiled by another one.
-std::string program() {
-  const char* const given = ::getenv("ENGRAM_PROGRAM");
-  return given != nullptr ? given : ENGRAM_PROGRAM;
-}
-
 /// Runs in the child: only calls that are safe between fork and exec.
 [[noreturn]] void become_engram(char* const* arguments, const char* out, const char* err, const ProcessLimits& limits) {
   const int out_file = ::open(out, O_WRONLY | O_CREAT, 0600), err_file = ::open(err, O_WRONLY | O_CREAT, 0600);
@@ -36,13 +30,18 @@ std::string program() {
 
 }  // namespace
 
+std::string program_of_build() {
+  const char* const given = ::getenv("ENGRAM_PROGRAM");
+  return given != nullptr ? given : ENGRAM_PROGRAM;
+}
+
 Process::Process(const Arguments& arguments, const ProcessLimits& limits)
     : out_path_(limits.stdout_path.empty() ? (folder_ / "out").string() : limits.stdout_path),
       err_path_((folder_ / "err").string()) {
   // Waiting threads would otherwise spin on the cores that the tests run on.
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   std::vector<std::string> words = arguments;
-  words.insert(words.begin(), program());
+  words.insert(words.begin(), program_of_build());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

@@ -14,6 +14,9 @@ namespace engram::harness {
 
 using Arguments = std::vector<std::string>;
 
+/// The program of this build, as CTest says it: these tests may be compiled by another one.
+std::string program_of_build();
+
 struct ProcessLimits {
   /// Bytes that a file may have; writing more fails as on a full disk does (with another reason).
   std::optional<std::uint64_t> largest_file;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "apps/data/segment_evaluation.hpp"
-#include "apps/training/progress.hpp"
 #include "core/error.hpp"
 #include "tests/apps/command_results.hpp"
 #include "tests/apps/context_fixture.hpp"
@@ -50,12 +49,6 @@ TEST_CASE("evaluation: whoever watches hears of every block, up to the last befo
   std::int64_t last = 0;
   way.watch = [&last](std::int64_t scored, std::int64_t) { last = scored; };
   CHECK(evaluate_split(trained, set.split("valid"), way, runtime).result.scored == last);
-}
-
-TEST_CASE("evaluation: a progress line says how long it still takes") {
-  CHECK(evaluation_text(1200, 15000, 1.5) == "scored 1200 of 15000 tokens, 800/s, left 0:17");
-  CHECK(evaluation_text(15000, 15000, 7300) == "scored 15000 of 15000 tokens, 2/s, left 0:00");
-  CHECK_THAT(evaluation_text(1, 14401, 1), ContainsSubstring("left 4:00:00"));
 }
 
 TEST_CASE("evaluation: a window is at most as long as the split, and long ones with short strides are told") {
