@@ -10,26 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/attention.hpp"
-#include "apps/commands/bench.hpp"
-#include "apps/commands/cbt.hpp"
+#include "apps/commands/all_commands.hpp"
 #include "apps/commands/command.hpp"
-#include "apps/commands/count.hpp"
-#include "apps/commands/evaluate.hpp"
-#include "apps/commands/export.hpp"
-#include "apps/commands/generate.hpp"
-#include "apps/commands/gradients.hpp"
-#include "apps/commands/import.hpp"
-#include "apps/commands/keys.hpp"
-#include "apps/commands/lengths.hpp"
-#include "apps/commands/map.hpp"
-#include "apps/commands/memory.hpp"
-#include "apps/commands/orderings.hpp"
-#include "apps/commands/prepare.hpp"
-#include "apps/commands/recl.hpp"
-#include "apps/commands/spans.hpp"
-#include "apps/commands/sweep.hpp"
-#include "apps/commands/train.hpp"
 #include "apps/commands/version.hpp"
 #include "apps/config/config_keys.hpp"
 #include "apps/training/signals.hpp"
@@ -45,31 +27,12 @@ int fail(int code, const std::string& message) {
   return code;
 }
 
-void add_commands(engram::Command& program) {
-  engram::add_prepare_command(program);
-  engram::add_keys_command(program);
-  engram::add_train_command(program);
-  engram::add_sweep_command(program);
-  engram::add_orderings_command(program);
-  engram::add_evaluate_command(program);
-  engram::add_cbt_command(program);
-  engram::add_generate_command(program);
-  engram::add_count_command(program);
-  engram::add_spans_command(program);
-  engram::add_attention_command(program);
-  engram::add_memory_command(program);
-  engram::add_map_command(program);
-  engram::add_gradients_command(program);
-  engram::add_lengths_command(program);
-  engram::add_recl_command(program);
-  engram::add_bench_command(program);
-  engram::add_import_command(program);
-  engram::add_export_command(program);
-}
-
 /// `engram help` and `engram help train` are engram --help and engram train --help.
 std::vector<std::string> with_help_as_option(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "help") return arguments;
+  if (arguments.size() > 2)
+    throw engram::UsageError(
+        engram::text("help: there must be one command at most, got '", arguments[1], "' and '", arguments[2], "'"));
   return arguments.size() == 1 ? std::vector<std::string>{"--help"} : std::vector<std::string>{arguments[1], "--help"};
 }
 
@@ -112,8 +75,9 @@ int main(int argc, char** argv) {
   try {
     engram::take_signals_on_own_thread();
     const std::vector<std::string> arguments = with_help_as_option({argv + (argc > 0 ? 1 : 0), argv + argc});
-    engram::CommandLine line("engram", "Engram: language models with memory", engram::program_version());
-    add_commands(line.commands());
+    engram::CommandLine line("engram", "Engram: language models with memory",
+                             engram::program_version() + "\n" + engram::build_facts());
+    engram::add_all_commands(line.commands());
     check_command(line, arguments);
     line.run(arguments);
     return kDone;

@@ -15,6 +15,7 @@
 #include "apps/commands/bench_memory.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -184,12 +185,11 @@ void run_bench(const BenchArguments& arguments) {
 }  // namespace
 
 Command* add_bench_command(Command& program) {
-  Command* command =
-      program.add_subcommand("bench", "time training steps, evaluation and generation against this machine's limits");
+  Command* command = program.add_subcommand("bench", "time training and evaluation against this machine's limits");
   const auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--config", arguments->configs,
                       "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs]");
-  command->add_option("--set", arguments->overrides, "override a key of the configs: section.key=value");
+  command->add_key_settings(arguments->overrides, "override keys of the configs: section.key=value");
   command->add_option("--filter", arguments->filter, "only configs with this text in their names");
   command
       ->add_option("--steps", arguments->steps,
@@ -202,14 +202,12 @@ Command* add_bench_command(Command& program) {
       ->add_option("--spans", arguments->spans,
                    "positions that the heads see, one number or one per head: 2048,32,32,32 [the longest]")
       ->delimiter(',');
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
+  add_device_option(*command, arguments->device);
   command
       ->add_option("--dtype", arguments->dtype,
                    "operands of training's products: f32 or bf16 [the config's training.products]")
       ->one_of({"f32", "bf16"});
-  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_threads_option(*command, arguments->threads);
   command->add_option("--product-size", arguments->product_size, "rows, columns and inner size of the largest product")
       ->capture_default_str();
   Option* compare = command->add_flag("--compare-spans", arguments->compare_spans,

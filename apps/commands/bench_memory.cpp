@@ -38,8 +38,9 @@ Option* add_bench_memory_options(Command& command, BenchMemoryArguments& argumen
   command.add_option("--slots", arguments.slots, "squares [16384,65536,262144,1048576,4194304]")
       ->delimiter(',')
       ->needs(flag);
-  command.add_option("--parts", arguments.parts, "of --memory: read, layer, flat and training")
+  command.add_option("--parts", arguments.parts, "what is measured: read, layer, flat and training")
       ->delimiter(',')
+      ->value_name("WORD,...")
       ->one_of({"read", "layer", "flat", "training"})
       ->needs(flag)
       ->capture_default_str();

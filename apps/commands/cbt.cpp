@@ -14,9 +14,9 @@
 #include "apps/cbt/question_results.hpp"
 #include "apps/cbt/question_scores.hpp"
 #include "apps/cbt/question_tokens.hpp"
-#include "apps/commands/dtype_option.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/data/cbt.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/training/terminal.hpp"
@@ -141,10 +141,9 @@ void run_cbt(const CbtArguments& arguments) {
 }  // namespace
 
 Command* add_cbt_command(Command& program) {
-  Command* command =
-      program.add_subcommand("cbt", "answer the questions of the Children's Book Test with a recurrent model");
+  Command* command = program.add_subcommand("cbt", "answer questions of the Children's Book Test (recurrent models)");
   const auto arguments = std::make_shared<CbtArguments>();
-  command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
+  command->add_option("run", arguments->source, "folder of a run, or a checkpoint")->required();
   command
       ->add_option("--data", arguments->data,
                    "data folder that the model was trained on: how its words were read is how questions are")
@@ -153,8 +152,8 @@ Command* add_cbt_command(Command& program) {
       ->required();
   command
       ->add_option("--score", arguments->score,
-                   "what candidates are ranked by: ln p of the whole query with the candidate in it, or of the word "
-                   "alone")
+                   "what candidates are ranked by: ln p of the whole query with the candidate in it (whole), or of the "
+                   "word alone (word)")
       ->one_of({"whole", "word"})
       ->capture_default_str();
   command->add_flag("--lenient", arguments->lenient,
@@ -164,11 +163,9 @@ Command* add_cbt_command(Command& program) {
       ->capture_default_str();
   command->add_option("--csv", arguments->csv, "write every candidate's ln p, and which is predicted, to this file");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_threads_option(*command, arguments->threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_cbt(*arguments); });
   return command;

@@ -2,138 +2,41 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
-#include "apps/config/config_keys.hpp"
+#include "apps/commands/command_faults.hpp"
+#include "apps/commands/command_help.hpp"
+#include "apps/commands/value_names.hpp"
 #include "core/error.hpp"
 
 namespace engram {
 namespace {
 
-/// CLI11's own checks of these names print the largest double in full.
-CLI::Validator number(const char* name, const char* rule, bool (*holds)(double)) {
-  const auto check = [rule, holds](const std::string& given) {
-    double value = 0;
-    if (CLI::detail::lexical_cast(given, value) && holds(value)) return std::string();
-    return "must be a number " + std::string(rule) + ", got '" + given + "'";
-  };
-  return CLI::Validator(check, name);
-}
-
-/// Decimal integers in the range of T, written back without a plus and leading zeros. CLI11 itself would take the
-/// nearest number to one that is too large, 2^64 - 1 for -1 where none is negative, and 8 for 010.
+/// What a variable's elements are, and whether it has several.
 template <class T>
-CLI::Validator whole_number() {
-  const auto check = [](std::string& given) {
-    const bool negative = given.starts_with('-');
-    const std::size_t digits = negative || given.starts_with('+') ? 1 : 0;
-    std::size_t first = digits;
-    while (first + 1 < given.size() && given[first] == '0') ++first;
-    const std::string plain = (negative ? "-" : "") + given.substr(first);
-    T value{};
-    const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-    // A sign of its own would be taken behind ours.
-    const bool one_sign = digits == 0 || (given.size() > 1 && given[1] != '-');
-    if (error == std::errc() && end == plain.data() + plain.size() && one_sign) {
-      given = plain;
-      return std::string();
-    }
-    return text("must be an integer from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max(),
-                ", got '", given, "'");
-  };
-  return CLI::Validator(check, "");
-}
-
-/// The integers that a variable or the elements of a list are; void for others.
-template <class T>
-struct IntegerOf {
-  using Type = std::conditional_t<std::is_integral_v<T>, T, void>;
+struct Held {
+  using Element = T;
+  static constexpr bool kSeveral = false;
 };
 template <class T>
-struct IntegerOf<std::vector<T>> : IntegerOf<T> {};
+struct Held<std::vector<T>> {
+  using Element = T;
+  static constexpr bool kSeveral = true;
+};
 
-/// "--steps" of "--steps=3".
-std::string option_name(const std::string& argument) { return argument.substr(0, argument.find('=')); }
-
-/// What is wrong with arguments that a command did not take. The value of an unknown option is among them too, and may
-/// have been taken for something else: the option is what to name.
-std::string unknown_argument(const CLI::App& command, const std::vector<std::string>& left) {
-  for (const std::string& argument : left) {
-    if (argument.size() < 2 || argument[0] != '-' || (argument[1] >= '0' && argument[1] <= '9')) continue;
-    const std::string name = option_name(argument);
-    std::string nearest;
-    for (const CLI::Option* option : command.get_options())
-      for (const std::string& known : option->get_lnames())
-        if (nearest.empty() || edit_distance(name, "--" + known) < edit_distance(name, nearest)) nearest = "--" + known;
-    return text("there is no option '", name, "'", nearest.empty() ? "" : "; the nearest is " + nearest);
-  }
-  std::string list;
-  for (const std::string& argument : left) list += (list.empty() ? "'" : ", '") + argument + "'";
-  return text("every argument must belong to an option or be one that the command takes, got ", list, " beside them");
+template <class T>
+constexpr ValueKind kind_of() {
+  if constexpr (std::is_integral_v<typename Held<T>::Element>)
+    return Held<T>::kSeveral ? ValueKind::integers : ValueKind::integer;
+  else if constexpr (std::is_floating_point_v<T>)
+    return ValueKind::number;
+  else
+    return ValueKind::text;
 }
 
 }  // namespace
-
-Option* Option::required() {
-  option_->required();
-  return this;
-}
-Option* Option::capture_default_str() {
-  option_->capture_default_str();
-  return this;
-}
-Option* Option::positive() {
-  option_->check(number("POSITIVE", "above 0", [](double value) { return value > 0; }));
-  return this;
-}
-Option* Option::non_negative() {
-  option_->check(number("NONNEGATIVE", "of at least 0", [](double value) { return value >= 0; }));
-  return this;
-}
-Option* Option::within(double least, double most) {
-  const auto check = [least, most](const std::string& given) {
-    double value = 0;
-    if (CLI::detail::lexical_cast(given, value) && value >= least && value <= most) return std::string();
-    return text("must be a number from ", least, " to ", most, ", got '", given, "'");
-  };
-  option_->check(CLI::Validator(check, text("[", least, " - ", most, "]")));
-  return this;
-}
-Option* Option::one_of(const std::vector<std::string>& values) {
-  option_->check(CLI::IsMember(values));
-  return this;
-}
-Option* Option::needs(const Option* other) {
-  option_->needs(other->option_);
-  return this;
-}
-Option* Option::excludes(const Option* other) {
-  option_->excludes(other->option_);
-  return this;
-}
-Option* Option::delimiter(char between) {
-  option_->delimiter(between);
-  return this;
-}
-Option* Option::allow_extra_args(bool all) {
-  option_->allow_extra_args(all);
-  return this;
-}
-Option* Option::expected(int least, int most) {
-  option_->expected(least, most);
-  return this;
-}
-Option* Option::value_if(std::function<bool(const std::string&)> is_value, const std::string& otherwise) {
-  is_value_ = std::move(is_value);
-  otherwise_ = otherwise;
-  return this;
-}
-bool Option::has_name(const std::string& name) const { return option_->check_name(name); }
-bool Option::is_list() const { return option_->get_items_expected_max() > 1; }
 
 Command::Command(CLI::App& parser) : parser_(&parser) {}
 Command::~Command() = default;
@@ -141,15 +44,33 @@ Command::~Command() = default;
 Command* Command::add_subcommand(const std::string& name, const std::string& help) {
   return subcommands_.emplace_back(std::make_unique<Command>(*parser_->add_subcommand(name, help))).get();
 }
+Command* Command::group(const std::string& title) {
+  parser_->group(title);
+  return this;
+}
 
-Option* Command::keep(CLI::Option* option) { return options_.emplace_back(std::make_unique<Option>(option)).get(); }
+Option* Command::keep(CLI::Option* option, std::shared_ptr<NumberBounds> bounds) {
+  return options_.emplace_back(std::make_unique<Option>(option, std::move(bounds))).get();
+}
 
 template <class T>
 Option* Command::add(const std::string& names, T& value, const std::string& help) {
   CLI::Option* const option = parser_->add_option(names, value, help);
-  using Integer = typename IntegerOf<T>::Type;
-  if constexpr (!std::is_void_v<Integer>) option->transform(whole_number<Integer>());
-  return keep(option);
+  option->type_name(value_name(names, kind_of<T>()));
+  using Element = typename Held<T>::Element;
+  if constexpr (!std::is_arithmetic_v<Element>) {
+    return keep(option);
+  } else {
+    const auto bounds = std::make_shared<NumberBounds>();
+    const auto check = [bounds](std::string& given) {
+      if constexpr (std::is_integral_v<Element>)
+        return integer_fault<Element>(given, *bounds);
+      else
+        return number_fault(given, *bounds);
+    };
+    option->transform(CLI::Validator(check, ""));
+    return keep(option, bounds);
+  }
 }
 Option* Command::add_option(const std::string& names, std::string& value, const std::string& help) {
   return add(names, value, help);
@@ -175,37 +96,67 @@ Option* Command::add_option(const std::string& names, std::vector<std::int64_t>&
 Option* Command::add_flag(const std::string& names, bool& value, const std::string& help) {
   return keep(parser_->add_flag(names, value, help));
 }
-Option* Command::get_option(const std::string& name) { return keep(parser_->get_option(name)); }
+Option* Command::add_settings(std::vector<std::string>& value, const std::string& help) {
+  return add_option("--set", value, help)->value_name("KEY=VALUE...")->allow_extra_args(false)->value_if(is_setting);
+}
+Option* Command::add_key_settings(std::vector<std::string>& value, const std::string& help) {
+  takes_keys_ = true;
+  return add_settings(value, help);
+}
+Option* Command::get_option(const std::string& name) {
+  const auto kept = std::ranges::find_if(options_, [&name](const auto& one) { return one->has_name(name); });
+  return kept != options_.end() ? kept->get() : keep(parser_->get_option(name));
+}
 std::size_t Command::count(const std::string& name) const { return parser_->count(name); }
 void Command::callback(std::function<void()> run) { parser_->callback(std::move(run)); }
+void Command::footer(const std::string& text) { parser_->footer(text); }
 std::string Command::name() const { return parser_->get_name(); }
 const Command* Command::subcommand(const std::string& name) const {
   for (const auto& command : subcommands_)
     if (command->name() == name) return command.get();
   return nullptr;
 }
+const Option* Command::with_condition(const std::string& name) const {
+  if (!name.starts_with("--")) return nullptr;
+  for (const auto& option : options_)
+    if (option->is_value_ && option->has_name(name)) return option.get();
+  return nullptr;
+}
 std::vector<std::string> Command::with_values(const std::vector<std::string>& arguments) const {
   std::vector<std::string> written;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
-    const auto option = std::ranges::find_if(options_, [&](const auto& one) {
-      return one->is_value_ && argument.starts_with("--") && one->has_name(argument);
-    });
-    if (option == options_.end()) {
+    const Option* const option = with_condition(argument);
+    if (option == nullptr) {
       written.push_back(argument);
       continue;
     }
-    const auto follows = [&] { return i + 1 < arguments.size() && (*option)->is_value_(arguments[i + 1]); };
+    const auto follows = [&] { return i + 1 < arguments.size() && option->is_value_(arguments[i + 1]); };
     if (!follows()) {
-      written.push_back((*option)->otherwise_.empty() ? argument : argument + "=" + (*option)->otherwise_);
+      written.push_back(option->otherwise_.empty() ? argument : argument + "=" + option->otherwise_);
       continue;
     }
     do written.push_back(argument + "=" + arguments[++i]);
-    while ((*option)->is_list() && follows());
+    while (option->is_list() && follows());
   }
   return written;
 }
-void Command::footer(const std::string& text) { parser_->footer(text); }
+std::string Command::refused_word(const std::vector<std::string>& arguments, const std::string& argument) const {
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const Option* const option = arguments[i] == argument ? with_condition(arguments[i - 1]) : nullptr;
+    if (option != nullptr && !option->words_.empty()) return text(option->words_rule(), ", got '", argument, "'");
+  }
+  return {};
+}
+std::string Command::values_hint(const std::vector<std::string>& arguments) const {
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const Option* const option = with_condition(arguments[i - 1]);
+    if (option != nullptr && !option->words_.empty() && !arguments[i].starts_with('-') &&
+        !option->is_value_(arguments[i]))
+      return text("\n  what follows ", option->words_rule(), " to be its value");
+  }
+  return {};
+}
 
 bool is_setting(const std::string& argument) {
   const std::size_t end = argument.find('=');
@@ -219,8 +170,12 @@ bool is_setting(const std::string& argument) {
 
 CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
     : parser_(std::make_unique<CLI::App>(description, name)), commands_(*parser_) {
+  // Subcommands get the formatter and the help of their parser when they are added.
+  parser_->formatter(std::make_shared<CommandHelp>());
+  parser_->set_help_flag("-h,--help", "print this help");
   parser_->require_subcommand(1);
-  if (!version.empty()) parser_->set_version_flag("--version", name + " " + version, "print the program's version");
+  if (!version.empty())
+    parser_->set_version_flag("--version", name + " " + version, "print the version, and how it was built");
 }
 CommandLine::~CommandLine() = default;
 
@@ -231,9 +186,13 @@ std::vector<std::string> CommandLine::names() const {
   return names;
 }
 
+std::string CommandLine::help(const std::string& command) const {
+  return command.empty() ? parser_->help() : parser_->get_subcommand(command)->help(parser_->get_name());
+}
+
 void CommandLine::run(const std::vector<std::string>& arguments) {
+  const Command* const command = arguments.empty() ? nullptr : commands_.subcommand(arguments.front());
   try {
-    const Command* const command = arguments.empty() ? nullptr : commands_.subcommand(arguments.front());
     const std::vector<std::string> all = command == nullptr ? arguments : command->with_values(arguments);
     // CLI11 takes them from the back.
     parser_->parse(std::vector<std::string>(all.rbegin(), all.rend()));
@@ -241,14 +200,9 @@ void CommandLine::run(const std::vector<std::string>& arguments) {
     if (parser_->exit(help) != 0 || std::fflush(stdout) != 0) throw Error("the help could not be written");
   } catch (const CLI::ParseError& error) {
     const auto parsed = parser_->get_subcommands();
-    const CLI::App& command = parsed.empty() ? *parser_ : *parsed.front();
-    // What is unknown is often a misspelling of what is missing.
-    const std::vector<std::string> left = command.remaining();
-    const bool misspelt = std::ranges::any_of(left, [](const std::string& one) { return one.starts_with("--"); });
-    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
-                         (misspelt && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr);
-    throw UsageError(text(unknown ? unknown_argument(command, left) : error.what(), "\n  ", parser_->get_name(), " ",
-                          parsed.empty() ? "" : parsed.front()->get_name() + " ", "--help lists the options"));
+    const CLI::App& parser = parsed.empty() ? *parser_ : *parsed.front();
+    throw UsageError(text(command_fault(parser, command, error, arguments), "\n  ", parser_->get_name(), " ",
+                          parsed.empty() ? "" : parser.get_name() + " ", "--help lists the options"));
   }
 }
 

@@ -260,7 +260,7 @@ Command* add_count_command(Command& program) {
   Command* command = program.add_subcommand("count", "count a model's parameters, memory and arithmetic");
   const auto arguments = std::make_shared<CountArguments>();
   command->add_option("--config", arguments->config, "TOML file of the run")->required();
-  command->add_option("--set", arguments->overrides, "override a key of the config: section.key=value");
+  command->add_key_settings(arguments->overrides, "override keys of the config: section.key=value");
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
       ->positive();
   command->add_option("--data", arguments->data,
@@ -268,9 +268,7 @@ Command* add_count_command(Command& program) {
   Option* solve = command->add_flag("--solve", arguments->solve,
                                     "recurrent models: the width that has the number of parameters of an LSTM as wide "
                                     "as the input's vectors, which do not count");
-  command->add_option("--target", arguments->target, "with --solve: this number of parameters instead")
-      ->positive()
-      ->needs(solve);
+  command->add_option("--target", arguments->target, "this number of parameters instead")->positive()->needs(solve);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_count(*arguments); });
   return command;

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/dtype_option.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/training/loss_report.hpp"
 #include "apps/training/npy.hpp"
@@ -41,11 +41,6 @@ struct EvaluateArguments {
   bool exact = false, best = false, apart = false, json = false;
 };
 
-bool is_visibility(const std::string& name) {
-  return name == name_of(Visibility::all) || name == name_of(Visibility::last_memory) ||
-         name == name_of(Visibility::last_memory_plus_1);
-}
-
 /// With more digits than a progress line, and for words bits too.
 std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
   const double bits = loss.all / std::numbers::ln2;
@@ -66,20 +61,20 @@ std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, do
          fmt::format("  of {} words{}\n", text.words, text.bytes > 0 ? fmt::format(" and {} bytes", text.bytes) : "");
 }
 
+/// Of windows that read very much for each token that is scored.
+void warn_of_reading(const SplitEvaluationOptions& options) {
+  if (const std::int64_t reading = costly_reading(options); reading > 0)
+    log(LogLevel::warning, text("--window ", options.window, " with --stride ", options.stride, " reads ", reading,
+                                " tokens for each that is scored; a longer --stride reads fewer"));
+}
+
 ContextOptions context_of(const Command& command, const EvaluateArguments& arguments) {
   ContextOptions context;
-  for (const auto& [option, value] : {std::pair("--mem-len", arguments.memory), {"--clamp-len", arguments.clamp}})
-    if (value < 0) throw UsageError(text("evaluate: ", option, " must be at least 0, got ", value));
   if (command.count("--mem-len") > 0) context.memory = arguments.memory;
   if (command.count("--clamp-len") > 0) context.clamp = arguments.clamp;
-  if (command.count("--same-length") > 0) {
-    if (arguments.same_length.empty()) context.visibility = Visibility::last_memory;
+  if (command.count("--same-length") > 0)
     for (const Visibility visibility : {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1})
       if (arguments.same_length == name_of(visibility)) context.visibility = visibility;
-    if (!context.visibility)
-      throw UsageError(text("evaluate: --same-length must be last_memory, last_memory_plus_1 or all, got '",
-                            arguments.same_length, "'"));
-  }
   if (command.count("--carry") > 0) {
     for (const Carry carry : {Carry::detached, Carry::none})
       if (arguments.carry == name_of(carry)) context.carry = carry;
@@ -122,10 +117,8 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
                                        .stride = arguments.stride,
                                        .apart = arguments.apart,
                                        .cache = arguments.cache,
-                                       .watch = progress.watch()};
-  if (const std::int64_t reading = costly_reading(options); reading > 0 && options.window <= tokens.size())
-    log(LogLevel::warning, text("--window ", options.window, " with --stride ", options.stride, " reads ", reading,
-                                " tokens for each that is scored; a longer --stride reads fewer"));
+                                       .watch = progress.watch(),
+                                       .begins = [&options] { warn_of_reading(options); }};
   const auto [result, rows] =
       evaluate_split(trained, {data, arguments.split}, options, runtime, [&](std::int64_t token, double nll) {
         without_ends.add(token, nll);
@@ -191,7 +184,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
 Command* add_evaluate_command(Command& program) {
   Command* command = program.add_subcommand("evaluate", "measure a model on a split of prepared data");
   const auto arguments = std::make_shared<EvaluateArguments>();
-  command->add_option("source", arguments->source, "folder of a run, or a checkpoint")->required();
+  command->add_option("run", arguments->source, "folder of a run, or a checkpoint")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_flag("--exact", arguments->exact,
@@ -199,28 +192,32 @@ Command* add_evaluate_command(Command& program) {
   command
       ->add_option(
           "--batch", arguments->batch,
-          "streams side by side; does not change exact results [8, other families than all_attention 10; with --exact\n"
+          "streams side by side; does not change exact results [8, other families than all_attention 10; with --exact "
           "at most 8, transformer_xl without --same-length and product_key 1]")
       ->positive();
   command
-      ->add_option(
-          "--block", arguments->block,
-          "tokens of a stream per step; does not change exact results, but for product_key and transformer_xl\n"
-          "without --same-length [the run's; with --exact 256, but for the same]")
+      ->add_option("--block", arguments->block,
+                   "tokens of a stream per step; does not change exact results, but for product_key and transformer_xl "
+                   "without --same-length [the run's; with --exact 256, but for the same]")
       ->positive();
   command->add_option("--window", arguments->window, "read so many tokens from nothing for every --stride new ones")
       ->positive();
   command->add_option("--stride", arguments->stride, "new tokens of each window")->positive()->capture_default_str();
   command->add_flag("--apart", arguments->apart,
                     "with --window: windows side by side, all but the first token of each scored (ppl_window)");
-  command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]");
-  command->add_option("--clamp-len", arguments->clamp, "transformer_xl: distances above it count as it [the run's]");
+  command->add_option("--mem-len", arguments->memory, "transformer_xl: positions that layers remember [the run's]")
+      ->non_negative();
+  command
+      ->add_option("--clamp-len", arguments->clamp,
+                   "transformer_xl: distances above it count as it; 0: none [the run's]")
+      ->non_negative();
   command->add_option("--carry", arguments->carry,
                       "recurrent models: what readouts see of earlier blocks of an article, detached (all that their "
                       "window reaches) or none, as the paper trained [detached]");
   command
       ->add_option("--cache", arguments->cache.positions,
                    "recurrent models: mix a cache of the last N positions of each text into the probabilities; 0: none")
+      ->non_negative()
       ->capture_default_str();
   command->add_option("--cache-theta", arguments->cache.theta, "how sharply the cache prefers positions like this one")
       ->capture_default_str();
@@ -229,19 +226,16 @@ Command* add_evaluate_command(Command& program) {
   command
       ->add_option(
           "--same-length", arguments->same_length,
-          "transformer_xl: every position sees --mem-len ones, itself among them; last_memory_plus_1: one more "
-          "[the run's; without a value last_memory]")
-      ->expected(0, 1)
-      ->value_if(is_visibility, std::string(name_of(Visibility::last_memory)));  // what follows may be the run
+          "transformer_xl: every position sees --mem-len ones, itself among them (last_memory, or no value), one more "
+          "(last_memory_plus_1) or all there are (all) [the run's]")
+      ->one_of_or({"last_memory", "last_memory_plus_1", "all"}, "last_memory");  // what follows may be the run
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--per-token", arguments->per_token,
                       "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32, "
                       "with --dtype f64 float64)");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_threads_option(*command, arguments->threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([command, arguments] { run_evaluate(*command, *arguments); });
   return command;

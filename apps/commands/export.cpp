@@ -53,16 +53,15 @@ Command* add_export_command(Command& program) {
   const auto arguments = std::make_shared<ExportArguments>();
   command->add_option("--to", arguments->to, "transfo-xl: Hugging Face's TransfoXLLMHeadModel")
       ->required()
-      ->one_of({"transfo-xl"});
+      ->one_of({"transfo-xl"})
+      ->value_name("PROGRAM");
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
   command->add_option("--out", arguments->out, "safetensors file to write; config.json is written beside it")
-      ->required();
-  command
-      ->add_option("--set", arguments->settings,
-                   "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
-                   "model.visibility=all or last_memory, model.clamp=N")
-      ->allow_extra_args(false)
-      ->value_if(is_setting);  // what follows may be the file
+      ->required()
+      ->value_name("FILE");
+  command->add_settings(arguments->settings,
+                        "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
+                        "model.visibility=all or last_memory, model.clamp=N");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_export(*arguments); });

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/data/text_tokens.hpp"
 #include "apps/data/utf8.hpp"
 #include "apps/generation/token_sampler.hpp"
@@ -100,10 +101,8 @@ Command* add_generate_command(Command& program) {
       ->capture_default_str();
   command->add_option("--seed", arguments->sampling.seed, "the same seed writes the same text")->capture_default_str();
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:N or simulated")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_device_option(*command, arguments->device);
+  add_threads_option(*command, arguments->threads);
   command->callback([arguments] { run_generate(*arguments); });
   return command;
 }

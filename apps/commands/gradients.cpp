@@ -79,8 +79,7 @@ void run_gradients(const GradientsArguments& arguments) {
 }  // namespace
 
 Command* add_gradients_command(Command& program) {
-  Command* command =
-      program.add_subcommand("gradients", "show norms and clipping of a run's gradients, and what moves its spans");
+  Command* command = program.add_subcommand("gradients", "show norms and clipping of gradients, and what moves spans");
   const auto arguments = std::make_shared<GradientsArguments>();
   command->add_option("run", arguments->run, "folder of a run with training.gradient_report = true")->required();
   command->add_option("--csv", arguments->csv, "write the norms of every report to this file");

@@ -74,20 +74,22 @@ Command* add_import_command(Command& program) {
       ->add_option("--from", arguments->from,
                    "transfo-xl: Hugging Face's TransfoXLLMHeadModel, or the original PyTorch program's state dict")
       ->required()
-      ->one_of({"transfo-xl"});
+      ->one_of({"transfo-xl"})
+      ->value_name("PROGRAM");
   command->add_option("weights", arguments->weights, "safetensors file")->required();
-  command->add_option("--out", arguments->out, "checkpoint to write, for evaluate and generate")->required();
+  command->add_option("--out", arguments->out, "checkpoint to write, for evaluate and generate")
+      ->required()
+      ->value_name("FILE");
   command->add_option("--config-json", arguments->config,
                       "the model's config.json [the one beside the weights; without one the tensors' shapes say what "
                       "they can]");
+  command->add_settings(arguments->settings,
+                        "keys of config.json with values in JSON, in the place of the file's: mem_len=1600");
   command
-      ->add_option("--set", arguments->settings,
-                   "a key of config.json with its value in JSON, in the place of the file's: mem_len=1600")
-      ->allow_extra_args(false)
-      ->value_if(is_setting);  // what follows may be the file
-  command->add_option("--vocab", arguments->vocabulary,
-                      "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
-                      "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]");
+      ->add_option("--vocab", arguments->vocabulary,
+                   "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
+                   "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]")
+      ->value_name("PATH");
   command
       ->add_option("--cluster-order", arguments->cluster_order,
                    "of the slots of clusters in the file: natural (Hugging Face's class), reversed (the original "

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/commands/config_template.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/config/config_keys.hpp"
 #include "core/error.hpp"
@@ -10,27 +11,39 @@
 namespace engram {
 namespace {
 
-void run_keys(const std::string& name) {
-  std::string families;
-  for (const ModelFamily family : kModelFamilies) {
-    if (name == name_of(family)) return print(config_help(family));
-    families += text(families.empty() ? "" : " or ", name_of(family));
-  }
-  throw UsageError(text("keys: the family must be ", families, ", got '", name, "'"));
+struct KeysArguments {
+  std::string family{name_of(ModelFamily::all_attention)};
+  bool toml = false;
+};
+
+/// "a, b or c"
+std::string family_names() {
+  std::string names;
+  for (const ModelFamily family : kModelFamilies)
+    names += text(names.empty() ? "" : family == kModelFamilies.back() ? " or " : ", ", name_of(family));
+  return names;
+}
+
+void run_keys(const KeysArguments& arguments) {
+  for (const ModelFamily family : kModelFamilies)
+    if (arguments.family == name_of(family))
+      return print(arguments.toml ? config_template(family) : config_help(family));
+  throw UsageError(text("keys: the family must be ", family_names(), ", got '", arguments.family, "'"));
 }
 
 }  // namespace
 
 Command* add_keys_command(Command& program) {
-  Command* command = program.add_subcommand("keys", "list the keys of a configuration");
-  const auto family = std::make_shared<std::string>(name_of(ModelFamily::all_attention));
-  command->add_option("family", *family, "kind of model: all_attention, transformer_xl, product_key or recurrent")
-      ->capture_default_str();
+  Command* command = program.add_subcommand("keys", "list the keys of a configuration, or print a whole one");
+  const auto arguments = std::make_shared<KeysArguments>();
+  command->add_option("family", arguments->family, "kind of model: " + family_names())->capture_default_str();
+  command->add_flag("--toml", arguments->toml,
+                    "print a configuration to save, change and train, with what each key means and may be");
   command->footer(
-      "A configuration is a TOML file with the sections [model], [optimizer], [schedule] and [training],\n"
-      "and, for models with product-key memories, [product_key].\n"
+      "A configuration is a TOML file with the sections [model], [optimizer], [schedule] and [training], and, for "
+      "models with product-key memories, [product_key].\n"
       "apps/configs holds those of the papers, and small ones for a laptop.");
-  command->callback([family] { run_keys(*family); });
+  command->callback([arguments] { run_keys(*arguments); });
   return command;
 }
 

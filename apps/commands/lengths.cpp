@@ -99,8 +99,7 @@ void run_lengths(const Command& command, const LengthsArguments& arguments) {
 }  // namespace
 
 Command* add_lengths_command(Command& program) {
-  Command* command =
-      program.add_subcommand("lengths", "measure transformer_xl runs at other attention lengths than in training");
+  Command* command = program.add_subcommand("lengths", "measure transformer_xl runs at other attention lengths");
   const auto arguments = std::make_shared<LengthsArguments>();
   arguments->study.add_reading(*command, "folders of runs, or checkpoints");
   command->add_option("--lengths", arguments->lengths,

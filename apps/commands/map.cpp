@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/mapping/mapped_run.hpp"
 #include "apps/training/session.hpp"
@@ -75,8 +76,7 @@ void run_map(const MapArguments& arguments) {
 }  // namespace
 
 Command* add_map_command(Command& program) {
-  Command* command =
-      program.add_subcommand("map", "make a run folder whose tables are read from mapped files, to evaluate");
+  Command* command = program.add_subcommand("map", "make a run folder whose tables are read from mapped files");
   const auto arguments = std::make_shared<MapArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint, that has tables");
   command->add_option("--out", arguments->out, "new folder: evaluate, generate and memory take it as a run")
@@ -84,13 +84,10 @@ Command* add_map_command(Command& program) {
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--config", arguments->config,
                       "instead of a run: a new model of this TOML file, as training would start it");
-  command->add_option("--set", arguments->settings, "override a key of the config: section.key=value");
+  command->add_key_settings(arguments->settings, "override keys of the config: section.key=value");
   command->add_option("--data", arguments->data, "with --config: data folder that engram prepare wrote");
-  command
-      ->add_option("--threads", arguments->threads,
-                   "threads that draw a new model's values, without use for a run; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_threads_option(*command, arguments->threads,
+                     "threads that draw a new model's values, without use for a run; 0: all");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer("No table is in memory as a whole: docs/tables.md has the file format.");
   command->callback([arguments] { run_map(*arguments); });

@@ -10,6 +10,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/context/studied_run.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/memory/memory_picture.hpp"
@@ -105,7 +106,7 @@ void run_memory(const MemoryArguments& arguments) {
 
 Command* add_memory_command(Command& program) {
   Command* command =
-      program.add_subcommand("memory", "show how the product-key memories of a trained model use their slots");
+      program.add_subcommand("memory", "show how a trained model's product-key memories use their slots");
   const auto arguments = std::make_shared<MemoryArguments>();
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
@@ -116,10 +117,8 @@ Command* add_memory_command(Command& program) {
                       "write rank and share of the slots that were read to this file, of many slots a part");
   command->add_option("--svg", arguments->svg, "draw the shares by rank, a line for each memory");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_device_option(*command, arguments->device);
+  add_threads_option(*command, arguments->threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_memory(*arguments); });
   return command;

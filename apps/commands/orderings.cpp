@@ -60,8 +60,7 @@ Command* add_orderings_command(Command& program) {
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
       "Means over seeds are compared; where there are several it says whether a claim holds whichever seeds are put "
-      "side by "
-      "side.");
+      "side by side.");
   command->callback([arguments] { run_orderings(*arguments); });
   return command;
 }

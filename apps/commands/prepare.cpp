@@ -19,6 +19,7 @@
 #include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -27,7 +28,7 @@ struct PrepareArguments {
   std::string kind = "char";
   std::string text, train, valid, test, out;
   std::string split;  ///< percent
-  std::string rule = "any";
+  std::string characters = "any", old_rule;
   std::string vocabulary_from = "train";
   std::string newlines = "keep", ids = "seen";
   std::string eol = "keep", ties = "later", oov = "error", eos_id = "count", count_from = "train", sentences = "none";
@@ -119,7 +120,13 @@ void set_rules(const PrepareArguments& arguments, const Command& command, data::
     throw UsageError(text("prepare: the rules ", arguments.rules, " are for ", data::plural_of(options.kind),
                           ", got --kind ", arguments.kind));
   if (given("--kind")) options.kind = kind;
-  if (given("--rule")) options.rule = data::parse_text_rule(arguments.rule);
+  if (given("--characters") && given("--rule"))
+    throw UsageError("prepare: --rule is the old name of --characters, got both");
+  if (given("--rule"))
+    log(LogLevel::warning, text("--rule is called --characters now (--characters ", arguments.old_rule,
+                                "); --rules is another option, of whole published preparations"));
+  if (given("--characters")) options.rule = data::parse_text_rule(arguments.characters);
+  if (given("--rule")) options.rule = data::parse_text_rule(arguments.old_rule);
   if (given("--exact-bytes")) options.exact_bytes = arguments.exact_bytes;
   if (given("--newlines")) options.drop_newlines = parse_newlines(arguments.newlines);
   if (given("--vocabulary-from")) options.vocabulary_from = parse_vocabulary_from(arguments.vocabulary_from);
@@ -198,7 +205,8 @@ void add_article_options(Command& command, PrepareArguments& arguments) {
   command
       .add_option("--articles", arguments.articles,
                   "word: files and folders of articles, to be split; without one --train, --valid and --test name them")
-      ->expected(0, std::numeric_limits<int>::max() / 2);
+      ->expected(0, std::numeric_limits<int>::max() / 2)
+      ->value_name("PATH");
   command
       .add_option(
           "--format", arguments.format,
@@ -230,22 +238,28 @@ Command* add_prepare_command(Command& program) {
       ->add_option("--kind", arguments->kind,
                    "what a token is: char (a byte), word (UTF-8, between white space) or bpe (a part of a word)")
       ->capture_default_str();
-  command->add_option("--text", arguments->text, "one text file, to be split");
-  command->add_option("--split", arguments->split,
-                      "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends; of "
-                      "the tokens of --articles [90.4,4.8,4.8]");
-  command->add_option("--train", arguments->train, "file of the training text, instead of --text");
-  command->add_option("--valid", arguments->valid, "file of the validation text");
-  command->add_option("--test", arguments->test, "file of the test text");
+  command->add_option("--text", arguments->text, "one text file, to be split")->value_name("FILE");
   command
-      ->add_option("--rule", arguments->rule,
-                   "char: any; enwik8 or text8: how the papers cut and tokenise these data sets")
-      ->capture_default_str();
-  command->add_option(
-      "--rules", arguments->rules,
-      "all rules of a published corpus: enwik8, enwik8-bytes, text8, wikitext-103, lm1b, lm1b-sentences "
-      "or ptb; options given beside it replace theirs");
+      ->add_option("--split", arguments->split,
+                   "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends; of the "
+                   "tokens of --articles [90.4,4.8,4.8]")
+      ->value_name("X,X,X");
+  command->add_option("--train", arguments->train, "file of the training text, instead of --text")->value_name("PATH");
+  command->add_option("--valid", arguments->valid, "file of the validation text")->value_name("PATH");
+  command->add_option("--test", arguments->test, "file of the test text")->value_name("PATH");
+  command
+      ->add_option(
+          "--rules", arguments->rules,
+          "all rules of a published corpus: enwik8, enwik8-bytes, text8, wikitext-103, lm1b, lm1b-sentences or "
+          "ptb; options given beside it replace theirs")
+      ->value_name("CORPUS");
   command->add_option("--out", arguments->out, "folder to write; made if it does not exist")->required();
+  command
+      ->add_option(
+          "--characters", arguments->characters,
+          "char: what the text is and how it is cut: any; enwik8 or text8, 90, 5 and 5 million characters of it")
+      ->capture_default_str();
+  command->add_option("--rule", arguments->old_rule, "the old name of --characters")->hidden();
   command->add_flag("--exact-bytes", arguments->exact_bytes, "char: never append an end token to a split");
   command
       ->add_option("--vocabulary-from", arguments->vocabulary_from,

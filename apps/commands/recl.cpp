@@ -115,8 +115,7 @@ void run_recl(const ReclArguments& arguments) {
 }  // namespace
 
 Command* add_recl_command(Command& program) {
-  Command* command =
-      program.add_subcommand("recl", "measure how many tokens of context the runs of a group make use of");
+  Command* command = program.add_subcommand("recl", "measure how many tokens of context the runs of a group use");
   const auto arguments = std::make_shared<ReclArguments>();
   arguments->study.add_reading(*command, "folders of the group's runs, or checkpoints: two or more");
   command->add_option("--first", arguments->first, "tokens of the shortest context")->positive()->capture_default_str();
@@ -133,7 +132,7 @@ Command* add_recl_command(Command& program) {
       ->capture_default_str();
   command
       ->add_option("--method", arguments->method,
-                   "exact: every position's context is read from an empty memory; windowed: one pass over the split\n"
+                   "exact: every position's context is read from an empty memory; windowed: one pass over the split "
                    "for each length with a sliding window, through which layers leak what is farther back")
       ->capture_default_str();
   command->add_option("--positions", arguments->positions, "positions of the split, drawn at random")

@@ -1,12 +1,12 @@
 #include "apps/commands/study_arguments.hpp"
 
-#include "apps/commands/dtype_option.hpp"
+#include "apps/commands/shared_options.hpp"
 
 namespace engram {
 
 void StudyArguments::add_reading(Command& command, const std::string& runs_help) {
   command_ = &command;
-  command.add_option("runs", runs, runs_help)->required();
+  command.add_option("runs", runs, runs_help)->required()->value_name("RUN");
   command.add_option("--data", data, "data folder that engram prepare wrote")->required();
   command.add_option("--split", split, "train, valid or test")->capture_default_str();
   command.add_option("--tokens", tokens_, "only so many tokens from the start of the split [all]")->positive();
@@ -17,9 +17,9 @@ void StudyArguments::add_reading(Command& command, const std::string& runs_help)
 void StudyArguments::add_running(Command& command, const std::string& csv_help) {
   command.add_option("--csv", csv, csv_help);
   command.add_flag("--best", best_, "the runs' best checkpoints instead of the newest");
-  command.add_option("--device", device_, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  add_device_option(command, device_);
   command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
-  command.add_option("--threads", threads_, "threads of the host; 0: all")->non_negative()->capture_default_str();
+  add_threads_option(command, threads_);
   command.add_flag("--json", json, "print one JSON object");
 }
 

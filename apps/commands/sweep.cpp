@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/dtype_option.hpp"
 #include "apps/commands/output.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/sweep/sweep.hpp"
 #include "apps/sweep/sweep_table.hpp"
 #include "apps/training/signals.hpp"
@@ -71,27 +71,28 @@ Command* add_sweep_command(Command& program) {
   command
       ->add_option("--out", arguments->out, "folder of the sweep: a run in each variant's folder, sweep.csv, runs.csv")
       ->required();
-  command->add_option("--vary", arguments->vary,
-                      "section.key=v1,v2,...: a variant for each value; several --vary make a grid. Values with commas "
-                      "are separated by semicolons: section.key=1,2;3,4");
-  command->add_option("--variant", arguments->variants,
-                      "NAME:section.key=value,section.key=value,...: one more variant, with all these values; NAME "
-                      "alone is the config as it is");
+  command
+      ->add_option("--vary", arguments->vary,
+                   "section.key=v1,v2,...: a variant for each value; several --vary make a grid. Values with commas "
+                   "are separated by semicolons: section.key=1,2;3,4")
+      ->value_name("KEY=VALUES");
+  command
+      ->add_option("--variant", arguments->variants,
+                   "NAME:section.key=value,section.key=value,...: one more variant, with all these values; NAME alone "
+                   "is the config as it is")
+      ->value_name("VARIANT");
   command->add_option("--name", arguments->names,
                       "names for the variants of --vary, in their order: a,b,c [from keys]");
   command->add_option("--seeds", arguments->seeds,
                       "train every variant with each of these seeds: 1,2,3 [the config's]");
-  command->add_option("--set", arguments->overrides,
-                      "override a key of the config for all variants: section.key=value");
+  command->add_key_settings(arguments->overrides, "override keys of the config for all variants: section.key=value");
   command->add_flag("--test", arguments->test, "measure on the test split too");
   command->add_flag("--exact", arguments->exact, "measure as engram evaluate --exact does");
   command->add_flag("--dry-run", arguments->dry_run, "list the runs with their parameters and tokens; train nothing");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (rounds operands of products) or f64")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_threads_option(*command, arguments->threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
       "The same command again goes on with what was interrupted and trains nothing twice.\n"

@@ -4,10 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "apps/commands/dtype_option.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/training_run.hpp"
 #include "core/error.hpp"
+#include "nn/option_limits.hpp"
 
 namespace engram {
 namespace {
@@ -17,8 +18,8 @@ struct TrainArguments {
   std::string config, data, out;
   std::string device = "cpu";
   std::string dtype;
-  std::int64_t steps = -1;
-  std::int64_t seed = -1;
+  std::int64_t steps = 0;
+  std::uint64_t seed = 0;
 };
 
 void run_train(const Command& command, const TrainArguments& arguments) {
@@ -44,16 +45,15 @@ Command* add_train_command(Command& program) {
   Command* command = program.add_subcommand("train", "train a model on prepared data");
   const auto arguments = std::make_shared<TrainArguments>();
   command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
-  command->add_option("--set", arguments->run.overrides, "override a key of the config: section.key=value");
+  command->add_key_settings(arguments->run.overrides, "override keys of the config: section.key=value");
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--out", arguments->out, "folder of the run: config, metrics, checkpoints")->required();
-  command->add_option("--steps", arguments->steps, "override schedule.steps");
+  command->add_option("--steps", arguments->steps, "override schedule.steps")
+      ->within(1, static_cast<double>(option_limits::kSteps));
   command->add_option("--seed", arguments->seed, "override training.seed");
-  command->add_option("--device", arguments->device, "cpu, cuda, cuda:1 or simulated")->capture_default_str();
+  add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");
-  command->add_option("--threads", arguments->run.threads, "threads of the host; 0: all")
-      ->non_negative()
-      ->capture_default_str();
+  add_threads_option(*command, arguments->run.threads);
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
   command->add_flag("--resize-span", arguments->run.resize_span,
                     "with --resume: model.max_span may be another than the run's");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "apps/config/model_keys.hpp"
@@ -170,19 +171,14 @@ const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section
   return *std::ranges::min_element(keys, {}, cost);
 }
 
-namespace {
-
-constexpr std::string_view kOneOf = "one of ";
-
-/// a | b | c of: one of "a", "b", "c".
-std::string choices_of(std::string_view rule) {
+std::string choices_of(const ConfigKey& key) {
+  constexpr std::string_view kOneOf = "one of ";
+  if (!key.rule.starts_with(kOneOf)) return {};
   std::string choices;
-  for (const char byte : rule.substr(kOneOf.size()))
+  for (const char byte : key.rule.substr(kOneOf.size()))
     choices += byte == ',' ? " |" : byte == '"' ? "" : std::string(1, byte);
   return choices;
 }
-
-}  // namespace
 
 std::string config_help(ModelFamily family) {
   RunConfig defaults;
@@ -199,21 +195,23 @@ std::string config_help(ModelFamily family) {
     const bool follows = entry.full_name() == "optimizer.clip_kind";
     help += fmt::format("{:<36}# {}{}", fmt::format("{}{} = {}", follows ? "# " : "", entry.name, value),
                         entry.example.empty() ? "" : "required: ", entry.meaning);
-    if (entry.rule.starts_with(kOneOf)) help += ": " + choices_of(entry.rule);
+    if (const std::string choices = choices_of(entry); !choices.empty()) help += ": " + choices;
     help += '\n';
   }
   return help;
 }
 
 std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
+  // Distances of the beginnings of `from`, the latest three, to all beginnings of `to`.
+  std::vector<std::size_t> before, last, row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0]++;
+    before = std::exchange(last, row);
+    row[0] = i + 1;
     for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min({last[j] + (from[i] == to[j] ? 0 : 1), last[j + 1] + 1, row[j] + 1});
+      if (i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j])
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();

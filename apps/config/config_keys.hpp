@@ -44,11 +44,15 @@ const ConfigKey* find_config_key(ModelFamily family, std::string_view section, s
 /// The key whose name is the nearest by edit distance, those of `section` preferred.
 const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section, std::string_view name);
 
+/// The names that a choice is one of, "a | b | c"; empty for other keys.
+std::string choices_of(const ConfigKey& key);
+
 /// All keys of a family with default, rule and meaning: for `engram keys`. It is a configuration itself: keys without a
 /// default have their examples.
 std::string config_help(ModelFamily family);
 
-/// The number of insertions, deletions and replacements of single characters that turn one text into the other.
+/// The number of insertions, deletions and replacements of single characters, and of swaps of two neighbours, that turn
+/// one text into the other.
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
 }  // namespace engram

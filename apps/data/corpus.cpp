@@ -30,7 +30,8 @@ void require_text8(const Source& source) {
   const auto wrong = std::find_if_not(source.bytes.begin(), source.bytes.end(), allowed);
   if (wrong == source.bytes.end()) return;
   throw FileError(text("prepare: text8 must hold only a-z and spaces, got ", byte_text(*wrong), " at byte ",
-                       wrong - source.bytes.begin(), " of '", source.name, "'", "\n  use --rule any for other texts"));
+                       wrong - source.bytes.begin(), " of '", source.name, "'",
+                       "\n  use --characters any for other texts"));
 }
 
 void strip_spaces(Split& split) {
@@ -91,7 +92,8 @@ std::string_view name_of(TextRule rule) {
 TextRule parse_text_rule(std::string_view name) {
   for (const TextRule rule : {TextRule::enwik8, TextRule::text8, TextRule::any})
     if (name == name_of(rule)) return rule;
-  throw UsageError(text("prepare: the rule must be enwik8, text8 or any, got '", name, "'"));
+  throw UsageError(text("prepare: --characters must be enwik8, text8 or any, got '", name,
+                        "'\n  --rules names the whole preparation of a published corpus"));
 }
 
 Percentages parse_percentages(std::string_view list) {
@@ -136,7 +138,7 @@ Corpus split_text(Source source, TextRule rule, const std::optional<Percentages>
   check_options(rule, exact_bytes, drop_newlines);
   if (rule != TextRule::any && percentages && *percentages != kUsualPercentages)
     throw UsageError(text("prepare: the rule ", name_of(rule), " splits 90,5,5, got ", (*percentages)[0], ",",
-                          (*percentages)[1], ",", (*percentages)[2], "\n  use --rule any for other splits"));
+                          (*percentages)[1], ",", (*percentages)[2], "\n  use --characters any for other splits"));
   const Percentages shares = percentages.value_or(kUsualPercentages);
   require_valid(shares);
   require_contents(source);

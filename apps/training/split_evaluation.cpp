@@ -170,6 +170,7 @@ SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& 
   int rows = 0;
   const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
   check_positions(options, trained.config(), *plan);
+  if (options.begins) options.begins();
   // Windows at the start and at the end come one by one.
   std::map<std::int64_t, ModelPast> pasts;
   const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {

@@ -2,6 +2,7 @@
 /// Measuring a trained model on a split, the papers' way or exactly: what `engram evaluate` does.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -28,8 +29,9 @@ struct SplitEvaluationOptions {
   /// With `window`: windows lie side by side, and all but the first token of each are scored (spec of product-key
   /// memory, section 6); `stride` has no meaning.
   bool apart = false;
-  NeuralCacheOptions cache = {};  ///< of the family recurrent, without `window`
-  EvaluationWatch watch = {};     ///< hears how far the evaluation has come
+  NeuralCacheOptions cache = {};      ///< of the family recurrent, without `window`
+  EvaluationWatch watch = {};         ///< hears how far the evaluation has come
+  std::function<void()> begins = {};  ///< called when nothing was refused, before anything is read; may be empty
 };
 
 /// How many tokens are read for each that is scored when windows slide, where that is so many (a hundred or more) that

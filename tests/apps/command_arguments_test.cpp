@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/commands/command.hpp"
-#include "apps/commands/dtype_option.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/commands/version.hpp"
 #include "core/error.hpp"
 #include "tests/apps/command_results.hpp"

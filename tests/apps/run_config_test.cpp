@@ -246,7 +246,8 @@ TEST_CASE("a key that does not exist is named with the nearest one and where it 
   CHECK_THAT(refusal("[modle]\nx = 1\n"), ContainsSubstring("[modle]") && ContainsSubstring("[model]"));
   CHECK_THAT(refusal("", {"optimiser.clip=1"}), ContainsSubstring("'optimizer.clip'") && ContainsSubstring("--set"));
   CHECK_THAT(message_of<UsageError>([] { parse_run_config("widht = 3\n", "x"); }), ContainsSubstring("'model.width'"));
-  CHECK(edit_distance("heads", "hedas") == 2);
+  CHECK(edit_distance("heads", "hedas") == 1);
+  CHECK(edit_distance("heads", "hade") == 2);
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("span", "span") == 0);
 }

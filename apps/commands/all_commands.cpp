@@ -1,0 +1,37 @@
+#include "apps/commands/all_commands.hpp"
+
+#include "apps/commands/attention.hpp"
+#include "apps/commands/bench.hpp"
+#include "apps/commands/cbt.hpp"
+#include "apps/commands/count.hpp"
+#include "apps/commands/evaluate.hpp"
+#include "apps/commands/export.hpp"
+#include "apps/commands/generate.hpp"
+#include "apps/commands/gradients.hpp"
+#include "apps/commands/import.hpp"
+#include "apps/commands/keys.hpp"
+#include "apps/commands/lengths.hpp"
+#include "apps/commands/map.hpp"
+#include "apps/commands/memory.hpp"
+#include "apps/commands/orderings.hpp"
+#include "apps/commands/prepare.hpp"
+#include "apps/commands/recl.hpp"
+#include "apps/commands/spans.hpp"
+#include "apps/commands/sweep.hpp"
+#include "apps/commands/train.hpp"
+
+namespace engram {
+
+void add_all_commands(Command& program) {
+  const auto add = [&program](const char* title, auto... commands) { (commands(program)->group(title), ...); };
+  add("Before training", add_prepare_command, add_keys_command, add_count_command);
+  add("Training", add_train_command, add_sweep_command, add_orderings_command);
+  add("Using a model", add_evaluate_command, add_generate_command, add_cbt_command, add_map_command, add_import_command,
+      add_export_command);
+  add("Studying a model", add_spans_command, add_attention_command, add_memory_command, add_gradients_command,
+      add_lengths_command, add_recl_command);
+  add("Measuring speed", add_bench_command);
+  program.footer("engram help COMMAND lists the options of a command.");
+}
+
+}  // namespace engram

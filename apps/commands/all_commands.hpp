@@ -1,0 +1,10 @@
+#pragma once
+
+#include "apps/commands/command.hpp"
+
+namespace engram {
+
+/// Adds all commands of the program, in the groups that its help shows, and the end of that help.
+void add_all_commands(Command& program);
+
+}  // namespace engram

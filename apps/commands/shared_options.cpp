@@ -1,0 +1,23 @@
+#include "apps/commands/shared_options.hpp"
+
+#include "core/error.hpp"
+
+namespace engram {
+
+void add_device_option(Command& command, std::string& device) {
+  command.add_option("--device", device, "cpu, cuda, cuda:N (another card) or simulated")->capture_default_str();
+}
+
+void add_threads_option(Command& command, int& threads, const std::string& help) {
+  constexpr int kMost = 4096;  // as Runtime has it
+  command.add_option("--threads", threads, help)->within(0, kMost)->capture_default_str();
+}
+
+DType dtype_option(std::string_view command, std::string_view name, bool takes_bf16) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
+    if (name == name_of(dtype) && (dtype != DType::bf16 || takes_bf16)) return dtype;
+  throw UsageError(
+      text(command, ": --dtype must be ", takes_bf16 ? "f32, bf16 or f64" : "f32 or f64", ", got '", name, "'"));
+}
+
+}  // namespace engram

@@ -1,0 +1,22 @@
+#pragma once
+/// Options that many commands have, alike in all of them.
+
+#include <string>
+#include <string_view>
+
+#include "apps/commands/command.hpp"
+#include "core/dtype.hpp"
+
+namespace engram {
+
+/// --device, for parse_device().
+void add_device_option(Command& command, std::string& device);
+
+/// --threads, of which 0 means all.
+void add_threads_option(Command& command, int& threads, const std::string& help = "threads of the host; 0: all");
+
+/// What --dtype of a command names: f32, f64 or, where it `takes_bf16`, bf16. Throws UsageError naming the command and
+/// what it takes for everything else.
+DType dtype_option(std::string_view command, std::string_view name, bool takes_bf16 = false);
+
+}  // namespace engram
