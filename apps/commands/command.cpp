@@ -9,6 +9,7 @@
 #include "apps/commands/command_faults.hpp"
 #include "apps/commands/command_help.hpp"
 #include "apps/commands/value_names.hpp"
+#include "apps/commands/wrapped_text.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -169,9 +170,11 @@ bool is_setting(const std::string& argument) {
 }
 
 CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
-    : parser_(std::make_unique<CLI::App>(description, name)), commands_(*parser_) {
+    : parser_(std::make_unique<CLI::App>(description, name)),
+      help_(std::make_shared<CommandHelp>()),
+      commands_(*parser_) {
   // Subcommands get the formatter and the help of their parser when they are added.
-  parser_->formatter(std::make_shared<CommandHelp>());
+  parser_->formatter(help_);
   parser_->set_help_flag("-h,--help", "print this help");
   parser_->require_subcommand(1);
   if (!version.empty())
@@ -186,7 +189,8 @@ std::vector<std::string> CommandLine::names() const {
   return names;
 }
 
-std::string CommandLine::help(const std::string& command) const {
+std::string CommandLine::help(std::size_t columns, const std::string& command) const {
+  help_->set_columns(columns);
   return command.empty() ? parser_->help() : parser_->get_subcommand(command)->help(parser_->get_name());
 }
 
@@ -197,6 +201,7 @@ void CommandLine::run(const std::vector<std::string>& arguments) {
     // CLI11 takes them from the back.
     parser_->parse(std::vector<std::string>(all.rbegin(), all.rend()));
   } catch (const CLI::Success& help) {
+    help_->set_columns(output_columns());
     if (parser_->exit(help) != 0 || std::fflush(stdout) != 0) throw Error("the help could not be written");
   } catch (const CLI::ParseError& error) {
     const auto parsed = parser_->get_subcommands();

@@ -17,6 +17,8 @@ class Option;
 
 namespace engram {
 
+class CommandHelp;
+
 /// An option of a command, which owns it. All return the option itself.
 class Option {
  public:
@@ -137,8 +139,8 @@ class CommandLine {
   Command& commands() { return commands_; }
   /// The names of all subcommands, in the order in which they were added.
   std::vector<std::string> names() const;
-  /// What --help prints: of the program, or of the subcommand of that name.
-  std::string help(const std::string& command = "") const;
+  /// What --help prints in so many columns: of the program, or of the subcommand of that name.
+  std::string help(std::size_t columns, const std::string& command = "") const;
   /// Runs the callback of the command that the arguments name (the program's own name is not among them), or prints the
   /// help they ask for. Throws UsageError when they are wrong, with the way to the help, and Error when the help could
   /// not be written.
@@ -146,6 +148,7 @@ class CommandLine {
 
  private:
   std::unique_ptr<CLI::App> parser_;
+  std::shared_ptr<CommandHelp> help_;
   Command commands_;
 };
 

@@ -24,20 +24,24 @@ bool looks_like_option(const std::string& argument) {
          argument[1] != '.';
 }
 
-/// Whether one may have been meant by the other: a typing error in every three letters, or one begins with the other.
+/// Whether one may have been meant by the other: there is an error in every three letters at most.
 bool is_near(const std::string& given, const std::string& known) {
-  constexpr std::size_t kBeginning = 3;
-  const std::size_t shorter = std::min(given.size(), known.size());
-  if (shorter >= kBeginning && given.compare(0, shorter, known, 0, shorter) == 0) return true;
   return edit_distance(given, known) <= std::max<std::size_t>(1, given.size() / 3);
 }
 
-/// "--seed" for "--sead"; empty: none is near.
-std::string nearest_option(const CLI::App& parser, const std::string& given) {
+/// Whether one is the other and more, as --temp of --temperature.
+bool is_beginning(const std::string& given, const std::string& known) {
+  constexpr std::size_t kLeast = 3;
+  const std::size_t shorter = std::min(given.size(), known.size());
+  return shorter >= kLeast && given.compare(0, shorter, known, 0, shorter) == 0;
+}
+
+/// "--seed" for "sead"; empty: none is near. The key of a configuration is not the beginning of an option.
+std::string nearest_option(const CLI::App& parser, const std::string& given, bool is_key) {
   std::string nearest;
   for (const CLI::Option* option : parser.get_options({}))
     for (const std::string& known : option->get_lnames())
-      if (!option->get_group().empty() && is_near(given, known) &&
+      if (!option->get_group().empty() && (is_near(given, known) || (!is_key && is_beginning(given, known))) &&
           (nearest.empty() || edit_distance(given, known) < edit_distance(given, nearest)))
         nearest = known;
   return nearest.empty() ? "" : "--" + nearest;
@@ -89,9 +93,10 @@ std::string unknown_options(const CLI::App& parser, const Command* command, cons
   std::string fault;
   ArgumentList nearest;
   for (const std::string& name : unknown) {
-    const std::string plain = without_dashes(name), near = nearest_option(parser, plain);
+    const std::string plain = without_dashes(name);
     const std::string setting =
         command != nullptr && command->takes_keys() ? as_setting(plain, value_given(given, name)) : "";
+    const std::string near = nearest_option(parser, plain, !setting.empty());
     if (!near.empty()) nearest.push_back(near);
     fault += text(
         fault.empty() ? "" : "\n  ", "there is no option '", name, "'", near.empty() ? "" : "; the nearest is " + near,

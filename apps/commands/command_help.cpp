@@ -12,8 +12,6 @@ namespace {
 /// What is on the left of a list, and what it means.
 using HelpRow = std::pair<std::string, std::string>;
 
-/// Wider lines are hard to read.
-constexpr std::size_t kWidest = 120;
 constexpr std::size_t kUsageIndent = 4;
 
 /// `longest`: that of the names, if those of other lists count too.
@@ -93,10 +91,14 @@ std::string option_with_value(const CLI::Option& option) {
   return option.get_name() + (value.empty() ? "" : " " + value);
 }
 
+void CommandHelp::set_columns(std::size_t columns) {
+  constexpr std::size_t kLeast = 40, kMost = 120;  // wider lines are hard to read
+  columns_ = std::clamp(columns, kLeast, kMost);
+}
+
 std::string CommandHelp::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const {
-  const std::size_t columns = std::min(output_columns(), kWidest);
-  std::string help = hanging(wrapped_text(app->get_description(), columns), 0) + "\n" +
-                     hanging(wrapped_parts(usage_of(*app, name), columns, kUsageIndent), kUsageIndent);
+  std::string help = hanging(wrapped_text(app->get_description(), columns_), 0) + "\n" +
+                     hanging(wrapped_parts(usage_of(*app, name), columns_, kUsageIndent), kUsageIndent);
   const auto all = app->get_options({});
   std::vector<HelpRow> positionals, options;
   for (const CLI::Option* option : all) {
@@ -108,7 +110,7 @@ std::string CommandHelp::make_help(const CLI::App* app, std::string name, CLI::A
       options.emplace_back(option->get_name(false, true) + (value.empty() ? "" : " " + value),
                            meaning_of(*option, all));
   }
-  help += list_of("Arguments", positionals, columns) + list_of("Options", options, columns);
+  help += list_of("Arguments", positionals, columns_) + list_of("Options", options, columns_);
   const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
   std::vector<std::string> groups;
   std::size_t longest = 0;
@@ -119,10 +121,10 @@ std::string CommandHelp::make_help(const CLI::App* app, std::string name, CLI::A
     std::vector<HelpRow> rows;
     for (const CLI::App* command : commands)
       if (command->get_group() == group) rows.emplace_back(command->get_name(), command->get_description());
-    help += list_of(group, rows, columns, longest);
+    help += list_of(group, rows, columns_, longest);
   }
   if (const std::string footer = app->get_footer(); !footer.empty())
-    help += "\n" + hanging(wrapped_text(footer, columns), 0);
+    help += "\n" + hanging(wrapped_text(footer, columns_), 0);
   return help;
 }
 

@@ -40,9 +40,11 @@ std::string range_rule(const ConfigKey& key, const RunConfig& config) {
 
 /// A valid configuration in which every key is looked at: with a memory, where the family may have one.
 RunConfig whole_config(ModelFamily family) {
-  const bool has_memories = family != ModelFamily::recurrent;
-  return parse_run_config(config_help(family), "the keys' examples",
-                          has_memories ? std::vector<std::string>{"product_key.count=1"} : std::vector<std::string>());
+  std::vector<std::string> memory;
+  if (family != ModelFamily::recurrent) memory.emplace_back("product_key.count=1");
+  // Its layers have no feed-forward sublayer that a memory could be in the place of.
+  if (family == ModelFamily::all_attention) memory.emplace_back("product_key.placement=after");
+  return parse_run_config(config_help(family), "the keys' examples", memory);
 }
 
 std::string key_meaning(const ConfigKey& key, const RunConfig& whole) {
@@ -58,8 +60,6 @@ std::string key_meaning(const ConfigKey& key, const RunConfig& whole) {
 
 std::string config_template(ModelFamily family) {
   const RunConfig whole = whole_config(family);
-  RunConfig defaults;
-  defaults.model.family = family;
   std::string all = comment(
       text("A small model of family ", name_of(family),
            " and a short run, on any data of characters. Every key is here, with its default where it has one; "
@@ -71,14 +71,13 @@ std::string config_template(ModelFamily family) {
       all += text("\n[", key.section, "]\n");
       if (key.section == "product_key")
         all += comment(
-            "Memories, which a model may do without: take the # from count and write 1 for one, and from what else "
-            "you change.");
+            "Memories are for models that want them: with the # of all keys of this section taken away the model has "
+            "one.");
     }
     section = key.section;
     // A way of clipping that is written down would be refused with most kinds of optimisers.
     const bool is_comment = key.section == "product_key" || key.full_name() == "optimizer.clip_kind";
-    all += text("\n", comment(key_meaning(key, whole)), is_comment ? "#" : "", key.name, " = ",
-                key.example.empty() ? key.write(defaults) : std::string(key.example), "\n");
+    all += text("\n", comment(key_meaning(key, whole)), is_comment ? "#" : "", key.name, " = ", key.write(whole), "\n");
   }
   return all;
 }

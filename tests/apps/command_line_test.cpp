@@ -86,8 +86,8 @@ TEST_CASE("command line: wrong usage is exit code 2") {
   check_error({"trian"}, 2, {"'trian'", "nearest is train"});
   check_error({"count"}, 2, {"--config", "engram count --help"});
   check_error({"count", "--config", config, "--vocabb", "3"}, 2, {"--vocabb", "engram count --help"});
-  check_error({"bench", "--steps", "0"}, 2, {"--steps: must be a number above 0, got '0'"});
-  check_error({"bench", "--steps", "few"}, 2, {"--steps", "an integer from", "got 'few'"});
+  check_error({"bench", "--steps", "0"}, 2, {"--steps: must be an integer of at least 1, got '0'"});
+  check_error({"bench", "--steps", "few"}, 2, {"--steps", "an integer of at least 1", "got 'few'"});
   check_error({"count", "--config", config}, 2, {"--vocab"});
   check_error({"count", "--config", config, "--vocab", "0"}, 2, {"--vocab"});
   check_error({"count", "--config", config, "--vocab", "x"}, 2, {"--vocab"});

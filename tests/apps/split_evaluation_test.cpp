@@ -74,6 +74,15 @@ TEST_CASE("evaluation: a window is at most as long as the split, and long ones w
   CHECK(warned("50").empty());
 }
 
+TEST_CASE("evaluation: what is refused comes without advice, and a wrong word with the right ones") {
+  // The table of positions has 15 rows.
+  const std::string refused = error_of(study("evaluate", {"learned"}, {"--window", "200", "--stride", "1"}), 2);
+  CHECK_THAT(refused, StartsWith("engram: error: evaluate: --window must be at most 15 tokens"));
+  CHECK_THAT(
+      error_of(study("evaluate", {"xl"}, {"--same-length", "nonsense"}), 2),
+      StartsWith("engram: error: --same-length must be last_memory, last_memory_plus_1 or all, got 'nonsense'\n"));
+}
+
 TEST_CASE("evaluation: what a table of positions is too short for is said in the user's numbers") {
   // Of 15 rows; the run has blocks of 10.
   CHECK_THAT(refusal("learned", {.window = 16, .stride = 4}),
