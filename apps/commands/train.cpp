@@ -33,7 +33,7 @@ void run_train(const Command& command, const TrainArguments& arguments) {
     options.dtype = dtype == DType::bf16 ? DType::f32 : dtype;
     options.overrides.push_back(text("training.products=", dtype == DType::bf16 ? "bf16" : "f32"));
   }
-  if (command.count("--steps") > 0) options.overrides.push_back("schedule.steps=" + std::to_string(arguments.steps));
+  if (command.count("--steps") > 0) options.steps = arguments.steps;
   if (command.count("--seed") > 0) options.overrides.push_back("training.seed=" + std::to_string(arguments.seed));
   const StopSignals signals;
   run_training(options, [&signals] { return signals.received(); });
@@ -48,7 +48,9 @@ Command* add_train_command(Command& program) {
   command->add_key_settings(arguments->run.overrides, "override keys of the config: section.key=value");
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--out", arguments->out, "folder of the run: config, metrics, checkpoints")->required();
-  command->add_option("--steps", arguments->steps, "override schedule.steps")
+  command
+      ->add_option("--steps", arguments->steps,
+                   "override schedule.steps; if they are fewer than schedule.warmup, that is a tenth of them")
       ->within(1, static_cast<double>(option_limits::kSteps));
   command->add_option("--seed", arguments->seed, "override training.seed");
   add_device_option(*command, arguments->device);

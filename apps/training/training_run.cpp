@@ -1,11 +1,13 @@
 #include "apps/training/training_run.hpp"
 
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <set>
 #include <system_error>
 
 #include "apps/config/config_review.hpp"
+#include "apps/config/config_text.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/training/machine_memory.hpp"
@@ -42,20 +44,39 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
   return CheckpointFile(path);
 }
 
+std::vector<std::string> all_overrides(const TrainingRunOptions& options, const std::string& toml,
+                                       const std::string& source) {
+  std::vector<std::string> overrides = options.overrides;
+  if (!options.steps) return overrides;
+  overrides.push_back(text("schedule.steps=", *options.steps));
+  constexpr std::string_view kWarmup = "schedule.warmup";
+  std::int64_t warmup = 0;
+  for (const Assignment& assignment : read_assignments(toml, source))
+    if (assignment.full_name() == kWarmup)
+      std::from_chars(assignment.value.data(), assignment.value.data() + assignment.value.size(), warmup);
+  if (warmup < *options.steps || given_keys("", "", options.overrides).contains(std::string(kWarmup))) return overrides;
+  overrides.push_back(text(kWarmup, "=", *options.steps / 10));
+  log(LogLevel::info, text("a trial: of ", *options.steps, " steps ", *options.steps / 10,
+                           " are the warm-up, in place of ", warmup, " (", kWarmup, ")"));
+  return overrides;
+}
+
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
   if (!options.config.empty()) {
     const std::string toml = data::read_bytes(options.config);  // once: it may be a pipe
     const std::string source = text("'", options.config.string(), "'");
-    RunConfig config = parse_run_config(toml, source, options.overrides);
+    const std::vector<std::string> overrides = all_overrides(options, toml, source);
+    RunConfig config = parse_run_config(toml, source, overrides);
     if (!before) return config;
     // What the command line of the run's first start asked for is in its own configuration only.
-    const std::set<std::string> given = given_keys(toml, source, options.overrides);
+    const std::set<std::string> given = given_keys(toml, source, overrides);
     if (!given.contains("training.products")) config.training.products = before->config.training.products;
     if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
     return config;
   }
   if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
-  return parse_run_config(to_toml(before->config), text("the run in '", options.out.string(), "'"), options.overrides);
+  const std::string toml = to_toml(before->config), source = text("the run in '", options.out.string(), "'");
+  return parse_run_config(toml, source, all_overrides(options, toml, source));
 }
 
 /// Says what differs from the run so far; refuses what would be another model.

@@ -22,8 +22,10 @@ namespace engram {
 struct TrainingRunOptions {
   std::filesystem::path config;        ///< TOML; may be empty with `resume`: the run's own
   std::vector<std::string> overrides;  ///< section.key=value
-  std::filesystem::path data;          ///< DATA_DIR
-  std::filesystem::path out;           ///< RUN_DIR
+  /// schedule.steps. With no more of them than the configuration has for its warm-up, that is a tenth of them: a trial.
+  std::optional<std::int64_t> steps;
+  std::filesystem::path data;  ///< DATA_DIR
+  std::filesystem::path out;   ///< RUN_DIR
   Device device;
   std::optional<DType> dtype;  ///< f32 or f64; none: f32, with `resume` that of the run
   int threads = 0;             ///< 0: as many as there are

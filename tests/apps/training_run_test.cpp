@@ -51,6 +51,26 @@ TEST_CASE("a run leaves its configuration, its metrics and two checkpoints") {
   CHECK(CheckpointFile(checkpoint_path(options.out, CheckpointKind::newest)).has_group("state/train.1.1"));
 }
 
+TEST_CASE("fewer steps than the warm-up of the file are a trial, whose warm-up is shorter; also when it goes on") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "trial");
+  options.overrides = {"schedule.decay=cosine"};
+  const auto warmup = [&] { return load_run_config(options.out / "config.toml").schedule.warmup; };
+  options.steps = 3;
+  CHECK(run_training(options, never()).step == 3);
+  CHECK(warmup() == 0);
+  options.resume = true;
+  options.steps = 5;  // more than the file's
+  CHECK(run_training(options, never()).step == 5);
+  CHECK(warmup() == 4);
+  // What is asked for is not changed.
+  options = run_options(folder, "asked");
+  options.overrides = {"schedule.decay=cosine", "schedule.warmup=3"};
+  options.steps = 3;
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             ContainsSubstring("got steps 3 and warmup 3"));
+}
+
 TEST_CASE("the same run gives the same bytes") {
   const RunFolder folder;
   std::string first;
