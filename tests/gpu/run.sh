@@ -5,7 +5,8 @@
 #   bash tests/gpu/run.sh [RESULTS]       the folder for logs, compiler report and table [runs/gpu]
 # Needs the CUDA Toolkit, CMake, a C++20 compiler, and Python with PyTorch for the last part. No package manager:
 #   ENGRAM_HEADERS   a folder with the header-only dependencies where the system has none: Eigen, fmt, nlohmann_json,
-#                    CLI11, toml++, Catch2 version 2 (bash tests/gpu/pack_headers.sh FOLDER makes one on a machine that has them)
+#                    CLI11, toml++, Catch2 version 2 (bash tests/gpu/pack_headers.sh FOLDER makes one on a machine that
+#                    has them)
 #   ENGRAM_PYTHON    a Python with PyTorch [python3]
 #   ENGRAM_GPU_PARTS which parts to run [build test sanitize bench]
 set -euo pipefail
