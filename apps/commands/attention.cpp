@@ -99,7 +99,7 @@ json as_json(const HeadsReport& report) {
 }
 
 std::vector<std::int32_t> tokens_of(const Command& command, const AttentionArguments& arguments,
-                                    const data::Vocabulary& vocabulary) {
+                                    const TrainedModel& trained) {
   // An empty text was given, too.
   const std::size_t given = command.count("--text") + command.count("--file");
   if (!arguments.distances.data.empty()) {
@@ -112,7 +112,7 @@ std::vector<std::int32_t> tokens_of(const Command& command, const AttentionArgum
         "attention: either --text or --file must be given, or, for a Transformer-XL or a recurrent model, --data");
   const std::string written = command.count("--text") > 0 ? arguments.text : data::read_bytes(arguments.file);
   std::vector<std::int32_t> tokens =
-      data::text_tokens(written, vocabulary, data::parse_unseen(arguments.oov), "attention", "the text");
+      data::text_tokens(written, trained.reading(data::parse_unseen(arguments.oov)), "attention", "the text");
   if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
   return tokens;
 }
@@ -158,7 +158,7 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
   Runtime runtime;
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        DType::f32, [&](ModelOptions& model) { prepare(command, arguments, model); });
-  const std::vector<std::int32_t> tokens = tokens_of(command, arguments, trained.vocabulary());
+  const std::vector<std::int32_t> tokens = tokens_of(command, arguments, trained);
   const AttentionDistancesArguments& shared = arguments.distances;
   progress.begin("read", "tokens");
   if (trained.config().model.family == ModelFamily::transformer_xl)
@@ -201,7 +201,9 @@ Command* add_attention_command(Command& program) {
   command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
   command->add_option("--text", arguments->text, "text to read");
   command->add_option("--file", arguments->file, "file with the text to read");
-  command->add_option("--oov", arguments->oov, "words that the model does not know: error, or unk for <unk>")
+  command
+      ->add_option("--oov", arguments->oov,
+                   "words that the model does not know: error, or unk for <unk>, in articles UNK")
       ->capture_default_str();
   command
       ->add_option("--layer", arguments->studied.layer,

@@ -32,12 +32,13 @@ struct GenerateArguments {
 };
 
 /// What a text begins after.
-std::int32_t start_token(const data::Vocabulary& vocabulary) {
-  if (vocabulary.end_token() < 0)
+std::int32_t start_token(const data::TextReading& reading) {
+  const std::int32_t token = data::text_start_token(reading);
+  if (token < 0)
     throw UsageError(
         "generate: without a prompt the text begins after a newline, and the model knows none\n  --prompt TEXT gives a "
         "beginning");
-  return vocabulary.end_token();
+  return token;
 }
 
 void run_generate(const GenerateArguments& arguments) {
@@ -45,11 +46,11 @@ void run_generate(const GenerateArguments& arguments) {
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime);
   const data::Vocabulary& vocabulary = trained.vocabulary();
-  std::vector<std::int32_t> prompt =
-      data::text_tokens(arguments.prompt, vocabulary, data::parse_unseen(arguments.oov), "generate", "the prompt");
+  const data::TextReading reading = trained.reading(data::parse_unseen(arguments.oov));
+  std::vector<std::int32_t> prompt = data::text_tokens(arguments.prompt, reading, "generate", "the prompt");
   // Words are shown as the model reads them; in a text of characters that is the prompt itself.
-  const std::string beginning = vocabulary.decode(prompt);
-  if (prompt.empty()) prompt.push_back(start_token(vocabulary));
+  const std::string beginning = data::shown_text(prompt, reading);
+  if (prompt.empty()) prompt.push_back(start_token(reading));
 
   TokenStream stream(trained.model(), runtime, trained.dtype(), TokenStream::window_of(trained.config()));
   TokenSampler sampler(arguments.sampling);
@@ -84,7 +85,8 @@ Command* add_generate_command(Command& program) {
   command->add_option("--prompt", arguments->prompt, "the beginning, printed too [none: the start of a line]");
   command
       ->add_option("--oov", arguments->oov,
-                   "what becomes of words of the prompt that the model does not know: error or unk (<unk>)")
+                   "what becomes of words that the model does not know: error, or unk: <unk>, in articles UNK, as "
+                   "prepare has it")
       ->capture_default_str();
   command->add_option("--length", arguments->length, "characters, words or subwords to write")
       ->non_negative()

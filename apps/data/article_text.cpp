@@ -5,9 +5,9 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/data/article_lines.hpp"
+#include "apps/data/article_sentences.hpp"
 #include "apps/data/line_words.hpp"
-#include "apps/data/penn_words.hpp"
-#include "apps/data/sentences.hpp"
 #include "apps/data/text_lines.hpp"
 #include "core/error.hpp"
 
@@ -15,31 +15,6 @@ namespace engram::data {
 namespace {
 
 namespace fs = std::filesystem;
-using Piece = LineWordReader::Piece;
-
-constexpr std::string_view kBook = "_BOOK_TITLE_", kChapter = "CHAPTER";
-
-/// Without white space at both ends.
-std::string_view trimmed(std::string_view line) {
-  LineWordReader reader(line);
-  std::size_t begin = line.size(), end = line.size();
-  for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
-    if (piece != Piece::word) continue;
-    begin = std::min(begin, reader.word_at());
-    end = reader.word_at() + reader.word().size();
-  }
-  return line.substr(begin, end - begin);
-}
-
-bool is_doc_start(std::string_view line) { return line.starts_with("<doc ") || line == "<doc>"; }
-
-/// The title of a line "= Title =" with one "=" on each side; nothing for other lines.
-std::optional<std::string_view> wikitext_title(std::string_view line) {
-  if (line.size() < 5 || !line.starts_with("= ") || !line.ends_with(" =")) return std::nullopt;
-  const std::string_view title = trimmed(line.substr(2, line.size() - 4));
-  if (title.empty() || title.starts_with("= ") || title.ends_with(" =") || title == "=") return std::nullopt;
-  return title;
-}
 
 /// The value of an attribute of a line "<doc name="value" ...>"; empty if it has none.
 std::string_view attribute(std::string_view line, std::string_view name) {
@@ -67,7 +42,7 @@ class ArticleText {
       if (begins_or_ends_article(content, after_blank)) continue;
       if (!in_article_) refuse_text();
       sink_.add_text(std::ssize(line) + 1, count_words(content));
-      add_line(content);
+      sentences_->add_line(content, lines_.number());
     }
     end_paragraph();
     // A blank file is an article, if an empty one.
@@ -75,20 +50,16 @@ class ArticleText {
     if (format_ == ArticleFormat::doc && in_article_)
       throw FileError(text("prepare: every <doc ...> must have its </doc>, got none at the end of '",
                            lines_.path().string(), "', ", lines_.place()));
-    return {lines_.bytes(), lines_.hash(), lines_.replaced()};
+    return {lines_.bytes(), lines_.hash(), lines_.replaced(), format_};
   }
 
  private:
   void decide_format(std::string_view first) {
     if (std::exchange(decided_, true)) return;
-    if (format_ == ArticleFormat::automatic)
-      format_ = is_doc_start(first)        ? ArticleFormat::doc
-                : wikitext_title(first)    ? ArticleFormat::wikitext
-                : first.starts_with(kBook) ? ArticleFormat::cbt
-                                           : ArticleFormat::file;
+    if (format_ == ArticleFormat::automatic) format_ = format_of_first_line(first);
+    sentences_.emplace(rules_, format_, [this](ArticleSentence& sentence) { add_sentence(sentence); });
+    words_.emplace(lower_, rules_.keep_numbers, sentences_->pretokenized());
     if (format_ == ArticleFormat::file) begin_article(name_);
-    pretokenized_ = rules_.pretokenized || format_ == ArticleFormat::cbt;
-    sentence_lines_ = rules_.sentence_lines || format_ == ArticleFormat::cbt;
   }
 
   /// Whether the line is no text, or whether it is one that begins an article and has been read.
@@ -147,51 +118,31 @@ class ArticleText {
                          "\n  --format says how articles begin; with --format file all of a file is one"));
   }
 
-  void add_line(std::string_view line) {
-    if (sentence_lines_) return add_sentence(line, lines_.number());
-    if (paragraph_.empty())
-      paragraph_line_ = lines_.number();
-    else
-      paragraph_ += ' ';
-    paragraph_ += line;
-    // The lines of a plain text may be broken anywhere; those of the others are paragraphs.
-    if (format_ != ArticleFormat::file) end_paragraph();
-  }
-
   void end_paragraph() {
-    if (paragraph_.empty()) return;
-    split_sentences(paragraph_, [this](std::string_view sentence) { add_sentence(sentence, paragraph_line_); });
-    paragraph_.clear();
+    if (sentences_) sentences_->end_paragraph();
   }
 
-  void add_sentence(std::string_view sentence, std::int64_t line) {
-    words_.clear();
-    if (pretokenized_) {
-      LineWordReader reader(sentence);
-      for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next())
-        if (piece == Piece::word) words_.emplace_back(reader.word());
-    } else {
-      split_penn_words(sentence, [this](std::string_view word) { words_.emplace_back(word); });
-    }
-    if (std::ranges::find(words_, kSentenceEnd) != words_.end())
-      throw FileError(text(
-          "prepare: the word ", kSentenceEnd, " is the mark that follows every sentence, got it in the ",
-          sentence_lines_ ? "sentence" : "paragraph", " that begins in line ", line, " of '", lines_.path().string(),
-          "'\n  take it out of the text; --sentence-lines has a sentence end ", "at every line end"));
-    ArticleWords(lower_, rules_.keep_numbers, pretokenized_).normalise(words_);
-    sink_.add_sentence(words_);
+  void add_sentence(ArticleSentence& sentence) {
+    if (std::ranges::find(sentence.words, kSentenceEnd) != sentence.words.end())
+      throw FileError(text("prepare: the word ", kSentenceEnd,
+                           " is the mark that follows every sentence, got it in the ",
+                           sentences_->sentence_lines() ? "sentence" : "paragraph", " that begins in line ",
+                           sentence.line, " of '", lines_.path().string(),
+                           "'\n  take it out of the text; --sentence-lines has a sentence end at every line end"));
+    words_->normalise(sentence.words);
+    sink_.add_sentence(sentence.words);
   }
 
   TextLines lines_;
   std::string name_;
   const ArticleRules& rules_;
   ArticleFormat format_;
-  bool lower_, decided_ = false, after_blank_ = true, in_article_ = false, pretokenized_ = false,
-               sentence_lines_ = false;
+  bool lower_, decided_ = false, after_blank_ = true, in_article_ = false;
   ArticleSink& sink_;
-  std::int64_t articles_ = 0, paragraph_line_ = 0;
-  std::string book_, paragraph_;
-  std::vector<std::string> words_;
+  std::int64_t articles_ = 0;
+  std::string book_;
+  std::optional<ArticleSentences> sentences_;  // once the format is known, as are
+  std::optional<ArticleWords> words_;
 };
 
 }  // namespace

@@ -27,8 +27,9 @@ class ArticleSink {
 
 struct ArticleFileFacts {
   std::int64_t bytes = 0;
-  std::uint64_t hash = 0;     ///< of the bytes
-  std::int64_t replaced = 0;  ///< bytes that were no UTF-8
+  std::uint64_t hash = 0;                           ///< of the bytes
+  std::int64_t replaced = 0;                        ///< bytes that were no UTF-8
+  ArticleFormat format = ArticleFormat::automatic;  ///< what it was read as, never automatic
 };
 
 /// Reads a file. `name` is what the article is called that is all of the file; others are called by their titles, and

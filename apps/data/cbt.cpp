@@ -11,10 +11,9 @@
 namespace engram::data {
 namespace {
 
-using Piece = LineWordReader::Piece;
-
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
+  using Piece = LineWordReader::Piece;
   LineWordReader reader(text);
   for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next())
     if (piece == Piece::word) words.emplace_back(reader.word());

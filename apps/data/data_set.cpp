@@ -101,7 +101,7 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
     const bool marks_doubled = json.value("sentences", std::string()) == name_of(SentenceMarks::around);
     const std::int32_t mark = marks_doubled ? vocabulary.end_token() : -1;
     DataSet data(folder, std::move(vocabulary), std::move(files), json.at("rule"), mark, amounts);
-    data.lower_ = json.value("lower", false);
+    data.read_rules(json);
     if (json.contains("articles")) data.read_articles(json);
     return data;
   } catch (const nlohmann::json::exception& error) {
@@ -110,13 +110,17 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
   }
 }
 
-void DataSet::read_articles(const nlohmann::json& json) {
+void DataSet::read_rules(const nlohmann::json& json) {
   try {
-    article_rules_ = article_rules_of(json.at("articles"));
+    text_rules_ = text_rules_of(json);
+    if (json.contains("articles")) article_rules_ = article_rules_of(json.at("articles"));
   } catch (const UsageError& error) {
     throw FileError(text("data: '", (folder_ / kDataFile).string(),
-                         "' must state how articles were read, got this: ", error.what(), kAgain));
+                         "' must state how its text became words, got this: ", error.what(), kAgain));
   }
+}
+
+void DataSet::read_articles(const nlohmann::json& json) {
   const WordVocabulary* const words = vocabulary_.words();
   if (words == nullptr || words->unknown_token() < 0 || words->id_of(kSentenceEnd) < 0)
     throw FileError(text("data: the vocabulary of articles must have the words ", kSentenceEnd, " and ", kUnknownWord,

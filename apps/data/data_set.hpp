@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/data/article_rules.hpp"
+#include "apps/data/text_rules.hpp"
 #include "apps/data/token_file.hpp"
 #include "apps/data/vocabulary.hpp"
 
@@ -53,7 +54,9 @@ class DataSet {
   /// The token that a model is fed before the first one of an article, kSentenceEnd; -1: the data know no articles.
   std::int32_t article_start_token() const;
   /// Whether words were lower-cased: A to Z as a to z.
-  bool lower() const { return lower_; }
+  bool lower() const { return text_rules_.lower; }
+  /// How the text became words, for texts that a model of the data reads.
+  const TextRules& text_rules() const { return text_rules_; }
   /// None for data prepared by a version that did not count words.
   std::optional<TextAmount> text_amount(std::string_view split) const;
   /// Hash of the tokens of a split.
@@ -82,7 +85,8 @@ class DataSet {
   using TextAmounts = std::array<std::optional<TextAmount>, 3>;
   DataSet(std::filesystem::path folder, Vocabulary vocabulary, std::array<TokenFile, 3> files, std::string rule,
           std::int32_t doubled_mark, TextAmounts amounts);
-  /// What data.json, `json`, says about articles, and their files.
+  /// What data.json, `json`, says about the text, about articles, and their files.
+  void read_rules(const nlohmann::json& json);
   void read_articles(const nlohmann::json& json);
 
   std::filesystem::path folder_;
@@ -93,7 +97,7 @@ class DataSet {
   TextAmounts amounts_;
   std::optional<ArticleRules> article_rules_;
   std::array<std::vector<std::int64_t>, 3> articles_;
-  bool lower_ = false;
+  TextRules text_rules_;
 };
 
 }  // namespace engram::data

@@ -143,13 +143,13 @@ void split_last_period(Words& words) {
 
 }  // namespace
 
-void split_penn_words(std::string_view sentence, const std::function<void(std::string_view word)>& visit) {
+void split_penn_words(std::string_view sentence, bool ended, const std::function<void(std::string_view word)>& visit) {
   using Piece = LineWordReader::Piece;
   Words words;
   LineWordReader reader(sentence);
   for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next())
     if (piece == Piece::word) add_chunk(reader.word(), words);
-  split_last_period(words);
+  if (ended) split_last_period(words);
   for (const std::string_view word : words) visit(word);
 }
 

@@ -16,7 +16,11 @@
 
 namespace engram::data {
 
-/// Calls `visit` with the words of a UTF-8 sentence; each is a part of it.
-void split_penn_words(std::string_view sentence, const std::function<void(std::string_view word)>& visit);
+/// Calls `visit` with the words of a UTF-8 sentence; each is a part of it. The last period of one that has not `ended`
+/// is no sentence's end, and stays at its word.
+void split_penn_words(std::string_view sentence, bool ended, const std::function<void(std::string_view word)>& visit);
+inline void split_penn_words(std::string_view sentence, const std::function<void(std::string_view word)>& visit) {
+  split_penn_words(sentence, true, visit);
+}
 
 }  // namespace engram::data

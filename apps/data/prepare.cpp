@@ -8,6 +8,7 @@
 #include "apps/data/named_rules.hpp"
 #include "apps/data/prepare_parts.hpp"
 #include "apps/data/read_file.hpp"
+#include "apps/data/text_rules.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 
@@ -57,6 +58,7 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
     json["min_count"] = options.words.min_count;
     json["lower"] = options.words.lower;
     json["articles"] = json_of(*options.articles);
+    if (summary.article_format) json["articles"][kFoundFormat] = name_of(*summary.article_format);
     if (!options.articles->paths.empty()) json["split"] = options.split.value_or(kUsualArticlePercentages);
   } else if (options.kind == TokenKind::word) {
     const WordRules& rules = options.words;

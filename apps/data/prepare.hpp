@@ -90,7 +90,8 @@ struct PrepareSummary {
   std::array<SplitSummary, 3> splits;  ///< train, valid, test
   std::int64_t vocabulary_size = 0;    ///< V
   std::uint64_t vocabulary_hash = 0;
-  std::vector<std::string> notes;  ///< what the user should be told, one sentence each
+  std::vector<std::string> notes;                 ///< what the user should be told, one sentence each
+  std::optional<ArticleFormat> article_format{};  ///< what all files of articles were read as; none: as several
 };
 
 /// Throws UsageError for options that are wrong or exclude each other, FileError for what is wrong with a text (see

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -122,6 +123,7 @@ std::int64_t bytes_of(const std::vector<NamedFile>& files) {
 struct Read {
   std::vector<SourceFacts> sources;  // of the given paths
   std::int64_t replaced = 0;
+  std::set<ArticleFormat> formats;
 };
 
 Read read_all(const Given& given, const PrepareOptions& options, CollectedArticles& articles) {
@@ -141,6 +143,7 @@ Read read_all(const Given& given, const PrepareOptions& options, CollectedArticl
       all.add(file.name);
       all.add_number(one.hash);
       read.replaced += one.replaced;
+      read.formats.insert(one.format);
     }
     articles.finish();
     if (is_folder(path)) facts.hash = all.value();
@@ -232,6 +235,7 @@ PrepareSummary prepare_articles(const PrepareOptions& options) {
     split.tokens = writer.splits()[i].count();
   }
   summary.notes = notes_of(summary, read, articles.empty(), collected);
+  if (read.formats.size() == 1) summary.article_format = *read.formats.begin();
   finish(options, read.sources, vocabulary, writer, summary);
   return summary;
 }

@@ -38,12 +38,16 @@ bool begins_sentence(std::string_view rest) {
   return rest.size() > 1 && (byte(0) & 0xe0) == 0xc0 && is_wide_upper((byte(0) & 0x1fu) << 6 | (byte(1) & 0x3fu));
 }
 
+constexpr auto kClosers = std::to_array<std::string_view>({"\"", "'", ")", "]", "}", "\u201d", "\u2019", "\u00bb"});
+
 /// Bytes of the quote or bracket at the beginning of `rest` that may close; 0 if there is none.
 std::size_t closer_length(std::string_view rest) {
-  for (const std::string_view closer : {"\"", "'", ")", "]", "}", "\u201d", "\u2019", "\u00bb"})
+  for (const std::string_view closer : kClosers)
     if (rest.starts_with(closer)) return closer.size();
   return 0;
 }
+
+bool is_end_mark(char byte) { return byte == '.' || byte == '!' || byte == '?'; }
 
 /// Letters with periods between them: "J", "J.R.R". `word` is without its last period.
 bool are_initials(std::string_view word) {
@@ -52,7 +56,8 @@ bool are_initials(std::string_view word) {
   return word.size() % 2 == 1;
 }
 
-/// Whether the period behind `before` is part of a word; `after` begins with what follows the white space behind it.
+/// Whether the period behind `before` is part of a word; `after` begins with what follows the white space behind it, or
+/// is empty if that is not known.
 bool is_abbreviation(std::string_view before, std::string_view after) {
   std::size_t begin = before.size();
   const auto is_inside = [](char byte) {
@@ -63,7 +68,8 @@ bool is_abbreviation(std::string_view before, std::string_view after) {
   const std::string_view word = before.substr(begin);
   if (word.empty()) return false;
   const auto is_one_of = [word](const auto& list) { return std::ranges::find(list, word) != list.end(); };
-  return are_initials(word) || is_one_of(kAbbreviations) || (is_digit_byte(after[0]) && is_one_of(kBeforeNumbers));
+  return are_initials(word) || is_one_of(kAbbreviations) ||
+         (!after.empty() && is_digit_byte(after[0]) && is_one_of(kBeforeNumbers));
 }
 
 }  // namespace
@@ -85,9 +91,9 @@ void split_sentences(std::string_view text, const std::function<void(std::string
     }
     const char mark = text[at];
     last_end = ++at;
-    if (mark != '.' && mark != '!' && mark != '?') continue;
+    if (!is_end_mark(mark)) continue;
     std::size_t end = at;
-    while (end < text.size() && (text[end] == '.' || text[end] == '!' || text[end] == '?')) ++end;
+    while (end < text.size() && is_end_mark(text[end])) ++end;
     const bool one_period = mark == '.' && end == at;
     for (std::size_t length = 1; end < text.size() && length > 0; end += length)
       length = closer_length(text.substr(end));
@@ -99,6 +105,18 @@ void split_sentences(std::string_view text, const std::function<void(std::string
     begin = last_end = at = next;
   }
   if (last_end > begin) visit(text.substr(begin, last_end - begin));
+}
+
+bool ends_sentence(std::string_view sentence) {
+  const std::size_t whole = sentence.size();
+  for (std::size_t length = 1; length > 0; sentence.remove_suffix(length)) {
+    const auto closer = std::ranges::find_if(kClosers, [sentence](auto one) { return sentence.ends_with(one); });
+    length = closer == kClosers.end() ? 0 : closer->size();
+  }
+  if (sentence.empty() || !is_end_mark(sentence.back())) return false;
+  const std::string_view before = sentence.substr(0, sentence.size() - 1);
+  const bool one_period = sentence.back() == '.' && (before.empty() || !is_end_mark(before.back()));
+  return !one_period || sentence.size() < whole || !is_abbreviation(before, "");
 }
 
 }  // namespace engram::data

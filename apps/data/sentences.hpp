@@ -14,4 +14,8 @@ namespace engram::data {
 /// has none. Line ends are white space like any other.
 void split_sentences(std::string_view text, const std::function<void(std::string_view sentence)>& visit);
 
+/// Whether a sentence, trimmed, would end where it does whatever followed: after ".", "!" or "?" and what closes behind
+/// it, unless the period is that of an abbreviation or of initials.
+bool ends_sentence(std::string_view sentence);
+
 }  // namespace engram::data

@@ -288,11 +288,13 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
     sources = parameter_sources(weights, layout, run.model, imported.dtype);
   }
   create_parent_folder(from.out);
-  write_safetensors(from.out, watched(std::move(sources), from.watch),
-                    {{std::string(metadata_keys::kFormat), std::string(kCheckpointFormat)},
-                     {std::string(metadata_keys::kConfig), to_toml(run)},
-                     {std::string(metadata_keys::kVocabulary), vocabulary.json_text()},
-                     {std::string(metadata_keys::kStep), "0"}});
+  Metadata metadata{{std::string(metadata_keys::kFormat), std::string(kCheckpointFormat)},
+                    {std::string(metadata_keys::kConfig), to_toml(run)},
+                    {std::string(metadata_keys::kVocabulary), vocabulary.json_text()},
+                    {std::string(metadata_keys::kStep), "0"}};
+  if (vocabulary.words() != nullptr && fs::is_directory(listed))
+    metadata.emplace(std::string(metadata_keys::kText), data::read_text_rules(listed).json_text());
+  write_safetensors(from.out, watched(std::move(sources), from.watch), metadata);
   imported.tensors = weights.file().tensors().size();
   return imported;
 }

@@ -158,6 +158,7 @@ MappedRun map_new_model(const RunConfig& config, const data::DataSet& data, cons
   set(metadata_keys::kFormat, std::string(kCheckpointFormat));
   set(metadata_keys::kConfig, to_toml(config));
   set(metadata_keys::kVocabulary, data.vocabulary().json_text());
+  if (data.kind() == data::TokenKind::word) set(metadata_keys::kText, data.text_rules().json_text());
   set(metadata_keys::kStep, "0");
   set(metadata_keys::kSeed, text(config.training.seed));
   set(metadata_keys::kData, data::hash_text(data.hash()));

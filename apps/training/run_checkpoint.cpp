@@ -64,6 +64,7 @@ Metadata model_metadata(const TrainingSession& session) {
   set(metadata_keys::kFormat, std::string(kCheckpointFormat));
   set(metadata_keys::kConfig, to_toml(session.config));
   set(metadata_keys::kVocabulary, session.data.vocabulary().json_text());
+  if (session.data.kind() == data::TokenKind::word) set(metadata_keys::kText, session.data.text_rules().json_text());
   set(metadata_keys::kStep, text(session.trainer.steps()));
   set(metadata_keys::kSeed, text(session.config.training.seed));
   set(metadata_keys::kThreads, text(session.runtime.backend().threads()));

@@ -83,6 +83,18 @@ std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
   return tables;
 }
 
+/// Of a file that does not say: as TextRules is made.
+data::TextRules text_rules(const CheckpointFile& file) {
+  const auto found = file.metadata().find(metadata_keys::kText);
+  if (found == file.metadata().end()) return {};
+  try {
+    return data::TextRules::parse(found->second);
+  } catch (const std::exception& error) {
+    throw FileError(text("checkpoint: '", file.path().string(), "' must say in '", metadata_keys::kText,
+                         "' how text becomes words, got '", found->second, "': ", error.what()));
+  }
+}
+
 /// Files of the right shape may be those of another run.
 void check_contents(const ParameterStore& store, const CheckpointFacts& facts,
                     const std::filesystem::path& checkpoint) {
@@ -111,6 +123,7 @@ CheckpointFacts read_facts(const CheckpointFile& file) {
   CheckpointFacts facts{
       .config = parse_model_config(required_entry(file, metadata_keys::kConfig), source),
       .vocabulary = data::Vocabulary::parse(required_entry(file, metadata_keys::kVocabulary), file.path()),
+      .text = text_rules(file),
       .step = read_count(file, metadata_keys::kStep, "step")};
   if (facts.config.model.vocabulary() == 0) facts.config.model.set_vocabulary(facts.vocabulary.size());
   if (facts.config.model.vocabulary() != facts.vocabulary.size())

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/config/run_config.hpp"
+#include "apps/data/text_tokens.hpp"
 #include "apps/data/vocabulary.hpp"
 #include "apps/training/runtime.hpp"
 #include "autograd/parameter_store.hpp"
@@ -31,6 +32,7 @@ inline constexpr std::string_view kThreads = "engram.threads";
 inline constexpr std::string_view kData = "engram.data";                  ///< hash of the data set
 inline constexpr std::string_view kRun = "engram.run";                    ///< JSON: readers, caches, best validation
 inline constexpr std::string_view kAveraged = "engram.averaged_updates";  ///< of which the parameters are the mean
+inline constexpr std::string_view kText = "engram.text";  ///< JSON: how text became words (data/text_rules.hpp)
 /// JSON: tables that are in mapped files beside the checkpoint, and "crc32:" and eight digits of their contents.
 inline constexpr std::string_view kTables = "engram.tables";
 }  // namespace metadata_keys
@@ -42,6 +44,7 @@ inline constexpr std::string_view kAveragePrefix = "average/", kAverageKey = "av
 struct CheckpointFacts {
   RunConfig config;             ///< with the vocabulary's size
   data::Vocabulary vocabulary;  ///< the one that it was trained with
+  data::TextRules text{};       ///< of its data, as far as the file says
   std::int64_t step = 0;        ///< optimiser steps; 0 when the file does not say
   DType dtype = DType::f32;     ///< of the parameters
   /// Tables in mapped files (core/table_file.hpp) in the checkpoint's folder, and the checksums of their contents.
@@ -70,6 +73,8 @@ class TrainedModel {
   const std::filesystem::path& path() const { return path_; }  ///< the file
   const RunConfig& config() const { return facts_.config; }
   const data::Vocabulary& vocabulary() const { return facts_.vocabulary; }
+  /// How it reads a text of words, with `unseen` for those that it does not know. Refers to this.
+  data::TextReading reading(data::UnseenWords unseen) const { return {facts_.vocabulary, facts_.text, unseen}; }
   std::int64_t step() const { return facts_.step; }
   /// Of how many updates its weights are the mean; 0: they are those of the last one, or the file does not say.
   std::int64_t averaged_over() const { return averaged_over_; }

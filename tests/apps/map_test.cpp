@@ -180,6 +180,21 @@ TEST_CASE("map: a new model is the one that training would start", "[product-key
   CHECK(losses(folder / "mapped", set) == before);
 }
 
+TEST_CASE("map: folders say how text becomes words", "[product-key]") {
+  const RunFolder folder(1500, 1, data::TokenKind::word);
+  const TrainingRunOptions options = memory_run(folder, "run");
+  const data::DataSet set = data::DataSet::open(folder.data());
+  const RunConfig config = resolved_config(load_run_config(options.config, {}), set);
+  map_new_model(config, set, folder / "new", 1, {});
+  Runtime runtime({}, 1, config.training.seed);
+  TrainingSession session(config, set, runtime, DType::f32);
+  save_model(folder / "start" / "model.safetensors", session);
+  map_run(folder / "start" / "model.safetensors", CheckpointKind::newest, folder / "mapped");
+  for (const char* out : {"new", "mapped"})
+    CHECK(CheckpointFile(find_checkpoint(folder / out, CheckpointKind::newest)).metadata().at("engram.text") ==
+          set.text_rules().json_text());
+}
+
 TEST_CASE("map: evaluate, generate and memory use the files by themselves", "[product-key]") {
   json run = bench().evaluated("own"), mapped = bench().evaluated("mapped");
   CHECK(mapped.at("mapped_tables") == 2);

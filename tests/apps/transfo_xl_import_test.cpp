@@ -182,6 +182,17 @@ TEST_CASE("import: the vocabulary is a data folder's, a list's, or numbers") {
   CHECK(words.end_token() == 0);
   CHECK(words.decode(std::vector<std::int32_t>{1, 0, 29}) == "w1\nw29");
 
+  // A data folder says how its text became words.
+  data::PrepareOptions lowered;
+  lowered.kind = data::TokenKind::word;
+  lowered.words.lower = true;
+  lowered.train = lowered.valid = lowered.test = put_file(folder / "text", list.substr(list.find('\n')));
+  lowered.out = folder / "lowered";
+  data::prepare(lowered);
+  listed.vocabulary = lowered.out;
+  import_transfo_xl(listed);
+  CHECK(read_facts(CheckpointFile(listed.out)).text.lower);
+
   listed.vocabulary = put_file(folder / "longer", list + "w30\n");
   CHECK_THAT(refusal<UsageError>(listed),
              ContainsSubstring("30 tokens of the model, got 31") && ContainsSubstring("longer"));
