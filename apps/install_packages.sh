@@ -5,10 +5,11 @@
 # prints one line and touches nothing. Debian 12, 13 and their relatives; elsewhere it only lists what the build looks for.
 set -euo pipefail
 
-# catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN.
+# catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN. libedit-dev
+# is for the editing of lines alone.
 build_packages=(
   g++ cmake ninja-build libeigen3-dev libdnnl-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsentencepiece-dev libtomlplusplus-dev
+  libsentencepiece-dev libtomlplusplus-dev libedit-dev
 )
 
 case "${1-}" in

@@ -226,9 +226,11 @@ cat <<END
 $times
 The run lies in $run (config.toml, metrics.jsonl, checkpoint); its text, prepared, in $data.
 What to try next, from $root:
-  bash apps/quickstart.sh --text FILE                      the same with your own text
-  $engram generate $run      it goes on with what you type
-  $engram spans $run --history   how its spans grew
+  $engram generate $run
+                                       a session: type beginnings, the model writes on
+  $engram spans $run --history
+                                       how its spans grew
+  bash apps/quickstart.sh --text FILE  the same with your own text
 
 Not built here: tests (bash tests/run.sh), the autograd tour (docs/autograd-tour.md), kernels for cards (docs/gpu.md).
 END

@@ -26,6 +26,11 @@ TokenStream::TokenStream(LanguageModel& model, Runtime& runtime, DType dtype, st
                               std::max<std::int64_t>(window, kLongestBlock))),
       window_(static_cast<std::size_t>(window)) {}
 
+void TokenStream::reset() {
+  for (const auto& layer : past_) layer->reset();
+  last_.clear();
+}
+
 std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens) {
   if (tokens.empty()) throw Error("token stream: needs at least one token");
   if (window_ > 0) {

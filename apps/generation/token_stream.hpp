@@ -23,6 +23,8 @@ class TokenStream {
   /// The window that a trained model needs: what training gave it to read, where it remembers nothing.
   static std::int64_t window_of(const RunConfig& config);
 
+  /// Forgets all tokens: the start of a stream.
+  void reset();
   /// Appends tokens, in [0, V), at least one; long runs are cut into blocks. Returns ln p [V] of the token that
   /// follows, valid until the next call.
   std::span<const double> append(std::span<const std::int32_t> tokens);

@@ -13,9 +13,13 @@ namespace engram::harness {
 namespace {
 
 /// Runs in the child: only calls that are safe between fork and exec.
-[[noreturn]] void become_engram(char* const* arguments, const char* out, const char* err, const ProcessLimits& limits) {
+[[noreturn]] void become_engram(char* const* arguments, const char* in, const char* out, const char* err,
+                                const ProcessLimits& limits) {
   const int out_file = ::open(out, O_WRONLY | O_CREAT, 0600), err_file = ::open(err, O_WRONLY | O_CREAT, 0600);
-  if (out_file < 0 || err_file < 0 || ::dup2(out_file, 1) < 0 || ::dup2(err_file, 2) < 0) ::_exit(126);
+  const int in_file = ::open(in, O_RDONLY);
+  if (in_file < 0 || ::dup2(in_file, 0) < 0 || out_file < 0 || err_file < 0 || ::dup2(out_file, 1) < 0 ||
+      ::dup2(err_file, 2) < 0)
+    ::_exit(126);
   if (limits.largest_file) {
     // Ignored, it makes the write fail; otherwise it would end the process.
     ::signal(SIGXFSZ, SIG_IGN);
@@ -45,9 +49,10 @@ Process::Process(const Arguments& arguments, const ProcessLimits& limits)
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  const std::string in_path = limits.stdin_path.empty() ? "/dev/null" : limits.stdin_path;
   id_ = ::fork();
   if (id_ < 0) throw std::runtime_error("no process could be started");
-  if (id_ == 0) become_engram(pointers.data(), out_path_.c_str(), err_path_.c_str(), limits);
+  if (id_ == 0) become_engram(pointers.data(), in_path.c_str(), out_path_.c_str(), err_path_.c_str(), limits);
 }
 
 Process::~Process() {

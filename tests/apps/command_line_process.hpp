@@ -26,6 +26,8 @@ struct ProcessLimits {
   std::vector<int> ignored;
   /// stdin, stdout and stderr are closed when it starts.
   bool without_streams = false;
+  /// What stdin is; empty: nothing comes from it.
+  std::string stdin_path{};
 };
 
 struct ProcessResult {
