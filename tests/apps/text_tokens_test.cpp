@@ -248,6 +248,7 @@ TEST_CASE("a run of articles that an earlier version saved goes on bit for bit",
   const TrainingRunOptions whole = run("whole");
   run_training(whole, never());
   CHECK_THAT(text_of(whole, CheckpointKind::newest), ContainsSubstring("\"format\":\"doc\""));
+  CHECK(text_of(whole, CheckpointKind::best) == text_of(whole, CheckpointKind::newest));
   TrainingRunOptions parts = run("parts");
   CHECK_THROWS_AS(run_training(parts, after_steps(3)), Interrupted);
   const std::filesystem::path path = checkpoint_path(parts.out, CheckpointKind::newest);
