@@ -127,6 +127,12 @@ std::string wrong_count(const CLI::App& parser, const std::string& said) {
   return text(option->get_name(), " must have a value, ", option->get_type_name(), ", got none");
 }
 
+/// "--target requires --solve" and the like, in the words of other errors.
+std::string two_options(const std::string& said, std::string_view rule, std::string_view got) {
+  const std::size_t end = said.find(' '), start = said.rfind(' ');
+  return text(said.substr(0, end), rule, said.substr(start + 1), got);
+}
+
 }  // namespace
 
 std::string command_fault(const CLI::App& parser, const Command* command, const CLI::ParseError& error,
@@ -144,8 +150,13 @@ std::string command_fault(const CLI::App& parser, const Command* command, const 
     const ArgumentList lacking = missing_options(parser, {});
     if (!lacking.empty()) return must_be_given(lacking);
   }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_count(parser, error.what());
-  return error.what();
+  const std::string said = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_count(parser, said);
+  if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr)
+    return two_options(said, " works with ", ", got it without");
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
+    return two_options(said, " works without ", ", got both");
+  return said;
 }
 
 }  // namespace engram

@@ -62,7 +62,8 @@ std::string config_template(ModelFamily family) {
   const RunConfig whole = whole_config(family);
   std::string all = comment(
       text("A small model of family ", name_of(family),
-           " and a short run, on any data of characters. Every key is here, with its default where it has one; "
+           " and a short run, on any data of 40,000 characters or more. Every key is here, with its default where it "
+           "has one; "
            "engram train --config FILE --data FOLDER --out FOLDER trains what is in a file. Lines that begin with # "
            "are comments."));
   std::string_view section;

@@ -19,7 +19,6 @@
 #include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -122,9 +121,6 @@ void set_rules(const PrepareArguments& arguments, const Command& command, data::
   if (given("--kind")) options.kind = kind;
   if (given("--characters") && given("--rule"))
     throw UsageError("prepare: --rule is the old name of --characters, got both");
-  if (given("--rule"))
-    log(LogLevel::warning, text("--rule is called --characters now (--characters ", arguments.old_rule,
-                                "); --rules is another option, of whole published preparations"));
   if (given("--characters")) options.rule = data::parse_text_rule(arguments.characters);
   if (given("--rule")) options.rule = data::parse_text_rule(arguments.old_rule);
   if (given("--exact-bytes")) options.exact_bytes = arguments.exact_bytes;
@@ -194,6 +190,9 @@ void run_prepare(const PrepareArguments& arguments, const Command& command) {
 
   std::string lines = table_of(summary);
   for (const std::string& note : summary.notes) lines += "note: " + note + "\n";
+  if (command.count("--rule") > 0)
+    lines += text("note: --rule is called --characters now (--characters ", arguments.old_rule,
+                  "); --rules is another option, of whole published preparations\n");
   lines +=
       fmt::format("vocabulary of {} {}; prepared in {}{}\n", summary.vocabulary_size, data::plural_of(summary.kind),
                   arguments.out, replaced ? ", in the place of the data set that was there" : "");

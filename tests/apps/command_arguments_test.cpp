@@ -10,6 +10,7 @@
 #include "apps/commands/version.hpp"
 #include "core/error.hpp"
 #include "tests/apps/command_results.hpp"
+#include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -102,7 +103,7 @@ TEST_CASE("command line: an unknown option is named, with the nearest if it is n
   CHECK_THAT(program.run({"f", "--cuont", "5"}),
              StartsWith("there is no option '--cuont'; the nearest is --count\n  small do --help"));
   CHECK_THAT(program.run({"--thread=5", "f"}), ContainsSubstring("no option '--thread'; the nearest is --threads"));
-  CHECK_THAT(program.run({"f", "-seed", "3"}), ContainsSubstring("no option '-seed'; the nearest is --seed\n"));
+  CHECK_THAT(program.run({"f", "-share", "3"}), ContainsSubstring("no option '-share'; the nearest is --share\n"));
   // Its value was taken for the file, and the file was left over.
   CHECK_THAT(program.run({"--sead", "5", "f"}), ContainsSubstring("no option '--sead'; the nearest is --seed"));
   // As far from --mode as from --share.
@@ -128,6 +129,9 @@ TEST_CASE("command line: a key of the configuration as an option is told how it 
              ContainsSubstring(given + "model.heads=2 or --set product_key.heads=2\n"));
   CHECK_THAT(program.run({"f", "--seeds=2"}), ContainsSubstring("no option '--seeds'; the nearest is --seed\n"));
   CHECK_THAT(program.run({"f", "--batch", "2"}), ContainsSubstring(given + "training.batch=2\n"));
+  // Both may be meant.
+  CHECK_THAT(program.run({"f", "-seed", "3"}),
+             ContainsSubstring("the nearest is --seed, and a key of the config is given as --set training.seed=3\n"));
   // Not of commands that take no keys.
   CHECK_THAT(error_of({"evaluate", "r", "--data", "d", "--warmup", "5"}, 2),
              StartsWith("engram: error: there is no option '--warmup'\n  engram evaluate --help"));
@@ -196,7 +200,7 @@ TEST_CASE("command line: the version is the project's, and help has more than on
 
 TEST_CASE("command line: the rule of characters has a name of its own, and its old one is understood") {
   const TemporaryFolder folder;
-  const std::string letters = put_file(folder / "t", std::string(60, 'a') + std::string(60, 'b')).string();
+  const std::string letters = put_file(folder / "t", small_text(500)).string();
   const auto prepared = [&](const char* option, const char* out) {
     const ProcessResult result = run_engram(
         {"prepare", "--text", letters, option, "any", "--vocabulary-from", "all", "--out", (folder / out).string()});
@@ -204,7 +208,7 @@ TEST_CASE("command line: the rule of characters has a name of its own, and its o
     return result.err;
   };
   CHECK(prepared("--characters", "new").find("--rule") == std::string::npos);
-  CHECK_THAT(prepared("--rule", "old"), ContainsSubstring("warning: --rule is called --characters now (--characters "
+  CHECK_THAT(prepared("--rule", "old"), ContainsSubstring("note: --rule is called --characters now (--characters "
                                                           "any); --rules is another option"));
   CHECK(get_file(folder / "new/train.tokens") == get_file(folder / "old/train.tokens"));
   const std::string out = (folder / "none").string();

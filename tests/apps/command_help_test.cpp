@@ -53,7 +53,7 @@ TEST_CASE("help: no line is wider than the columns, at any width") {
       const std::string help = program.help(columns, command);
       CAPTURE(command, columns);
       CHECK(widest(help) <= std::min<std::size_t>(columns, 120));
-      CHECK(widest(help) > 38);
+      CHECK(widest(help) > 30);
       CHECK(help.find(" \n") == std::string::npos);
       CHECK_THAT(help, ContainsSubstring("\nUsage: engram " + command));
     }

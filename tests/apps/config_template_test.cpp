@@ -39,8 +39,7 @@ TEST_CASE("config template: every key has its meaning and its range above it; me
       REQUIRE(at != std::string::npos);
       const std::string said = toml.substr(toml.rfind("\n\n", at), at - toml.rfind("\n\n", at));
       CHECK_THAT(said, StartsWith("\n\n# ") || StartsWith("\n\n["));
-      const std::string bounds[] = {"from ", "at least", "at most", "above",
-                                    "in [",  "divisor",  "2 or 3",  "for positions"};
+      const std::string bounds[] = {"from ", "at least", "above", "in [", "in (", "divisor", " or ", "0 for"};
       if (key.rule == "a number" || key.rule == "an integer")
         CHECK(std::ranges::any_of(bounds, [&](const std::string& one) { return said.find(one) != std::string::npos; }));
     }
