@@ -9,7 +9,7 @@
 #include "apps/data/utf8.hpp"
 #include "core/error.hpp"
 
-// No other source includes it: reading this header takes a compiler longer than all the rest of this one.
+// No other source includes it.
 #define TOML_ENABLE_FORMATTERS 0
 // Where there is no compiled parser, some of its assertions fail on texts that it goes on to refuse, like "[=]".
 #define TOML_ASSERT(...) static_cast<void>(0)
