@@ -65,8 +65,8 @@ RunConfig load_run_config(const std::filesystem::path& file, const std::vector<s
 /// The same from text, `source` being named in errors: a config.toml inside a checkpoint.
 RunConfig parse_run_config(const std::string& toml, const std::string& source,
                            const std::vector<std::string>& overrides = {});
-/// The same of a configuration of the model alone, as another program may write it: where [schedule] gives nothing, what
-/// only training needs, and has no default, has some value.
+/// The same of a configuration of the model alone, as another program may write it: where [schedule] gives nothing, it
+/// has some value for what only training needs and has no default.
 RunConfig parse_model_config(const std::string& toml, const std::string& source);
 /// The keys that they give, as "section.key", whatever their values. Throws UsageError as parse_run_config does for
 /// what cannot be read, but not for keys and values that are wrong.
