@@ -176,7 +176,7 @@ bool ConfigReader::tied_tables() const {
 
 void ConfigReader::check_kind() const {
   if (const nlohmann::json* type = find("model_type"); type != nullptr && *type != kModelType)
-    reject("model_type", text('"', kModelType, '"'), *type);
+    reject("model_type", text("\"", kModelType, "\""), *type);
   if (const auto type = integer("attn_type"); type.value_or(0) != 0)
     reject("attn_type", "0, as that class has no other", *type);
   if (const auto samples = integer("sample_softmax"); samples.value_or(0) > 0)

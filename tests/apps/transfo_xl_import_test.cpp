@@ -87,7 +87,8 @@ TEST_CASE("import: what Engram does not have, and what is no config, is refused 
   CHECK_THAT(said("attn_type=1"), ContainsSubstring("attn_type must be 0") && ContainsSubstring("got 1"));
   CHECK_THAT(said("sample_softmax=3"),
              ContainsSubstring("sample_softmax must be at most 0") && ContainsSubstring("got 3"));
-  CHECK_THAT(said("model_type=\"gpt2\""), ContainsSubstring("model_type") && ContainsSubstring("gpt2"));
+  CHECK_THAT(said("model_type=\"gpt2\""),
+             ContainsSubstring("model_type must be \"transfo-xl\"") && ContainsSubstring("gpt2"));
   CHECK_THAT(said("tie_projs=[true]"), ContainsSubstring("tie_projs must be as long as there are clusters, 3"));
   CHECK_THAT(said("mem_len=0"), ContainsSubstring("memory must be at least 1 for visibility last_memory"));
   CHECK_THAT(said("n_layer=1000000000000"), ContainsSubstring("n_layer must be at most 10000, got 1000000000000"));
