@@ -23,7 +23,8 @@ void require_word_options(const PrepareOptions& options) {
   if (options.rule != TextRule::any || options.exact_bytes || options.vocabulary_from != VocabularyFrom::train ||
       options.drop_newlines || options.byte_order != ByteOrder::seen)
     throw UsageError(
-        "prepare: --characters, --exact-bytes, --newlines, --ids and --vocabulary-from work with --kind char, got them with "
+        "prepare: --characters, --exact-bytes, --newlines, --ids and --vocabulary-from work with --kind char, got them "
+        "with "
         "word\n  words have --eol, --ties, --oov, --min-count and others");
 }
 

@@ -131,9 +131,9 @@ TEST_CASE("corpus: unusable texts are named", "[data]") {
   // Nothing but spaces is left of valid.
   CHECK_THAT(file_error(std::string(36, 'a') + "  bc", TextRule::text8),
              ContainsSubstring("got 0 bytes of text for valid"));
-  CHECK_THAT(
-      file_error("abc Def", TextRule::text8),
-      ContainsSubstring("only a-z and spaces, got 'D' (0x44) at byte 4 of 't.txt'") && ContainsSubstring("--characters any"));
+  CHECK_THAT(file_error("abc Def", TextRule::text8),
+             ContainsSubstring("only a-z and spaces, got 'D' (0x44) at byte 4 of 't.txt'") &&
+                 ContainsSubstring("--characters any"));
   CHECK_THAT(file_error("abc_def", TextRule::text8), ContainsSubstring("got '_' (0x5f) at byte 3"));
   CHECK_THAT(file_error("abc\n", TextRule::text8), ContainsSubstring("got 0x0a at byte 3"));
   CHECK_THAT(message_of<FileError>([] {
