@@ -184,7 +184,7 @@ block = 10
 
   CHECK_THAT(error_of(evaluated({"--cache-theta", "2"}), 2), ContainsSubstring("are those of --cache"));
   CHECK_THAT(error_of(evaluated({"--cache", "9", "--cache-lambda", "1"}), 2), ContainsSubstring("in [0, 1), got 1"));
-  CHECK_THAT(error_of(evaluated({"--cache", "-9"}), 2), ContainsSubstring("at least 0, got -9"));
+  CHECK_THAT(error_of(evaluated({"--cache", "-9"}), 2), ContainsSubstring("at least 0, got '-9'"));
   CHECK_THAT(error_of(evaluated({"--cache", "9", "--cache-theta", "1e308"}), 2),
              ContainsSubstring("--cache-theta must be from 0 to 1e+09, got 1e+308"));
   CHECK_THAT(error_of(evaluated({"--cache", "9", "--window", "20"}), 2), ContainsSubstring("--window too"));
