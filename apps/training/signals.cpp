@@ -18,6 +18,9 @@ namespace {
 std::atomic<bool> stop_received = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+/// Of TerminalLineSignals: what the system says of a signal is something else while its handler runs.
+std::atomic<int> line_owners = 0;
+
 void take_by(int signal, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -59,6 +62,11 @@ extern "C" void engram_stop(int signal) {
   errno = before;
 }
 
+void replace_all(void (*before)(int), void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP})
+    if (present_action(signal).sa_handler == before) take_by(signal, handler);
+}
+
 }  // namespace
 
 void take_signals_on_own_thread() {
@@ -87,14 +95,10 @@ void StopSignals::install(int signal, void (*handler)(int)) {
 bool StopSignals::received() const { return stop_received; }
 
 TerminalLineSignals::TerminalLineSignals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) {
-    if (present_action(signal).sa_handler != SIG_DFL) continue;
-    take_by(signal, engram_leave);
-    taken_.push_back(signal);
-  }
+  if (line_owners++ == 0) replace_all(SIG_DFL, engram_leave);
 }
 TerminalLineSignals::~TerminalLineSignals() {
-  for (const int signal : taken_) std::signal(signal, SIG_DFL);
+  if (--line_owners == 0) replace_all(engram_leave, SIG_DFL);
 }
 
 }  // namespace engram

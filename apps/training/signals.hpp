@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <map>
-#include <vector>
 
 #include "core/error.hpp"
 
@@ -41,16 +40,13 @@ class StopSignals {
 
 /// While it lives, signals that would end or stop the program (Ctrl-C, Ctrl-Z and their like) take the line of progress
 /// off the terminal first, and then do what they do. Those that are ignored or have a handler, that of StopSignals
-/// among them, are left alone.
+/// among them, are left alone. Several may live at a time.
 class TerminalLineSignals {
  public:
   TerminalLineSignals();
   ~TerminalLineSignals();
   TerminalLineSignals(const TerminalLineSignals&) = delete;
   TerminalLineSignals& operator=(const TerminalLineSignals&) = delete;
-
- private:
-  std::vector<int> taken_;
 };
 
 }  // namespace engram
