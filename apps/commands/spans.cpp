@@ -63,9 +63,9 @@ std::string table(const SpansReport& report) {
   lines += fmt::format("{:>5} {:>5} {:>8} {:>10}\n", "layer", "head", "zeta", "positions");
   for (std::size_t layer = 0; layer < report.layers.size(); ++layer)
     for (std::size_t head = 0; head < report.layers[layer].size(); ++head)
-      lines += fmt::format("{:>5} {:>5} {:>8.5f} {:>10}  {}\n", layer, head, report.layers[layer][head].zeta,
-                           report.layers[layer][head].positions,
-                           bar(report.layers[layer][head].positions, model.max_span));
+      lines +=
+          fmt::format("{:>5} {:>5} {:>8.5f} {:>10}  {}\n", layer, head, report.layers[layer][head].zeta,
+                      report.layers[layer][head].positions, bar(report.layers[layer][head].positions, model.max_span));
   lines += fmt::format("\n{:>5} {:>10} {:>10} {:>10}  positions\n", "layer", "least", "mean", "most");
   for (std::size_t layer = 0; layer < report.layers.size(); ++layer) {
     const LayerRange range = range_of(report.layers[layer]);

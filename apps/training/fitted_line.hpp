@@ -21,8 +21,8 @@ struct LineStyle {
   std::optional<double> share;  ///< done, from 0 to 1: a bar of it, where there is room beside all parts
 };
 
-/// Of the parts, which are in the order of their importance, as many as there is room for; of the first one at least the
-/// beginning of its value. What is no printable character becomes "?".
+/// Of the parts, which are in the order of their importance, as many as there is room for; of the first one at least
+/// the beginning of its value. What is no printable character becomes "?".
 std::string fitted_line(std::span<const LinePart> parts, const LineStyle& style);
 
 /// Of a time to come or gone by: 0:17, 4:00:00.

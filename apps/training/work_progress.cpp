@@ -99,8 +99,8 @@ WorkState WorkProgress::state() const {
 
 void WorkProgress::show_until_ended(std::chrono::milliseconds delay) {
   std::unique_lock lock(mutex_);
-  for (Clock::time_point next = Clock::now() + delay;
-       !changed_.wait_until(lock, next, [this] { return ended_; }); next = Clock::now() + kBetween) {
+  for (Clock::time_point next = Clock::now() + delay; !changed_.wait_until(lock, next, [this] { return ended_; });
+       next = Clock::now() + kBetween) {
     if (!takes_lines()) continue;
     shown_ = true;
     show_terminal_line(fitted_work(state(), terminal_columns() - 1, shows_colours()));

@@ -1,6 +1,6 @@
 #pragma once
-/// How far the work of a command is, on a terminal: one line that is written over and over, after the first second, by a
-/// thread of its own, so that it goes on where nothing is told for a while. Nothing in a file or pipe.
+/// How far the work of a command is, on a terminal: one line that is written over and over, after the first second, by
+/// a thread of its own, so that it goes on where nothing is told for a while. Nothing in a file or pipe.
 
 #include <chrono>
 #include <condition_variable>
@@ -20,11 +20,11 @@ using WorkWatch = std::function<void(std::int64_t done, std::int64_t all)>;
 
 /// What a line tells of a piece of work.
 struct WorkState {
-  std::string what;               ///< "scored", "reading 'text'"
-  std::string unit;               ///< what is counted: "tokens"; of "bytes" millions are shown
+  std::string what;                ///< "scored", "reading 'text'"
+  std::string unit;                ///< what is counted: "tokens"; of "bytes" millions are shown
   std::int64_t done = 0, all = 0;  ///< nothing done: no numbers are known; all 0: how many there are is not
-  double per_second = 0;          ///< 0: not known yet
-  double seconds = 0;             ///< since it began
+  double per_second = 0;           ///< 0: not known yet
+  double seconds = 0;              ///< since it began
 };
 /// `scored 1200 of 15000 tokens left 0:17 tokens/s 800`, and without numbers `reading 'text' 0:05`, how long it has
 /// taken: as much of that as fits.
