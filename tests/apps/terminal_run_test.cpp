@@ -40,7 +40,11 @@ TEST_CASE("terminal: a run that is resized and interrupted leaves as many rows a
   EndlessRun run;
   run.wait_for_lines(1);
   CHECK_FALSE(run.terminal.has_messages_alone());
+  // It writes nothing meanwhile, but its line stands.
+  run.process.send(SIGSTOP);
+  REQUIRE(WIFSTOPPED(run.process.wait()));
   run.terminal.resize(40);
+  run.process.send(SIGCONT);
   run.wait_for_lines(1);
   const std::size_t overflown = run.terminal.screen().overflown();
   run.terminal.type("\x03");  // Ctrl-C
