@@ -95,8 +95,8 @@ std::vector<std::string> TerminalScreen::rows() const {
 }
 
 std::vector<std::string> rows_of_messages(std::string bytes, std::size_t columns) {
-  // A key that was pressed is shown where the cursor is, and taken away with the line.
-  static const std::regex progress("\r[^\r\n]*\x1b\\[J\r|(\\^[A-Z\\\\])?\r\x1b\\[J");
+  // A line, one that is taken away, and a key that was pressed, which is shown where the cursor is.
+  static const std::regex progress("\r(?!\x1b\\[J)[^\r\n]*\x1b\\[J\r|\r\x1b\\[J|\\^[CZ\\\\](?=\r)");
   bytes = std::regex_replace(bytes, progress, "");
   TerminalScreen screen(columns);
   screen.write(bytes);
