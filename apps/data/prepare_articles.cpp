@@ -95,7 +95,7 @@ class WatchedSink final : public ArticleSink {
 
   void begin_article(std::string name, bool goes_on) override { sink_.begin_article(std::move(name), goes_on); }
   void add_text(std::int64_t bytes, std::int64_t words) override {
-    constexpr std::int64_t kBetween = 1 << 20;
+    constexpr std::int64_t kBetween = 1 << 16;
     const std::int64_t before = std::exchange(read_, read_ + bytes);
     if (read_ / kBetween != before / kBetween) watch_(read_, all_);
     sink_.add_text(bytes, words);

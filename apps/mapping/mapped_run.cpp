@@ -65,7 +65,8 @@ MappedRun write_tables(const UnplacedModel& of, const fs::path& out, const Table
                        const WriteTable& write) {
   MappedRun mapped{.checkpoint = checkpoint_path(out, CheckpointKind::newest), .tables = {}};
   std::int64_t written = 0, all = 0;
-  for (const Parameter* table : of.tables) all += static_cast<std::int64_t>(of.header(*table).file_bytes());
+  for (const Parameter* table : of.tables)
+    all += table->shape().count() * static_cast<std::int64_t>(size_of(of.header(*table).dtype));
   for (const Parameter* table : of.tables) {
     const TableHeader header = of.header(*table);
     if (news) news(table->name(), header);

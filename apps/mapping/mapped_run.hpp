@@ -30,7 +30,7 @@ struct MappedRun {
 
 /// Told about every table before it is written.
 using TableNews = std::function<void(const std::string& name, const TableHeader&)>;
-/// Told how many bytes of tables have been written so far, and how many all of them are.
+/// Told how many bytes of the tables' numbers have been written so far, and how many all of them are.
 using TableWatch = std::function<void(std::int64_t written, std::int64_t all)>;
 
 /// From a trained model, `run_or_checkpoint` as find_checkpoint() takes it. Throws FileError when it or its tensors are

@@ -51,7 +51,9 @@ TEST_CASE("the weights of a study are those of the definition, in blocks of any 
     for (const std::int64_t block : {30, 7}) {
       StudyModel made(options);
       AttentionStudy study(made.model, made.runtime, DType::f64, {.layer = 1, .head = 1, .rows = 30});
-      study.read(ids, block);
+      std::int64_t heard = 0;
+      study.read(ids, block, [&heard](std::int64_t read, std::int64_t) { heard = read; });
+      CHECK(heard == std::ssize(ids));
       REQUIRE(study.rows().size() == 30);
       double slot_share = 0, padding = 0, entropy = 0;
       for (const AttentionRow& row : study.rows()) {

@@ -306,7 +306,12 @@ seed = 3
   TrainedModel model(path("run"), CheckpointKind::newest, runtime, DType::f64);
   QuestionScorer scorer(dynamic_cast<RecurrentModel&>(model.model()), runtime, DType::f64, CandidateScore::whole, 32);
   QuestionResults expected;
-  const auto scores = scorer(questions);
+  std::int64_t answered = 0;
+  const auto scores = scorer(questions, [&](std::int64_t done, std::int64_t all) {
+    CHECK(all == std::ssize(questions));
+    answered = done;
+  });
+  CHECK(answered == std::ssize(questions));
   for (std::size_t i = 0; i < questions.size(); ++i) expected.add(questions[i], scores[i]);
   CHECK(one.at("score") == "whole");
   CHECK(one.at("files").size() == 1);

@@ -139,7 +139,9 @@ TEST_CASE("attention by distance is that of the definition, of all scores and of
     StudyModel made(placed);
     for (const auto& [letter, term] : terms) {
       DistanceStudy study(made.model, made.runtime, DType::f64, term);
-      study.read(ids, 4);
+      std::vector<std::int64_t> heard;
+      study.read(ids, 4, [&heard](std::int64_t read, std::int64_t) { heard.push_back(read); });
+      CHECK(heard == std::vector<std::int64_t>{4, 8, 12, 16, 20, 23});
       CHECK(study.queries() == 23);
       const std::vector<HeadDistances> heads = study.heads();
       REQUIRE(heads.size() == 4);

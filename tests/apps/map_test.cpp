@@ -76,7 +76,14 @@ TEST_CASE("map: evaluation of the folder is that of the run, token by token", "[
   CAPTURE(overrides);
   const bool shared = overrides.size() == 3 && overrides[2].find("shared") != std::string::npos;
   run_training(memory_run(folder, "run", overrides), never());
-  const MappedRun mapped = map_run(folder / "run", CheckpointKind::newest, folder / "mapped");
+  std::int64_t heard = 0, of = 0;
+  const MappedRun mapped = map_run(folder / "run", CheckpointKind::newest, folder / "mapped", {},
+                                   [&](std::int64_t written, std::int64_t all) {
+                                     heard = written;
+                                     of = all;
+                                   });
+  CHECK(heard == of);
+  CHECK((of > 0 && of < static_cast<std::int64_t>(mapped.bytes())));  // files have headers too
   CHECK(mapped.tables.size() == (shared ? 1 : 2));
   const data::DataSet set = data::DataSet::open(folder.data());
   const std::vector<double> before = losses(folder / "run", set);

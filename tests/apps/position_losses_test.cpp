@@ -88,7 +88,10 @@ TEST_CASE("position losses: many positions do not fit into one block") {
   const StudiedRun run = context_bench().open({"xl"}).front();
   const std::vector<std::int64_t> positions = draw_positions(tokens, 60, 200, 1);
   PositionReader reader(run, tokens, positions, std::nullopt, runtime, DType::f64);
+  std::vector<std::int64_t> heard;
+  reader.watch([&heard](std::int64_t read, std::int64_t) { heard.push_back(read); });
   const std::vector<double> losses = reader.exact(200);  // 40 of them in a block
+  CHECK(heard == std::vector<std::int64_t>{40, 60});
   REQUIRE(losses.size() == 60);
   for (const std::size_t i : {0, 39, 40, 59})
     CHECK(losses[i] == Approx(direct_loss(run, tokens, positions[i], 200)).epsilon(1e-10));
