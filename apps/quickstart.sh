@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains a small all-attention language model on real text, from nothing, in less than eight minutes on two cores.
+# Trains a small all-attention language model on real text, from nothing, in about ten minutes on two cores.
 #
 #   bash apps/quickstart.sh                 the King James Bible (Debian package bible-kjv, 4.1 MB)
 #   bash apps/quickstart.sh --text FILE     your own text: a million characters or more, in lines
