@@ -114,6 +114,7 @@ TEST_CASE("progress: a line of other work says how much of it is done and how lo
 }
 
 TEST_CASE("progress: on a terminal there are as many rows as messages") {
+  if (!has_pseudo_terminals()) return;  // where there are none
   const std::size_t columns = GENERATE(40, 80, 120, 200);
   CAPTURE(columns);
   Shown shown(columns);
@@ -144,6 +145,7 @@ TEST_CASE("progress: on a terminal there are as many rows as messages") {
 }
 
 TEST_CASE("progress: the line of a terminal that became narrower is taken away, however that breaks rows") {
+  if (!has_pseudo_terminals()) return;  // where there are none
   const Narrowing narrowing = GENERATE(Narrowing::wraps, Narrowing::cuts);
   Shown shown(120, narrowing);
   Progress progress;
@@ -167,6 +169,7 @@ TEST_CASE("progress: the line of a terminal that became narrower is taken away, 
 }
 
 TEST_CASE("progress: the terminal says how wide it is, then COLUMNS") {
+  if (!has_pseudo_terminals()) return;  // where there are none
   Shown shown(80, Narrowing::wraps, {{"COLUMNS", "50"}});
   CHECK(terminal_columns() == 80);
   shown.terminal.resize(0);
@@ -178,6 +181,7 @@ TEST_CASE("progress: the terminal says how wide it is, then COLUMNS") {
 }
 
 TEST_CASE("progress: NO_COLOR leaves colours out, TERM=dumb whatever is no text, and a file has reports") {
+  if (!has_pseudo_terminals()) return;  // where there are none
   SECTION("colours") {
     Shown shown(80, Narrowing::wraps, {{"NO_COLOR", ""}});
     Progress progress;
@@ -223,6 +227,7 @@ TEST_CASE("progress: NO_COLOR leaves colours out, TERM=dumb whatever is no text,
 }
 
 TEST_CASE("progress: work that takes long shows a line, which messages, results and errors take away") {
+  if (!has_pseudo_terminals()) return;  // where there are none
   Shown shown(60);
   const auto wait_for = [&shown](const std::string& text) {
     shown.terminal.read_until([&text](const std::string& bytes) { return bytes.find(text) != std::string::npos; });
@@ -258,6 +263,7 @@ TEST_CASE("progress: work that takes long shows a line, which messages, results 
 }
 
 TEST_CASE("progress: a run on a terminal leaves its messages there, and nothing else") {
+  if (!has_pseudo_terminals()) return;  // where there are none
   const std::size_t columns = GENERATE(40, 120);
   CAPTURE(columns);
   const RunFolder folder;

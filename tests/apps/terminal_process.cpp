@@ -50,6 +50,16 @@ constexpr std::chrono::seconds kPatience{20};
 
 }  // namespace
 
+bool has_pseudo_terminals() {
+  const int master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (master < 0) return false;
+  const bool usable = ::grantpt(master) == 0 && ::unlockpt(master) == 0;
+  const int opened = usable ? ::open(::ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
+  if (opened >= 0) ::close(opened);
+  ::close(master);
+  return opened >= 0;
+}
+
 PseudoTerminal::PseudoTerminal(std::size_t columns, Narrowing narrowing)
     : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), columns_(columns), screen_(columns, narrowing) {
   if (master_ < 0 || ::grantpt(master_) != 0 || ::unlockpt(master_) != 0)

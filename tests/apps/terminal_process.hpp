@@ -14,6 +14,9 @@
 
 namespace engram::harness {
 
+/// Whether the system gives any; tests of them have nothing to run where it does not, as in some containers.
+bool has_pseudo_terminals();
+
 /// A pseudo-terminal and what was written to it.
 class PseudoTerminal {
  public:
