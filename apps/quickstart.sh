@@ -71,7 +71,7 @@ times=""
 # Of the step that ends here.
 take_time() {
   if ((steps_begun > 0)); then
-    times+=$(printf '  %-40s %3d:%02d' "$step" $(((SECONDS - step_began) / 60)) $(((SECONDS - step_began) % 60)))$'\n'
+    times+=$(printf '  %-45s %3d:%02d' "$step" $(((SECONDS - step_began) / 60)) $(((SECONDS - step_began) % 60)))$'\n'
   fi
   step_began=$SECONDS
 }
