@@ -58,6 +58,17 @@ struct Shown {
   OtherStderr as_stderr;
 };
 
+/// Reports of training, and work of which nothing is shown, where no line may be written over.
+void show_reports() {
+  Progress progress;
+  WorkProgress work("reading", "bytes", std::chrono::milliseconds(0));
+  CHECK_FALSE(progress.wants(false));
+  CHECK(progress.wants(true));
+  progress.show(kLine);
+  work.at(1, 2);
+  progress.note("done");
+}
+
 }  // namespace
 
 TEST_CASE("progress: a line of training has what matters most first, and a bar where there is room") {
@@ -180,7 +191,17 @@ TEST_CASE("progress: the terminal says how wide it is, then COLUMNS") {
   }
 }
 
-TEST_CASE("progress: NO_COLOR leaves colours out, TERM=dumb whatever is no text, and a file has reports") {
+TEST_CASE("progress: a file has reports") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = put_file(folder / "err", "");
+  {
+    const OtherStderr as_file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    show_reports();
+  }
+  CHECK(get_file(path) == progress_text(kLine) + "\ndone\n");
+}
+
+TEST_CASE("progress: NO_COLOR leaves colours out, TERM=dumb whatever is no text") {
   if (!has_pseudo_terminals()) return;  // where there are none
   SECTION("colours") {
     Shown shown(80, Narrowing::wraps, {{"NO_COLOR", ""}});
@@ -199,30 +220,8 @@ TEST_CASE("progress: NO_COLOR leaves colours out, TERM=dumb whatever is no text,
   }
   SECTION("dumb") {
     Shown shown(120, Narrowing::wraps, {{"TERM", "dumb"}});
-    {
-      Progress progress;
-      WorkProgress work("reading", "bytes", std::chrono::milliseconds(0));
-      CHECK_FALSE(progress.wants(false));
-      CHECK(progress.wants(true));
-      progress.show(kLine);
-      work.at(1, 2);
-    }
-    CHECK(shown.bytes() == progress_text(kLine) + "\r\n");
-  }
-  SECTION("a file") {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = put_file(folder / "err", "");
-    const OtherStderr as_file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    {
-      Progress progress;
-      WorkProgress work("reading", "bytes", std::chrono::milliseconds(0));
-      CHECK_FALSE(progress.wants(false));
-      CHECK(progress.wants(true));
-      progress.show(kLine);
-      work.at(1, 2);
-      progress.note("done");
-    }
-    CHECK(get_file(path) == progress_text(kLine) + "\ndone\n");
+    show_reports();
+    CHECK(shown.bytes() == progress_text(kLine) + "\r\ndone\r\n");
   }
 }
 

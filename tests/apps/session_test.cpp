@@ -12,6 +12,7 @@
 
 #include "apps/training/run_checkpoint.hpp"
 #include "core/error.hpp"
+#include "tests/apps/command_line_process.hpp"
 #include "tests/apps/command_results.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
@@ -177,8 +178,7 @@ class Terminal {
  public:
   Terminal(const DrawnModel& model, const char* kind) {
     const std::string path = model.path().string();
-    const char* const given = ::getenv("ENGRAM_PROGRAM");
-    const std::string program = given != nullptr ? given : ENGRAM_PROGRAM;
+    const std::string program = program_of_build();
     winsize size{.ws_row = 24, .ws_col = 200, .ws_xpixel = 0, .ws_ypixel = 0};
     id_ = ::forkpty(&terminal_, nullptr, nullptr, &size);
     if (id_ != 0) return;
