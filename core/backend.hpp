@@ -51,7 +51,7 @@ class Backend {
   /// the same numbers, but no speed.
   virtual bool multiplies_bf16() const { return false; }
 
-  /// Whether attention_forward keeps its weights for the backward pass where it is given memory for them.
+  /// Whether attention's backward pass makes use of the weights that attention_forward kept.
   virtual bool keeps_attention() const { return false; }
 
   /// Whether the kernels take bf16 activations (docs/numerics.md).

@@ -58,10 +58,7 @@ void beside_terminal_line(const std::function<void()>& write) {
 
 TerminalLineOfHandler::TerminalLineOfHandler() : writing_(line_mutex, std::try_to_lock) {
   constexpr int kMostMilliseconds = 100;
-  for (int waited = 0; !writing_ && waited < kMostMilliseconds; ++waited) {
-    ::poll(nullptr, 0, 1);
-    writing_.try_lock();
-  }
+  for (int waited = 0; !writing_ && !writing_.try_lock() && waited < kMostMilliseconds; ++waited) ::poll(nullptr, 0, 1);
   if (writing_) taken_away_ = take_standing_line_away();
 }
 

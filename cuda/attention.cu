@@ -53,15 +53,17 @@ AttentionInputs widened(Step& step, const AttentionInputs& in) {
 }
 
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
-                       Tensor& out, Tensor& lse, Tensor&) {
-  if (is_fused(step, in, options, out)) {
+                       Tensor& out, Tensor& lse, Tensor& kept) {
+  if (!kept && is_fused(step, in, options, out)) {
     fused_attention_forward(step, in, options, random, out, lse);
   } else if (out.dtype() == DType::bf16) {
     Tensor wide = step.empty(out.shape(), DType::f32);
-    plain_attention_forward(step, widened(step, in), options, random, wide, lse);
+    Tensor wide_kept = kept ? step.empty(kept.shape(), DType::f32) : Tensor();
+    plain_attention_forward(step, widened(step, in), options, random, wide, lse, wide_kept);
     kernels::convert(step, wide, out);
+    if (kept) kernels::convert(step, wide_kept, kept);
   } else {
-    plain_attention_forward(step, in, options, random, out, lse);
+    plain_attention_forward(step, in, options, random, out, lse, kept);
   }
 }
 

@@ -214,18 +214,20 @@ bool nothing_to_see(const AttentionInputs& in) { return !in.keys && (!in.slot_ke
 inline namespace ENGRAM_CUDA_DEVICE {
 
 void plain_attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
-                             RandomStream random, Tensor& out, Tensor& lse) {
+                             RandomStream random, Tensor& out, Tensor& lse, Tensor& kept) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const Matrices<T> memory(step, in, options);
     const HeadMatrices<T> scores = memory.get();
     if (nothing_to_see(in)) kernels::fill(step, out, 0);
+    T* kept_rows = kept ? kept.data<T>() : nullptr;
     for (int number = 0; number < options.heads; ++number) {
       const Head<T> head(step, in, options, random, number);
       head.compute_scores(scores);
       with_row_threads(head.rows, [&]<int kThreads>() {
         launch(step, {.blocks = head.row_count(), .threads = kThreads}, weigh_rows<kThreads, T>, head.rows, scores,
-               lse.data<T>());
+               lse.data<T>(), kept_rows);
       });
+      if (kept_rows != nullptr) kept_rows += head.row_count() * (head.rows.persistent + head.rows.slots);
       Write write = Write::set;
       T* const to = out.data<T>();
       head.weighted(scores.past, head.rows.window, head.past(data_of<T>(in.past_values)), 1, to, write);

@@ -9,9 +9,9 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-/// As kernels::attention_forward; kept weights are left alone.
+/// As kernels::attention_forward; 0 is kept of every place with a mask of 0, corners of a ramp too.
 void plain_attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
-                             RandomStream random, Tensor& out, Tensor& lse);
+                             RandomStream random, Tensor& out, Tensor& lse, Tensor& kept);
 /// As kernels::attention_backward.
 void plain_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,

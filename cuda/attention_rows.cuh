@@ -99,10 +99,13 @@ __device__ __forceinline__ void gather_by_distance(const HeadRows<T>& head, cons
 }
 
 /// Scores -> weights times dropout, also by distance where values have positions; lse of the head's rows at its place
-/// in [B, H, M].
+/// in [B, H, M]. kept: the head's rows of what kernels::attention_forward keeps, [rows, persistent + slots], or
+/// nullptr.
 template <int kThreads, class T>
-__global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMatrices<T> scores, T* lse) {
+__global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMatrices<T> scores, T* lse, T* kept) {
   const std::int64_t row = blockIdx.x;
+  T* const kept_slots = kept == nullptr ? nullptr : kept + row * (head.persistent + head.slots);
+  T* const kept_window = kept == nullptr ? nullptr : kept_slots + head.persistent;  // oldest first
   T top = -static_cast<T>(INFINITY);
   for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
     if (distance < 0 || head.raw_mask(row, distance) <= 0) return;
@@ -115,11 +118,18 @@ __global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMat
   top = block_maximum<kThreads>(top);
   const bool sees_nothing = top == -static_cast<T>(INFINITY);
 
+  if (kept != nullptr) {
+    // Places before the first position that exists have no column.
+    for (std::int64_t i = threadIdx.x; i < head.slots; i += kThreads) kept_window[i] = 0;
+    __syncthreads();
+  }
   T sum = 0;
   for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
     T& score = (in_past ? scores.past : scores.here)[at];
     const double raw = distance < 0 ? 0 : head.raw_mask(row, distance);
-    score = raw <= 0 ? T(0) : static_cast<T>(raw < 1 ? raw : 1) * std::exp(score - top);
+    const T unmasked = raw <= 0 ? T(0) : std::exp(score - top);
+    if (kept != nullptr && distance >= 0) kept_window[head.window - distance] = unmasked;
+    score = raw <= 0 ? T(0) : static_cast<T>(raw < 1 ? raw : 1) * unmasked;
     sum += score;
   });
   for (std::int64_t n = threadIdx.x; n < head.persistent; n += kThreads) {
@@ -128,12 +138,18 @@ __global__ void __launch_bounds__(kThreads) weigh_rows(HeadRows<T> head, HeadMat
   }
   sum = block_sum<kThreads>(sum);
   const T factor = sees_nothing ? T(0) : T(1) / sum;
+  const auto signed_factor = [factor](T multiplier) { return multiplier == T(0) ? -factor : factor; };
   for_context<kThreads>(head, row, [&](std::int64_t at, bool in_past, std::int64_t distance) {
-    if (distance >= 0)
-      (in_past ? scores.past : scores.here)[at] *= factor * head.multiplier(row, head.max_distance - distance);
+    if (distance < 0) return;
+    const T multiplier = head.multiplier(row, head.max_distance - distance);
+    (in_past ? scores.past : scores.here)[at] *= factor * multiplier;
+    if (kept != nullptr) kept_window[head.window - distance] *= signed_factor(multiplier);
   });
-  for (std::int64_t n = threadIdx.x; n < head.persistent; n += kThreads)
-    persistent[n] *= factor * head.multiplier(row, head.dropout_reach + n);
+  for (std::int64_t n = threadIdx.x; n < head.persistent; n += kThreads) {
+    const T multiplier = head.multiplier(row, head.dropout_reach + n);
+    if (kept != nullptr) kept_slots[n] = persistent[n] * signed_factor(multiplier);
+    persistent[n] *= factor * multiplier;
+  }
   if (head.position_values) gather_by_distance<kThreads>(head, scores, row);
   if (threadIdx.x == 0)
     lse[(row / head.block * head.heads + head.head) * head.block + row % head.block] =

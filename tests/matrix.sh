@@ -61,7 +61,7 @@ check() {
     gcc) configure=(-DCMAKE_CXX_COMPILER=g++) packages=(binutils) ;;
     clang) configure=(-DCMAKE_CXX_COMPILER=clang++) packages=(clang libomp-dev) ;;
     aarch64)
-      packages=(g++-aarch64-linux-gnu qemu-user-static libfmt-dev:arm64 catch2:arm64 libsentencepiece-dev:arm64
+      packages=(g++-aarch64-linux-gnu qemu-user-static libfmt-dev:arm64 libcatch2-dev:arm64 libsentencepiece-dev:arm64
         libtomlplusplus-dev:arm64 libedit-dev:arm64)
       configure=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
         -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DCMAKE_LIBRARY_ARCHITECTURE=aarch64-linux-gnu

@@ -27,7 +27,6 @@ std::vector<double> host_values(const Tensor& tensor, Backend& backend) {
 
 AllAttentionOptions AttentionStudy::studied(AllAttentionOptions options) {
   options.dropout = options.embedding_dropout = 0;
-  options.attention_memory = std::int64_t{1} << 30;  // MiB: whatever they take
   return options;
 }
 
@@ -87,19 +86,16 @@ void AttentionStudy::take(const ModelTrace& trace, std::int64_t first, std::int6
     const bool joint = options.memory_mode == MemoryMode::all;
     take_call({made.seen.kept, &made.context, made.span ? made.span.value() : Tensor(), options.context_heads(),
                joint ? options.slots : 0, queries},
-              first_head, layer, first);
+              first_head, first);
     if (slot_heads() == 0) continue;
     const std::int64_t slots = options.memory_mode == MemoryMode::ff_attn ? options.inner : options.slots;
     take_call({made.slots.kept, nullptr, Tensor(), slot_heads(), slots, queries},
-              first_head + static_cast<std::size_t>(options.context_heads()), layer, first);
+              first_head + static_cast<std::size_t>(options.context_heads()), first);
   }
   queries_ += queries;
 }
 
-void AttentionStudy::take_call(const Call& call, std::size_t first_head, std::int64_t layer, std::int64_t first) {
-  if (!call.kept)
-    throw Error(text("attention study: layer ", layer, " kept no weights; the device ", runtime_->backend().device(),
-                     " computes them again in its backward pass"));
+void AttentionStudy::take_call(const Call& call, std::size_t first_head, std::int64_t first) {
   const std::vector<double> kept = host_values(call.kept, runtime_->backend());
   const std::vector<double> zeta = host_values(call.span, runtime_->backend());
   const bool per_query = std::ssize(zeta) != call.heads;

@@ -78,7 +78,7 @@ class AttentionStudy {
   };
 
   void take(const ModelTrace& trace, std::int64_t first, std::int64_t queries);
-  void take_call(const Call& call, std::size_t first_head, std::int64_t layer, std::int64_t first);
+  void take_call(const Call& call, std::size_t first_head, std::int64_t first);
   void take_row(HeadAttention& head, bool is_studied, AttentionRow row);
   bool is_studied(const HeadAttention& head) const;
   std::int64_t slot_heads() const;

@@ -10,7 +10,6 @@ namespace engram {
 
 TransformerXlOptions DistanceStudy::studied(TransformerXlOptions options) {
   options.dropout = options.attention_dropout = options.word_dropout = 0;
-  options.attention_memory = std::int64_t{1} << 30;  // MiB: whatever they take
   return options;
 }
 
@@ -37,9 +36,6 @@ void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t bloc
 
 void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries) {
   const Tensor& kept = term_ ? trace.alone.kept : trace.seen.kept;
-  if (!kept)
-    throw Error(text("attention study: layer ", layer, " kept no weights; the device ", runtime_->backend().device(),
-                     " computes them again in its backward pass"));
   dispatch_float(kept.dtype(), "attention study", [&]<class T>() {
     std::vector<T> host(static_cast<std::size_t>(kept.count()));
     runtime_->backend().copy(host.data(), kept.raw(), kept.bytes(), CopyKind::device_to_host);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "apps/training/target_losses.hpp"
@@ -12,7 +13,7 @@ namespace engram {
 namespace {
 
 constexpr std::size_t kCandidates = data::CbtQuestion::kCandidates;
-/// Columns of a block of context.
+/// Columns of a block of context, where it does not matter.
 constexpr std::int64_t kReadColumns = 64;
 /// Questions whose candidates are read side by side: ten rows each, in as many columns as the longest of them needs.
 constexpr std::size_t kForkedQuestions = 8;
@@ -23,11 +24,29 @@ std::span<const T> part_of(std::span<const T> all, std::size_t begin, std::size_
   return all.subspan(begin, std::min(most, all.size() - begin));
 }
 
+/// Of the question with this candidate in its blank; 0 behind its end.
+std::int32_t filled_in(const TokenQuestion& question, std::int32_t candidate, std::int64_t at) {
+  const std::int64_t behind = at - std::ssize(question.prefix);
+  if (behind < 0) return question.prefix[static_cast<std::size_t>(at)];
+  if (behind == 0) return candidate;
+  return behind <= std::ssize(question.suffix) ? question.suffix[static_cast<std::size_t>(behind - 1)] : 0;
+}
+
 }  // namespace
 
 QuestionScorer::QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score,
-                               std::int64_t batch)
-    : model_(&model), runtime_(&runtime), dtype_(dtype), score_(score), batch_(static_cast<std::size_t>(batch)) {}
+                               std::int64_t batch, std::int64_t block)
+    : model_(&model),
+      runtime_(&runtime),
+      dtype_(dtype),
+      score_(score),
+      batch_(static_cast<std::size_t>(batch)),
+      block_length_(model.depends_on_blocks() ? block : 0) {}
+
+std::int64_t QuestionScorer::shared_tokens(const TokenQuestion& question) const {
+  const std::int64_t all = std::ssize(question.prefix) - 1;
+  return block_length_ == 0 ? all : all / block_length_ * block_length_;
+}
 
 std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQuestion> questions,
                                                         const EvaluationWatch& watch) {
@@ -59,18 +78,19 @@ std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQue
 
 void QuestionScorer::read_prefixes(std::span<const TokenQuestion> questions, Places places, ModelPast& past) {
   for (const auto& part : past) part->reset();
-  const auto length_of = [&](std::size_t place) { return std::ssize(questions[place].prefix) - 1; };
   std::int64_t longest = 0;
-  for (const std::size_t place : places) longest = std::max(longest, length_of(place));
+  for (const std::size_t place : places) longest = std::max(longest, shared_tokens(questions[place]));
 
-  // All end at the last column. What is before the shorter ones is forgotten where they begin.
+  // All end at the last column. What is before the shorter ones, whole blocks if blocks matter, is forgotten where they
+  // begin.
+  const std::int64_t columns = block_length_ > 0 ? block_length_ : kReadColumns;
   std::vector<std::int32_t> inputs, preceding;
-  for (std::int64_t first = 0; first < longest; first += kReadColumns) {
-    const std::int64_t end = std::min(first + kReadColumns, longest);
+  for (std::int64_t first = 0; first < longest; first += columns) {
+    const std::int64_t end = std::min(first + columns, longest);
     inputs.clear();
     preceding.clear();
     for (const std::size_t place : places) {
-      const std::int64_t padding = longest - length_of(place);
+      const std::int64_t padding = longest - shared_tokens(questions[place]);
       for (std::int64_t column = first; column < end; ++column) {
         const std::int64_t at = column - padding;
         inputs.push_back(at < 0 ? 0 : questions[place].prefix[static_cast<std::size_t>(at)]);
@@ -84,52 +104,58 @@ void QuestionScorer::read_prefixes(std::span<const TokenQuestion> questions, Pla
 void QuestionScorer::read_candidates(std::span<const TokenQuestion> questions, Places places,
                                      std::span<const std::int64_t> streams, const ModelPast& past,
                                      std::vector<CandidateScores>& scores) {
+  // A row reads what is left of the prefix, the candidate and the suffix but for its last token; targets are one
+  // further. Behind the end of a shorter one is token 0, whose losses are left out.
   const auto scored = [&](const TokenQuestion& question) {
-    return score_ == CandidateScore::whole ? question.suffix.size() + 1 : 1;
+    return score_ == CandidateScore::whole ? std::ssize(question.suffix) + 1 : 1;
   };
-  std::size_t longest = 0;
-  for (const std::size_t place : places) longest = std::max(longest, scored(questions[place]));
-
-  // Inputs are the prefix's last token, the candidate and the suffix but for its last token; targets are one further.
-  // Behind the end of a shorter one is token 0, whose losses are left out.
-  std::vector<std::int32_t> inputs, targets, preceding;
+  const auto first_scored = [&](const TokenQuestion& question) {
+    return std::ssize(question.prefix) - 1 - shared_tokens(question);
+  };
+  std::int64_t longest = 0;
   std::vector<std::int64_t> forks;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const TokenQuestion& question = questions[places[i]];
-    for (const std::int32_t candidate : question.candidates) {
-      forks.push_back(streams[i]);
-      std::int32_t before = question.prefix.back();
-      for (std::size_t column = 0; column < longest; ++column) {
-        const std::int32_t target = column == 0                 ? candidate
-                                    : column < scored(question) ? question.suffix[column - 1]
-                                                                : 0;
-        inputs.push_back(before);
-        targets.push_back(target);
-        preceding.push_back(static_cast<std::int32_t>(question.prefix.size() - 1 + column));
-        before = target;
-      }
-    }
+    longest = std::max(longest, first_scored(question) + scored(question));
+    forks.insert(forks.end(), kCandidates, streams[i]);
   }
   ModelPast& forked = past_of(forked_, std::ssize(forks));
   copy_streams(forked, past, forks);
-  const std::vector<double> losses = run({.inputs = inputs,
-                                          .targets = targets,
-                                          .preceding = preceding,
-                                          .scored = {},
-                                          .length = static_cast<std::int64_t>(longest)},
-                                         forked);
+
+  std::vector<CandidateScores> sums(places.size(), CandidateScores{});
+  std::vector<std::int32_t> inputs, targets, preceding;
+  const std::int64_t columns = block_length_ > 0 ? block_length_ : longest;
+  for (std::int64_t first = 0; first < longest; first += columns) {
+    const std::int64_t length = std::min(columns, longest - first);
+    inputs.clear();
+    targets.clear();
+    preceding.clear();
+    for (const std::size_t place : places)
+      for (const std::int32_t candidate : questions[place].candidates)
+        for (std::int64_t column = first; column < first + length; ++column) {
+          const std::int64_t at = shared_tokens(questions[place]) + column;
+          inputs.push_back(filled_in(questions[place], candidate, at));
+          targets.push_back(filled_in(questions[place], candidate, at + 1));
+          preceding.push_back(static_cast<std::int32_t>(at));
+        }
+    const std::vector<double> losses =
+        run({.inputs = inputs, .targets = targets, .preceding = preceding, .scored = {}, .length = length}, forked);
+    auto loss = losses.begin();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::int64_t begin = first_scored(questions[places[i]]), end = begin + scored(questions[places[i]]);
+      for (double& sum : sums[i])
+        for (std::int64_t column = first; column < first + length; ++column, ++loss)
+          if (column >= begin && column < end) sum -= *loss;
+    }
+  }
 
   for (std::size_t i = 0; i < places.size(); ++i) {
     const TokenQuestion& question = questions[places[i]];
     CandidateScores& found = scores[places[i]];
     for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-      const auto row = losses.begin() + static_cast<std::ptrdiff_t>((i * kCandidates + candidate) * longest);
       // Rows of one token are computed apart and may differ in their last bits, but it is one thing that they say.
       const auto same = std::ranges::find(question.candidates, question.candidates.at(candidate));
-      const auto first = static_cast<std::size_t>(same - question.candidates.begin());
-      found.at(candidate) = first < candidate
-                                ? found.at(first)
-                                : -std::accumulate(row, row + static_cast<std::ptrdiff_t>(scored(question)), 0.0);
+      found.at(candidate) = sums[i].at(static_cast<std::size_t>(same - question.candidates.begin()));
       if (!std::isfinite(found.at(candidate)))
         throw Error(text("cbt: ln p of every candidate must be finite, got ", found.at(candidate),
                          "\n  the model's parameters may not be finite"));
@@ -142,8 +168,8 @@ std::vector<double> QuestionScorer::run(const BlockTokens& block, ModelPast& pas
   step.begin({});
   std::vector<double> losses;
   {
-    block_.write(block, 1, nullptr, runtime_->backend(), runtime_->memory(), dtype_);
-    const TokenBatch batch = block_.piece(0);
+    tensors_.write(block, 1, nullptr, runtime_->backend(), runtime_->memory(), dtype_);
+    const TokenBatch batch = tensors_.piece(0);
     Tape tape(step, Tape::Mode::inference);
     const Variable hidden = model_->hidden(tape, batch, past);
     if (!block.targets.empty()) losses = target_losses(model_->tokens(), hidden, batch, dtype_, runtime_->backend());

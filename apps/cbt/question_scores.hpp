@@ -26,9 +26,12 @@ using CandidateScores = std::array<double, data::CbtQuestion::kCandidates>;
 
 class QuestionScorer {
  public:
-  /// `batch`: questions whose beginnings are read side by side; changes nothing but the speed (and last bits). The
-  /// model's parameters must have memory on the runtime's device, of this dtype; both must outlive the scorer.
-  QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score, std::int64_t batch);
+  /// `batch`: questions whose beginnings are read side by side; changes nothing but the speed (and last bits). `block`:
+  /// tokens of a block of a model that depends on blocks (LanguageModel::depends_on_blocks); they count from the start
+  /// of a question, and others do not look at it. The model's parameters must have memory on the runtime's device, of
+  /// this dtype; both must outlive the scorer.
+  QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score, std::int64_t batch,
+                 std::int64_t block);
 
   /// Every question from nothing. Questions of like length are read together, so many at once cost less than a few.
   /// Throws Error when a score is not finite. `watch` is told how many have their scores.
@@ -36,7 +39,9 @@ class QuestionScorer {
 
  private:
   using Places = std::span<const std::size_t>;
-  /// The prefixes of the questions at these places, but for the last token of each: the streams of `past`.
+  /// How much of a prefix is read once for all candidates: all but its last token, or the whole blocks of that.
+  std::int64_t shared_tokens(const TokenQuestion& question) const;
+  /// These tokens of the questions at these places: the streams of `past`.
   void read_prefixes(std::span<const TokenQuestion> questions, Places places, ModelPast& past);
   /// Ten streams for each question, which go on from where `past` is. streams: that of each question in `past`.
   void read_candidates(std::span<const TokenQuestion> questions, Places places, std::span<const std::int64_t> streams,
@@ -50,8 +55,9 @@ class QuestionScorer {
   DType dtype_;
   CandidateScore score_;
   std::size_t batch_;
+  std::int64_t block_length_;                           // 0: anything gives the same
   std::map<std::int64_t, ModelPast> reading_, forked_;  // by streams
-  BlockTensors block_;
+  BlockTensors tensors_;
 };
 
 }  // namespace engram

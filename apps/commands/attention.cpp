@@ -14,6 +14,7 @@
 #include "apps/commands/attention_windows.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/commands/shared_options.hpp"
 #include "apps/data/read_file.hpp"
 #include "apps/data/text_tokens.hpp"
 #include "apps/training/trained_model.hpp"
@@ -32,6 +33,8 @@ struct AttentionArguments {
   StudiedHead studied{.rows = 64};
   std::int64_t slots = 10;
   std::string oov = "error";
+  std::string device = "cpu", dtype = "f32";
+  int threads = 0;
   bool best = false, json = false;
   AttentionDistancesArguments distances;
   AttentionWindowsArguments windows;
@@ -155,9 +158,10 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
   check_output_file("attention: --mean-csv", arguments.windows.mean_csv, {"offset,weight\n"});
   check_output_file("attention: --mean-svg", arguments.windows.mean_svg, {kSvgBeginning});
   WorkProgress progress(text("reading '", arguments.run, "'"));
-  Runtime runtime;
+  Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       DType::f32, [&](ModelOptions& model) { prepare(command, arguments, model); });
+                       dtype_option("attention", arguments.dtype),
+                       [&](ModelOptions& model) { prepare(command, arguments, model); });
   const std::vector<std::int32_t> tokens = tokens_of(command, arguments, trained);
   const AttentionDistancesArguments& shared = arguments.distances;
   progress.begin("read", "tokens");
@@ -225,6 +229,9 @@ Command* add_attention_command(Command& program) {
   command->add_option("--svg", arguments->svg,
                       "draw them: context, oldest first, then persistent slots; every head by distance; or windows");
   command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  add_device_option(*command, arguments->device);
+  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
+  add_threads_option(*command, arguments->threads);
   command->add_flag("--json", arguments->json, "print one JSON object");
   arguments->windows.add_to(*command, arguments->distances.add_to(*command));
   command->callback([arguments, command] { run_attention(*command, *arguments); });

@@ -19,6 +19,7 @@
 #include "apps/commands/shared_options.hpp"
 #include "apps/data/cbt.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/training/split_evaluation.hpp"
 #include "apps/training/terminal.hpp"
 #include "apps/training/trained_model.hpp"
 #include "apps/training/work_progress.hpp"
@@ -33,7 +34,7 @@ struct CbtArguments {
   std::string source, data;
   std::vector<std::string> questions;
   std::string score = "whole";
-  std::string csv;
+  std::string csv, carry;
   std::string device = "cpu", dtype = "f32";
   int batch = 32, threads = 0;
   bool lenient = false, best = false, json = false;
@@ -91,18 +92,20 @@ QuestionResults answer(const std::filesystem::path& path, const CbtArguments& ar
 }
 
 void run_cbt(const CbtArguments& arguments) {
+  const ContextOptions context{
+      .memory = {}, .clamp = {}, .visibility = {}, .carry = carry_option("cbt", arguments.carry)};
   check_output_file("cbt: --csv", arguments.csv, {candidates_csv_names()});
   WorkProgress progress(text("reading '", arguments.source, "'"));
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   const DType dtype = dtype_option("cbt", arguments.dtype);
-  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       dtype);
+  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, dtype,
+                       [&context](ModelOptions& model) { context.apply(model, "cbt"); });
   RecurrentModel& model = recurrent_model(trained);
   const data::DataSet data = data::DataSet::open(arguments.data);
   data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
   const QuestionTokens tokens_of(data);
   QuestionScorer scorer(model, runtime, dtype, arguments.score == "word" ? CandidateScore::word : CandidateScore::whole,
-                        arguments.batch);
+                        arguments.batch, trained.config().training.block);
 
   const std::int64_t expected = is_line_terminal() ? count_questions(arguments.questions) : 0;
   progress.begin("answered", "questions");
@@ -156,6 +159,7 @@ Command* add_cbt_command(Command& program) {
                    "word alone (word)")
       ->one_of({"whole", "word"})
       ->capture_default_str();
+  add_carry_option(*command, arguments->carry);
   command->add_flag("--lenient", arguments->lenient,
                     "leave damaged blocks out and count them; otherwise the first is an error");
   command->add_option("--batch", arguments->batch, "questions side by side; does not change results")

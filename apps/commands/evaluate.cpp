@@ -75,12 +75,7 @@ ContextOptions context_of(const Command& command, const EvaluateArguments& argum
   if (command.count("--same-length") > 0)
     for (const Visibility visibility : {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1})
       if (arguments.same_length == name_of(visibility)) context.visibility = visibility;
-  if (command.count("--carry") > 0) {
-    for (const Carry carry : {Carry::detached, Carry::none})
-      if (arguments.carry == name_of(carry)) context.carry = carry;
-    if (!context.carry)
-      throw UsageError(text("evaluate: --carry must be detached or none, got '", arguments.carry, "'"));
-  }
+  context.carry = carry_option("evaluate", arguments.carry);
   return context;
 }
 
@@ -211,9 +206,7 @@ Command* add_evaluate_command(Command& program) {
       ->add_option("--clamp-len", arguments->clamp,
                    "transformer_xl: distances above it count as it; 0: none [the run's]")
       ->non_negative();
-  command->add_option("--carry", arguments->carry,
-                      "recurrent models: what readouts see of earlier blocks of an article, detached (all that their "
-                      "window reaches) or none, as the paper trained [detached]");
+  add_carry_option(*command, arguments->carry);
   command
       ->add_option("--cache", arguments->cache.positions,
                    "recurrent models: mix a cache of the last N positions of each text into the probabilities; 0: none")

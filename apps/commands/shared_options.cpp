@@ -20,4 +20,17 @@ DType dtype_option(std::string_view command, std::string_view name, bool takes_b
       text(command, ": --dtype must be ", takes_bf16 ? "f32, bf16 or f64" : "f32 or f64", ", got '", name, "'"));
 }
 
+void add_carry_option(Command& command, std::string& carry) {
+  command.add_option("--carry", carry,
+                     "recurrent models: what readouts see of earlier blocks of a text, detached (all that their window "
+                     "reaches) or none, as the paper trained [detached]");
+}
+
+std::optional<Carry> carry_option(std::string_view command, std::string_view name) {
+  if (name.empty()) return {};
+  for (const Carry carry : {Carry::detached, Carry::none})
+    if (name == name_of(carry)) return carry;
+  throw UsageError(text(command, ": --carry must be detached or none, got '", name, "'"));
+}
+
 }  // namespace engram

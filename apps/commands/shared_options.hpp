@@ -1,11 +1,13 @@
 #pragma once
 /// Options that many commands have, alike in all of them.
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "apps/commands/command.hpp"
 #include "core/dtype.hpp"
+#include "nn/layers/recurrent_options.hpp"
 
 namespace engram {
 
@@ -18,5 +20,11 @@ void add_threads_option(Command& command, int& threads, const std::string& help 
 /// What --dtype of a command names: f32, f64 or, where it `takes_bf16`, bf16. Throws UsageError naming the command and
 /// what it takes for everything else.
 DType dtype_option(std::string_view command, std::string_view name, bool takes_bf16 = false);
+
+/// --carry, for carry_option().
+void add_carry_option(Command& command, std::string& carry);
+
+/// What --carry of a command names; nothing where it is empty. Throws UsageError for what is no Carry.
+std::optional<Carry> carry_option(std::string_view command, std::string_view name);
 
 }  // namespace engram

@@ -164,7 +164,7 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
   node.out = step.empty(query, dtype);
   node.lse = step.empty({query[0], options.heads, query[1]}, compute_dtype(dtype));
   const std::int64_t kept = kept_weights_count(node.in, options);
-  if (step.backend().keeps_attention() && tape.training() &&
+  if (tape.training() && (step.backend().keeps_attention() || keep_bytes == kKeepWeights) &&
       kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
     node.kept = step.empty({kept}, node.out.dtype());
   kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse, node.kept);

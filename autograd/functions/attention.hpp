@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "autograd/variable.hpp"
 #include "core/kernels/attention.hpp"
 
@@ -26,6 +28,9 @@ struct AttentionResult {
   Tensor lse;    ///< [B, H, M]: log of the sum of mask * exp(score), of the same dtype
   Tensor kept;   ///< the weights as attention_forward keeps them for the backward pass; empty when it keeps none
 };
+
+/// As `keep_bytes`: the weights are kept on every device, whatever they take, for who wants to see them.
+inline constexpr std::int64_t kKeepWeights = std::numeric_limits<std::int64_t>::max();
 
 /// Windowed attention with relative positions, adaptive spans and persistent slots: the definition is in
 /// core/kernels/attention.hpp. Dropout is active on a training tape only. A training tape keeps the weights for the

@@ -116,7 +116,7 @@ namespace kernels {
 /// kept: [kept_weights_count], or empty: the backward pass computes scores and random bits again. One row for every
 /// head, stream and query, in this order: N persistent slots, then the places of the window, oldest first. Elements are
 /// e_i = exp(score_i - lse), weights without their mask, with the sign bit set where dropout drops them; 0 where the
-/// mask is 0, except at the corners of a ramp. A device whose backward pass always computes again leaves it alone.
+/// mask is 0, except at the corners of a ramp. A device whose backward pass always computes again has 0 there too.
 inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,
                              Tensor& out, Tensor& lse, Tensor& kept)>
     attention_forward{"attention_forward"};

@@ -67,7 +67,7 @@ AttentionResult SelfAttention::attend_context(const Variable& x, const Variable&
   options.windows = span_.windows();
   if (options_.mode == MemoryMode::all) persistent_->join(tape, in, options);
   past.read(tape, key_weight, value_weight, in, options);
-  const AttentionResult result = attention(in, options, options_.keep_bytes);
+  const AttentionResult result = attention(in, options, kept_bytes(trace, options_.keep_bytes));
   past.update(tape.step(), x.value(), in.keys.value(), in.values.value());
   if (trace != nullptr) trace->span = in.span;
   if (trace != nullptr && trace->keep_results) {
@@ -78,7 +78,7 @@ AttentionResult SelfAttention::attend_context(const Variable& x, const Variable&
 }
 
 AttentionResult SelfAttention::attend_slots(const Variable& query, AttentionTrace* trace) {
-  AttentionResult result = persistent_->attend(query, options_.dropout, options_.keep_bytes);
+  AttentionResult result = persistent_->attend(query, options_.dropout, kept_bytes(trace, options_.keep_bytes));
   if (trace != nullptr && trace->keep_results) trace->slots = result;
   return result;
 }

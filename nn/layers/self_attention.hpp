@@ -34,7 +34,7 @@ enum class ScoreTerm : std::uint8_t {
 
 /// What one attention layer did, for those who look at it from outside: the penalty on spans, and reports.
 struct AttentionTrace {
-  bool keep_results = false;      ///< asks for all but the span, which would hold its memory longer
+  bool keep_results = false;      ///< asks for all but the span, which would hold its memory longer: with weights
   Variable span;                  ///< zeta as the layer used it: [H] or [B, M, H]; absent when spans are fixed
   AttentionOptions context;       ///< of the call over the context
   AttentionResult seen;           ///< its result
@@ -42,6 +42,11 @@ struct AttentionTrace {
   std::optional<ScoreTerm> term;  ///< asks relative attention for `alone`
   AttentionResult alone;          ///< the same context with no scores but this term's; the layer goes on with `seen`
 };
+
+/// What attention() is to keep: all weights for a trace with results, else the layer's own `keep_bytes`.
+inline std::int64_t kept_bytes(const AttentionTrace* trace, std::int64_t keep_bytes) {
+  return trace != nullptr && trace->keep_results ? kKeepWeights : keep_bytes;
+}
 
 /// Relative positions, shared by all layers and heads: row delta - 1 for distance delta.
 struct PositionTables {

@@ -49,7 +49,7 @@ Variable WindowAttention::forward(const Variable& x, const WindowContext& contex
   options.windows = context.windows;
   options.max_distance = std::max(1, options.windows.longest);  // 0 would be no context at all
   options.dropout = DropoutRule(options_.dropout);
-  const AttentionResult result = attention(in, options, options_.keep_bytes);
+  const AttentionResult result = attention(in, options, kept_bytes(trace, options_.keep_bytes));
   if (trace != nullptr && trace->keep_results) {
     trace->context = options;
     trace->seen = result;

@@ -69,7 +69,7 @@ Variable AllAttentionLayer::forward(const Variable& x, AttentionPast& past, cons
   if (sublayer_.exists()) {
     hidden = feed_forward_norm_->forward(sublayer_.forward(hidden, memory_trace), hidden);
   } else if (memory_) {
-    const AttentionResult known = memory_->attend(hidden, dropout_, keep_bytes_);
+    const AttentionResult known = memory_->attend(hidden, dropout_, kept_bytes(trace, keep_bytes_));
     if (trace != nullptr && trace->keep_results) trace->slots = known;
     hidden = feed_forward_norm_->forward(known.out, hidden);
   }

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/command_line_process.hpp"
+#include "tests/apps/other_devices.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/model_options.hpp"
@@ -152,6 +153,24 @@ TEST_CASE("command line: engram attention prints shares, names tokens, and write
   CHECK(object["heads"].size() == 4);
   CHECK(object["tokens"] == 2);
   CHECK(run_engram({"attention", run}).exit_code == 2);
+
+  const auto in_f64 = [&](const std::string& device) {
+    const ProcessResult result =
+        run_engram({"attention", run, "--text", "bread go", "--layer", "1", "--head", "1", "--csv", csv, "--json",
+                    "--dtype", "f64", "--threads", "1", "--device", device});
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return nlohmann::json::parse(result.out);
+  };
+  const nlohmann::json expected = in_f64("cpu");
+  for (const Device& device : other_devices()) {
+    CAPTURE(text(device));
+    const nlohmann::json found = in_f64(text(device));
+    for (std::size_t head = 0; head < 4; ++head)
+      for (const char* mean : {"slot_share", "padding_share", "entropy_bits", "distance_positions"})
+        CHECK(found["heads"][head][mean].get<double>() ==
+              Approx(expected["heads"][head][mean].get<double>()).epsilon(1e-9).margin(1e-12));
+  }
   CHECK_THAT(run_engram({"attention", run, "--text", "go?"}).err, ContainsSubstring("'?'"));
   CHECK_THAT(run_engram({"attention", run, "--text", "go", "--head", "2"}).err, ContainsSubstring("from 0 to 1"));
 }

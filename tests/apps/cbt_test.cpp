@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "apps/cbt/question_results.hpp"
 #include "apps/cbt/question_scores.hpp"
@@ -93,11 +94,13 @@ struct CbtFolder : TemporaryFolder {
 
 /// A model as it starts, with weights large enough that all words and positions matter.
 struct QuestionBench {
+  /// Of models that depend on blocks; short and odd, so that questions have many and end anywhere in one.
+  static constexpr std::int64_t kBlock = 7;
   Runtime runtime{{}, 1};
   ParameterStore store;
   RecurrentModel model;
 
-  QuestionBench(RecurrentCell encoder, ReadoutKind readout, std::int64_t vocabulary)
+  QuestionBench(RecurrentCell encoder, ReadoutKind readout, std::int64_t vocabulary, bool carries = true)
       : model({.vocabulary = vocabulary,
                .embedding_width = 5,
                .width = 12,
@@ -106,13 +109,14 @@ struct QuestionBench {
                .readout = readout,
                .window = 4,
                .parts = readout == ReadoutKind::n_gram ? 3 : 1,
+               .carry_evaluation = carries,
                .init_range = 0.6}) {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 7);
   }
   std::vector<CandidateScores> scores(const std::vector<TokenQuestion>& questions,
                                       CandidateScore score = CandidateScore::whole, std::int64_t batch = 4) {
-    QuestionScorer scorer(model, runtime, DType::f64, score, batch);
+    QuestionScorer scorer(model, runtime, DType::f64, score, batch, kBlock);
     return scorer(questions);
   }
   void zero(const std::string& name) {
@@ -121,26 +125,31 @@ struct QuestionBench {
     runtime.backend().copy(tensor.raw(), zeros.data(), tensor.bytes(), CopyKind::host_to_device);
   }
 
-  /// ln p of the filled-in query from the blank on, one stream that reads all of it at once: [0] of the candidate, [1]
-  /// of the candidate and all that follows.
-  std::array<double, 2> full_reading(const TokenQuestion& question, std::size_t candidate) {
+  /// ln p of the filled-in query from the blank on, one stream that reads it in blocks: [0] of the candidate, [1] of
+  /// the candidate and all that follows.
+  std::array<double, 2> full_reading(const TokenQuestion& question, std::size_t candidate, std::int64_t most) {
     std::vector<std::int32_t> tokens = question.prefix;
     tokens.push_back(question.candidates.at(candidate));
     tokens.insert(tokens.end(), question.suffix.begin(), question.suffix.end());
     const std::int64_t length = std::ssize(tokens) - 1;
-    ModelPast past = model.frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64, length);
+    ModelPast past = model.frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64, most);
     BlockTensors block;
-    block.write({.inputs = std::span<const std::int32_t>(tokens).first(static_cast<std::size_t>(length)),
-                 .targets = {},
-                 .length = length},
-                1, nullptr, runtime.backend(), runtime.memory());
-    runtime.step().begin({});
     std::vector<double> all;
-    {
-      Tape tape(runtime.step(), Tape::Mode::inference);
-      all = model.tokens().log_probabilities(model.hidden(tape, block.piece(0), past));
+    for (std::int64_t first = 0; first < length; first += most) {
+      const std::int64_t columns = std::min(most, length - first);
+      block.write({.inputs = std::span<const std::int32_t>(tokens).subspan(static_cast<std::size_t>(first),
+                                                                           static_cast<std::size_t>(columns)),
+                   .targets = {},
+                   .length = columns},
+                  1, nullptr, runtime.backend(), runtime.memory());
+      runtime.step().begin({});
+      {
+        Tape tape(runtime.step(), Tape::Mode::inference);
+        const auto of_block = model.tokens().log_probabilities(model.hidden(tape, block.piece(0), past));
+        all.insert(all.end(), of_block.begin(), of_block.end());
+      }
+      runtime.arena().end_step();
     }
-    runtime.arena().end_step();
     std::array<double, 2> sums{};
     for (std::size_t at = question.prefix.size(); at < tokens.size(); ++at) {
       const double found =
@@ -197,19 +206,24 @@ TEST_CASE("cbt scores: those of ten readings of the filled-in text", "[cbt]") {
   REQUIRE(questions.size() == 11);
   const std::int64_t vocabulary = folder.data().vocabulary().size();
   using enum ReadoutKind;
-  for (const auto& [encoder, readout] : {std::pair(RecurrentCell::lstm, key_value_predict),
-                                         {RecurrentCell::lstm, recurrent_memory},
-                                         {RecurrentCell::hornn_gated, identity},
-                                         {RecurrentCell::rnn, n_gram}}) {
-    CAPTURE(name_of(readout));
-    QuestionBench bench(encoder, readout, vocabulary);
+  for (const auto& [encoder, readout, carries] : {std::tuple(RecurrentCell::lstm, key_value_predict, true),
+                                                  {RecurrentCell::lstm, key_value_predict, false},
+                                                  {RecurrentCell::lstm, recurrent_memory, true},
+                                                  {RecurrentCell::lstm, recurrent_memory, false},
+                                                  {RecurrentCell::hornn_gated, identity, true},
+                                                  {RecurrentCell::rnn, n_gram, true},
+                                                  {RecurrentCell::rnn, n_gram, false}}) {
+    CAPTURE(name_of(readout), carries);
+    QuestionBench bench(encoder, readout, vocabulary, carries);
+    // What a model that carries reads does not depend on blocks.
+    const std::int64_t block = carries ? 1000 : QuestionBench::kBlock;
     // Streams that are padded in front, a batch that is not full, and one of all.
     for (const std::int64_t batch : {1, 4, 100}) {
       const auto whole = bench.scores(questions, CandidateScore::whole, batch);
       const auto alone = bench.scores(questions, CandidateScore::word, batch);
       for (std::size_t i = 0; i < questions.size(); ++i)
         for (std::size_t candidate = 0; candidate < 10; ++candidate) {
-          const auto [of_word, of_all] = bench.full_reading(questions[i], candidate);
+          const auto [of_word, of_all] = bench.full_reading(questions[i], candidate, block);
           CHECK(whole[i].at(candidate) == Approx(of_all).epsilon(1e-10));
           CHECK(alone[i].at(candidate) == Approx(of_word).epsilon(1e-10));
         }
@@ -304,7 +318,8 @@ seed = 3
   const nlohmann::json one = json_of(with({"--questions", path("questions.txt")}));
   Runtime runtime({}, 1);
   TrainedModel model(path("run"), CheckpointKind::newest, runtime, DType::f64);
-  QuestionScorer scorer(dynamic_cast<RecurrentModel&>(model.model()), runtime, DType::f64, CandidateScore::whole, 32);
+  QuestionScorer scorer(dynamic_cast<RecurrentModel&>(model.model()), runtime, DType::f64, CandidateScore::whole, 32,
+                        10);
   QuestionResults expected;
   std::int64_t answered = 0;
   const auto scores = scorer(questions, [&](std::int64_t done, std::int64_t all) {
@@ -341,6 +356,15 @@ seed = 3
     correct += fields[5] == "1" && fields[6] == "1" ? 1 : 0;
   }
   CHECK(correct == expected.correct);
+
+  // A window of 3 sees less at the start of each block of 10.
+  const nlohmann::json apart =
+      json_of(with({"--questions", path("questions.txt"), "--carry", "none", "--csv", path("apart.csv")}));
+  CHECK(apart.at("all").at("questions") == 11);
+  const CsvTable apart_table = parse_csv(data::read_bytes(folder / "apart.csv"), "apart.csv");
+  CHECK(apart_table.rows != table.rows);
+  CHECK_THAT(error_of(with({"--questions", path("questions.txt"), "--carry", "some"}), 2),
+             ContainsSubstring("--carry must be detached or none, got 'some'"));
 
   CHECK_THAT(error_of(with({"--questions", path("damaged.txt")}), 1),
              ContainsSubstring("numbered 1 to 21") && ContainsSubstring("block 2") &&

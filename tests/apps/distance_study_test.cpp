@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "nn/memory/segment_memory.hpp"
 #include "tests/apps/command_line_process.hpp"
+#include "tests/apps/other_devices.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
@@ -228,6 +229,19 @@ TEST_CASE("command line: engram attention shows a Transformer-XL's heads by dist
   double sum = 0;
   while (std::getline(lines, line)) sum += std::stod(line.substr(line.rfind(',') + 1));
   CHECK(sum == Approx(4).epsilon(1e-4));
+
+  for (const Device& device : other_devices()) {
+    CAPTURE(text(device));
+    const Arguments there{"attention", run, "--data",  data,  "--tokens", "20",
+                          "--term",    "d", "--dtype", "f64", "--json"};
+    Arguments on_device = there;
+    on_device.insert(on_device.end(), {"--device", text(device)});
+    const auto expected = object(there).at("heads"), found = object(on_device).at("heads");
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t head = 0; head < found.size(); ++head)
+      for (const char* mean : {"entropy_bits", "distance_positions"})
+        CHECK(found[head][mean].get<double>() == Approx(expected[head][mean].get<double>()).epsilon(1e-9));
+  }
 
   const nlohmann::json term = object({"attention", run, "--data", data, "--term", "d", "--mem-len", "30",
                                       "--same-length", "--clamp-len", "9", "--json"});

@@ -18,6 +18,7 @@
 #include "core/json.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/command_line_process.hpp"
+#include "tests/apps/other_devices.hpp"
 #include "tests/apps/run_fixture.hpp"
 #include "tests/apps/xml_document.hpp"
 #include "tests/harness/catch.hpp"
@@ -327,7 +328,17 @@ TEST_CASE("command line: engram attention shows the windows of a recurrent model
       CHECK(line.starts_with(std::to_string(newest - 3 + std::int64_t(i)) + ","));
       CHECK(std::stod(line.substr(line.find(',') + 1)) == Approx(means[i]).epsilon(1e-5));
     }
-    CHECK(object({"attention", run, "--data", folder.data(), "--tokens", "40", "--json"}).at("positions") == 40);
+    const Arguments start{"attention", run, "--data", folder.data(), "--tokens", "40", "--dtype", "f64", "--json"};
+    const nlohmann::json here = object(start);
+    CHECK(here.at("positions") == 40);
+    for (const Device& device : other_devices()) {
+      CAPTURE(text(device));
+      Arguments on_device = start;
+      on_device.insert(on_device.end(), {"--device", text(device)});
+      const nlohmann::json there = object(on_device);
+      for (const char* mean : {"mean_offset", "entropy_nats", "newest_1"})
+        CHECK(there.at(mean).get<double>() == Approx(here.at(mean).get<double>()).epsilon(1e-9));
+    }
   }
 
   const std::string run = (folder / "key_value_predict").string();

@@ -6,6 +6,7 @@
 #include "autograd/tape.hpp"
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/ops/attention_kernels.hpp"
 #include "tests/reference/central_differences.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 using reference::constant;
 
 TEST_CASE("attention: kept weights are exp(score - lse), negative where dropped", "[attention]") {
+  const AttentionCall call{.keep = true, .backend = &each_device()};
   // One query that sees nothing but slots and its window: without positions, with zero queries, every score is 0.
   AttentionOptions options = attention_options(6, {6});
   options.ramp = 4;
@@ -22,7 +24,7 @@ TEST_CASE("attention: kept weights are exp(score - lse), negative where dropped"
   std::vector<Array64> x = attention_numbers(
       "kept", options, {.streams = 1, .block = 1, .depth = 2, .slots = 40, .positions = {}, .span = {0.25}});
   x[kContentQuery] = constant(0, {1, 1, 2});
-  const AttentionTruth got = run_attention(x, options, {.keep = true});
+  const AttentionTruth got = run_attention(x, options, call);
   REQUIRE(got.kept.count() == 40 + 6);
   // z = 1.5 and a ramp of 4: masks of distances 1 to 6 are 1, 1, 0.875, 0.625, 0.375, 0.125.
   const double one = 1 / (40 + 1 + 1 + 0.875 + 0.625 + 0.375 + 0.125);
@@ -40,7 +42,28 @@ TEST_CASE("attention: kept weights are exp(score - lse), negative where dropped"
   double wanted = 0;
   for (std::size_t i = 0; i < got.kept.data.size(); ++i)
     if (got.kept.data[i] > 0) wanted += 2 * one * (i < 40 ? options.slot_value_scale : mask[i - 40]);
-  CHECK(run_attention(x, options).out.at(0, 0, 0) == Approx(wanted).epsilon(1e-13));
+  CHECK(run_attention(x, options, {.backend = call.backend}).out.at(0, 0, 0) == Approx(wanted).epsilon(1e-13));
+}
+
+TEST_CASE("attention: every device keeps the same weights", "[attention]") {
+  Backend& device = each_device();
+  AttentionOptions options = attention_options(12, {12, 1, 9});
+  AttentionInputSizes sizes{.streams = 2, .block = 17, .slots = 4};
+  if (GENERATE(false, true)) options.dropout = DropoutRule(0.3);
+  if (GENERATE(false, true)) sizes.past_valid = {0, 5};
+  if (GENERATE(false, true)) options.min_distance = 0;
+  if (GENERATE(false, true)) {
+    // No place lies at the very corner of a ramp, where devices differ.
+    options.ramp = 4;
+    sizes.span = {0.3, 0.01, 0.71};
+  }
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::vector<Array64> x = attention_numbers("kept everywhere", options, sizes);
+  const AttentionTruth expected = run_attention(x, options, {.dtype = dtype, .keep = true});
+  const AttentionTruth got = run_attention(x, options, {.dtype = dtype, .keep = true, .backend = &device});
+  const auto problems =
+      compare_elements("kept", std::array{got.kept}, std::array{expected.kept}, dtype == DType::f32 ? 3e-6 : 1e-14);
+  for (const std::string& problem : problems) FAIL_CHECK(problem);
 }
 
 TEST_CASE("attention: the backward pass is the same with kept weights and with scores computed again", "[attention]") {
@@ -79,7 +102,7 @@ TEST_CASE("attention: the backward pass is the same with kept weights and with s
 }
 
 TEST_CASE("attention: weights are kept by a training tape, up to a number of bytes", "[attention]") {
-  Backend& backend = *available_backends().front();
+  Backend& backend = each_device();
   GuardedAllocator memory(backend);
   Step step(backend, memory);
   step.begin({});
@@ -107,7 +130,8 @@ TEST_CASE("attention: weights are kept by a training tape, up to a number of byt
         if (saved.name == "kept" && saved.tensor) count = saved.tensor.count();
     return count * 8;
   };
-  CHECK(kept(Tape::Mode::training, bytes) == bytes);
+  CHECK(kept(Tape::Mode::training, bytes) == (backend.keeps_attention() ? bytes : 0));
+  CHECK(kept(Tape::Mode::training, kKeepWeights) == bytes);
   CHECK(kept(Tape::Mode::training, bytes - 1) == 0);
   CHECK(kept(Tape::Mode::training, 0) == 0);
   CHECK(kept(Tape::Mode::inference, bytes) == 0);
