@@ -29,7 +29,7 @@ roots=$(cd -- "$roots" && pwd)
 rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 
-# In the system of release $1: the rest, as a command of its shell.
+# In the root $1: the rest, as a command of its shell.
 inside() {
   local system=$roots/$1
   shift
@@ -37,26 +37,29 @@ inside() {
     DEBIAN_FRONTEND=noninteractive bash -euo pipefail -c "$*"
 }
 
+# The root $1, of Debian's release $2, with what is committed.
 prepare() {
-  local release=$1
-  if [[ ! -e $roots/$release/etc/debian_version ]]; then
-    debootstrap --variant=minbase "$release" "$roots/$release" >"$roots/$release.log"
+  local root=$roots/$1 release=$2
+  if [[ ! -e $root/etc/debian_version ]]; then
+    debootstrap --variant=minbase "$release" "$root" >"$root.log"
   fi
-  mkdir -p "$roots/$release/proc"
-  mountpoint -q "$roots/$release/proc" || mount -t proc proc "$roots/$release/proc"
-  rm -rf "$roots/$release/engram/source"
-  mkdir -p "$roots/$release/engram/source"
-  git archive HEAD | tar -x -C "$roots/$release/engram/source"
+  mkdir -p "$root/proc"
+  mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+  rm -rf "$root/engram/source"
+  mkdir -p "$root/engram/source"
+  git archive HEAD | tar -x -C "$root/engram/source"
 }
 
 # The row of a system: what failed, or "passed", and the minutes.
 row() { printf '%-16s %-34s %8s %8s  %s\n' "$@" >>"$rows"; }
 
 check() {
-  local system=$1 release=${1%-*} compiler=${1#*-}
+  local system=$1 root=${1%-*} compiler=${1#*-}
   local packages=() configure=() build=/engram/build-$compiler version log=$roots/$system.log began minutes code=0
   printf '\n== %s (after %d s), log in %s\n' "$system" "$SECONDS" "$log"
-  prepare "$release"
+  # Libraries of aarch64 would take the place of this machine's.
+  if [[ $compiler == aarch64 ]]; then root=$system; fi
+  prepare "$root" "${system%-*}"
   case $compiler in
     gcc) configure=(-DCMAKE_CXX_COMPILER=g++) packages=(binutils) ;;
     clang) configure=(-DCMAKE_CXX_COMPILER=clang++) packages=(clang libomp-dev) ;;
@@ -66,19 +69,19 @@ check() {
       configure=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
         -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DCMAKE_LIBRARY_ARCHITECTURE=aarch64-linux-gnu
         -DCMAKE_PREFIX_PATH=/usr/lib/aarch64-linux-gnu -DCMAKE_CROSSCOMPILING_EMULATOR=/usr/bin/qemu-aarch64-static)
-      inside "$release" "dpkg --add-architecture arm64"
+      inside "$root" "dpkg --add-architecture arm64"
       ;;
   esac
   began=$SECONDS
-  inside "$release" "cd /engram/source && bash apps/install_packages.sh &&
+  inside "$root" "cd /engram/source && bash apps/install_packages.sh &&
     apt-get update -qq && apt-get install -qq --yes --no-install-recommends ${packages[*]}" >"$log" 2>&1 || code=$?
   if ((code != 0)); then
     row "$system" - - - "packages failed"
     return
   fi
-  version=$(inside "$release" "$(sed -n 's/.*CMAKE_CXX_COMPILER=\([^ ]*\).*/\1/p' <<<"${configure[*]}") --version" |
+  version=$(inside "$root" "$(sed -n 's/.*CMAKE_CXX_COMPILER=\([^ ]*\).*/\1/p' <<<"${configure[*]}") --version" |
     sed -n 1p)
-  inside "$release" "cmake -S /engram/source -B $build -G Ninja -DENGRAM_WERROR=ON ${configure[*]} &&
+  inside "$root" "cmake -S /engram/source -B $build -G Ninja -DENGRAM_WERROR=ON ${configure[*]} &&
     cmake --build $build --parallel $(nproc) -- -k 0" >>"$log" 2>&1 || code=$?
   minutes=$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%.1f", s / 60 }')
   if ((code != 0)); then
@@ -88,7 +91,7 @@ check() {
   local tests=(--label-exclude "'nightly|gpu'")
   if [[ $compiler == aarch64 ]]; then tests=(-R "'^(core|autograd|reference|ops)$'" --timeout 7200); fi
   began=$SECONDS
-  inside "$release" "export OMP_WAIT_POLICY=passive; ctest --test-dir $build --parallel 2 --output-on-failure \
+  inside "$root" "export OMP_WAIT_POLICY=passive; ctest --test-dir $build --parallel 2 --output-on-failure \
     --no-tests=error ${tests[*]}" >>"$log" 2>&1 || code=$?
   row "$system" "${version:0:34}" "$minutes" "$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%.1f", s / 60 }')" \
     "$(grep -E '^[0-9]+% tests passed' "$log" | tail -n 1)"
@@ -96,8 +99,8 @@ check() {
 
 row system compiler build tests result
 for system in "${systems[@]}"; do check "$system"; done
-for release in bookworm trixie; do
-  if mountpoint -q "$roots/$release/proc"; then umount "$roots/$release/proc"; fi
+for root in "$roots"/*/; do
+  if mountpoint -q "$root/proc"; then umount "$root/proc"; fi
 done
 printf '\nminutes of both cores\n'
 cat "$rows"
