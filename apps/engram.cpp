@@ -43,13 +43,16 @@ void check_command(const engram::CommandLine& line, const std::vector<std::strin
   for (const std::string& name : line.names()) {
     if (name == given) return;
     names += (names.empty() ? "" : ", ") + name;
-    if (nearest.empty() || engram::edit_distance(given, name) < engram::edit_distance(given, nearest)) nearest = name;
+    if (engram::is_near(given, name) &&
+        (nearest.empty() || engram::edit_distance(given, name) < engram::edit_distance(given, nearest)))
+      nearest = name;
   }
   if (given.empty())
     throw engram::UsageError("which command? They are " + names + "\n  engram --help says what they do");
   if (given[0] != '-')
-    throw engram::UsageError(
-        engram::text("there is no command '", given, "'; the nearest is ", nearest, "\n  the commands are ", names));
+    throw engram::UsageError(engram::text("there is no command '", given, "'",
+                                          nearest.empty() ? "" : "; the nearest is " + nearest,
+                                          "\n  engram --help lists them, with what they do"));
 }
 
 /// A file would else get the number of a stream that the caller has closed, and what is printed would go into it.

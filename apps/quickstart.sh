@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Trains a small all-attention language model on real text, from nothing, in about ten minutes on two cores.
+# Trains a small all-attention language model on real text, from nothing, in about eight minutes on two cores.
 #
 #   bash apps/quickstart.sh                 the King James Bible (Debian package bible-kjv, 4.1 MB)
-#   bash apps/quickstart.sh --text FILE     your own text: a million characters or more of UTF-8, in lines
+#   bash apps/quickstart.sh --text FILE     your own text in UTF-8: a million characters or more, 200 kB at least
 #   bash apps/quickstart.sh --fresh         trains anew; the run that is there is kept under another name
 #
 # It installs the Debian packages it lacks, builds the program engram, prepares the text, trains, evaluates on chapters
@@ -44,6 +44,13 @@ done
 
 if [[ -n $text ]]; then
   if [[ ! -f $text || ! -r $text ]]; then wrong_usage "--text must name a file that can be read, got '$text'"; fi
+  # Now, not after minutes of building.
+  if (($(wc -c <"$text") < 200000)); then
+    wrong_usage "--text must have at least 200,000 bytes, got '$text' with $(wc -c <"$text")"
+  fi
+  if ! iconv -f UTF-8 -t UTF-8 -- "$text" >/dev/null 2>&1; then
+    wrong_usage "--text must be UTF-8, which '$text' is not; iconv -f LATIN1 -t UTF-8 OLD >NEW converts, say, Latin-1"
+  fi
   # Relative to where the user is, before going to the root.
   text=$(realpath -- "$text")
   name=$(basename -- "$text")
@@ -156,7 +163,7 @@ else
     $cut
     { print line > (out split_name \".txt\") }" "$text"
   for split in train valid test; do
-    if [[ ! -s $pieces/$split.txt ]]; then fail "'$text' must have more lines, got too few to hold some out"; fi
+    if [[ ! -s $pieces/$split.txt ]]; then fail "'$text' must be longer, or have shorter lines, to hold some out"; fi
   done
   # Subwords: of characters a model reads a third as much text in the same time. A script of many letters needs more.
   letters=$(LC_ALL=C.UTF-8 grep -o . "$pieces/train.txt" | sort -u | wc -l)

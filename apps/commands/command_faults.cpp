@@ -24,11 +24,6 @@ bool looks_like_option(const std::string& argument) {
          argument[1] != '.';
 }
 
-/// Whether one may have been meant by the other: there is an error in every three letters at most.
-bool is_near(const std::string& given, const std::string& known) {
-  return edit_distance(given, known) <= std::max<std::size_t>(1, given.size() / 3);
-}
-
 /// Whether one is the other and more, as --temp of --temperature.
 bool is_beginning(const std::string& given, const std::string& known) {
   constexpr std::size_t kLeast = 3;

@@ -14,6 +14,7 @@
 #include "apps/generation/text_writer.hpp"
 #include "apps/training/signals.hpp"
 #include "apps/training/trained_model.hpp"
+#include "apps/training/work_progress.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -56,10 +57,12 @@ void run_session(TextWriter& writer, const TrainedModel& trained, const WritingO
 
 void run_generate(const Command& command, const GenerateArguments& arguments) {
   arguments.writing.sampling.check();
+  WorkProgress progress(text("reading '", arguments.run, "'"));
   Runtime runtime(parse_device(arguments.device), arguments.threads);
   TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
                        dtype_option("generate", arguments.dtype));
   TextWriter writer(trained, runtime, data::parse_unseen(arguments.oov));
+  progress.end();
   if (command.count("--prompt") == 0) {
     const bool asks = ::isatty(STDIN_FILENO) == 1;
     if (asks && ::isatty(STDOUT_FILENO) == 1) return run_session(writer, trained, arguments.writing);
@@ -99,10 +102,11 @@ Command* add_generate_command(Command& program) {
   command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
   add_threads_option(*command, arguments->threads);
   command->footer(
-      "Without --prompt, on a terminal, a session begins: type a beginning, and the model writes on; :help lists its\n"
-      "commands. Without a terminal at stdin, every line that comes is a beginning of a text of its own. Where no "
-      "line\n"
-      "comes (/dev/null, an empty file), and with --prompt \"\", one text is written from the start of a line.");
+      "Without --prompt, on a terminal, a session begins: type a beginning, and the model writes on; :help lists its "
+      "commands. Without a terminal at stdin, every line that comes is a beginning of a text of its own. Where no line "
+      "comes (/dev/null, an empty file, or a terminal while stdout is none), and with --prompt \"\", one text is "
+      "written "
+      "from the start of a line.");
   command->callback([command, arguments] { run_generate(*command, *arguments); });
   return command;
 }

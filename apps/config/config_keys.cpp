@@ -217,4 +217,8 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
+bool is_near(std::string_view given, std::string_view known) {
+  return edit_distance(given, known) <= std::max<std::size_t>(1, given.size() / 3);
+}
+
 }  // namespace engram

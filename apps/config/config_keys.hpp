@@ -55,4 +55,7 @@ std::string config_help(ModelFamily family);
 /// one text into the other.
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
+/// Whether `known` may have been meant by `given`: there is an error in every three letters at most.
+bool is_near(std::string_view given, std::string_view known);
+
 }  // namespace engram

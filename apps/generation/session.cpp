@@ -18,8 +18,9 @@ constexpr std::string_view kHelp =
     "  :seed N          the same seed, after :reset, writes the same text\n"
     "  :reset           forgets everything that was read and written\n"
     "  :quit            ends the session, as Ctrl-D does\n"
-    "Without a value a command says what it is. Any other line goes on with the text, on a line of its own, and the\n"
-    "model writes on; an empty line lets it write on where it stopped. A line that begins with : is typed with ::.\n"
+    "Without a value a command says what it is. Any other line goes on with the\n"
+    "text, on a line of its own, and the model writes on; an empty line lets it\n"
+    "write on where it stopped. A line that begins with : is typed with ::.\n"
     "Ctrl-C stops the model, or clears the line.";
 
 /// The whole of a value as a number. Throws UsageError.

@@ -40,8 +40,8 @@ nlohmann::json loss_json(data::TokenKind kind, const MeanLoss& loss) {
 
 std::string loss_text(data::TokenKind kind, const MeanLoss& loss) {
   if (kind == data::TokenKind::character) return fmt::format("bpc {:.4f}", loss.all / std::numbers::ln2);
-  const std::string all = fmt::format("{} {:.5g}", score_name(kind), std::exp(loss.all));
-  return loss.no_eol ? fmt::format("{} ppl_no_eol {:.5g}", all, std::exp(*loss.no_eol)) : all;
+  const std::string all = fmt::format("{} {:#.5g}", score_name(kind), std::exp(loss.all));
+  return loss.no_eol ? fmt::format("{} ppl_no_eol {:#.5g}", all, std::exp(*loss.no_eol)) : all;
 }
 
 nlohmann::json amount_json(const data::TextAmount& text, std::int64_t tokens, double nll) {

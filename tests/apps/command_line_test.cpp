@@ -84,6 +84,7 @@ TEST_CASE("command line: wrong usage is exit code 2") {
   const std::string config = workplace().config();
   check_error({}, 2, {"prepare", "train", "bench", "--help"});
   check_error({"trian"}, 2, {"'trian'", "nearest is train"});
+  CHECK_THAT(run_engram({"quit"}).err, ContainsSubstring("no command 'quit'\n"));
   check_error({"count"}, 2, {"--config", "engram count --help"});
   check_error({"count", "--config", config, "--vocabb", "3"}, 2, {"--vocabb", "engram count --help"});
   check_error({"bench", "--steps", "0"}, 2, {"--steps: must be an integer of at least 1, got '0'"});
