@@ -65,7 +65,7 @@ check() {
     clang) configure=(-DCMAKE_CXX_COMPILER=clang++) packages=(clang libomp-dev) ;;
     aarch64)
       packages=(g++-aarch64-linux-gnu qemu-user-static libfmt-dev:arm64 libcatch2-dev:arm64 libsentencepiece-dev:arm64
-        libtomlplusplus-dev:arm64 libedit-dev:arm64)
+        libtomlplusplus-dev:arm64 libedit-dev:arm64 libgomp1:arm64)
       configure=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
         -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DCMAKE_LIBRARY_ARCHITECTURE=aarch64-linux-gnu
         -DCMAKE_PREFIX_PATH=/usr/lib/aarch64-linux-gnu -DCMAKE_CROSSCOMPILING_EMULATOR=/usr/bin/qemu-aarch64-static)

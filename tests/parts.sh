@@ -16,7 +16,7 @@ if [[ -z ${ENGRAM_PARTS:-} ]]; then
   parts_owner=yes
   export ENGRAM_PARTS=$parts_scratch/table
 fi
-touch "$ENGRAM_PARTS"
+touch "$ENGRAM_PARTS" "$ENGRAM_PARTS.machine"
 
 # parts_now: seconds of processor time of this shell's children that have ended. No command substitution may take it,
 # which would ask for those of a new shell.
@@ -39,15 +39,16 @@ close_part() {
 
 begin_part() {
   close_part
+  # Once a compiler is known to be there.
+  if [[ -s $ENGRAM_PARTS.machine ]]; then compare_machine; fi
+  parts_began=$SECONDS
   parts_name=$1
   printf '\n== %s (after %d s)\n' "$1" "$SECONDS"
 }
 
-# parts_slowness: how many times as long as the reference machine this one compiles, 1 at least; of several looks the
-# slowest, because other work on a shared machine comes and goes.
-parts_slowness=1
+# Writes down how long this machine takes to compile a sample now. Work beside this one on a shared machine comes and
+# goes, so every part begins with a look, and the mean of all counts. No part is charged for it.
 compare_machine() {
-  if [[ -z $parts_owner ]]; then return 0; fi
   cat >"$parts_scratch/sample.cpp" <<'SAMPLE'
 #include <algorithm>
 #include <map>
@@ -69,8 +70,9 @@ SAMPLE
   local before=$parts_now
   "${CXX:-c++}" -std=c++20 -O2 -c "$parts_scratch/sample.cpp" -o "$parts_scratch/sample.o"
   look_at_processor
-  parts_slowness=$(awk -v before="$before" -v after="$parts_now" -v reference="$parts_reference_seconds" \
-    -v known="$parts_slowness" 'BEGIN { now = (after - before) / reference; printf "%.2f", (now > known ? now : known) }')
+  awk -v before="$before" -v after="$parts_now" 'BEGIN { printf "%.2f\n", after - before }' >>"$ENGRAM_PARTS.machine"
+  parts_used=$(awk -v used="${parts_used:-0}" -v before="$before" -v after="$parts_now" \
+    'BEGIN { printf "%.2f", used + after - before }')
 }
 
 end_parts() {
@@ -78,15 +80,20 @@ end_parts() {
   if [[ -z $parts_owner ]]; then return 0; fi
   local code=0
   if [[ $1 != 0 ]]; then compare_machine; fi
+  local slowness
+  slowness=$(awk -v reference="$parts_reference_seconds" '{ sum += $1 }
+    END { mean = NR > 0 ? sum / NR / reference : 1; printf "%.2f", (mean > 1 ? mean : 1) }' "$ENGRAM_PARTS.machine")
   echo
-  awk -F '\t' -v budget="$1" -v slowness="$parts_slowness" '
+  awk -F '\t' -v budget="$1" -v slowness="$slowness" '
     BEGIN { printf "%-58s %10s %8s\n", "minutes by part", "processor", "wall" }
     { printf "%-58s %10.1f %8.1f\n", $1, $2 / 60, $3 / 60; used += $2 / 60; wall += $3 / 60 }
     END {
       printf "%-58s %10.1f %8.1f\n", "all", used, wall
       if (budget == 0) exit 0
       printf "budget: %.1f minutes of processor time", budget * slowness
-      if (slowness > 1) printf " (%d, on a machine that compiles %.2f times as fast as this one does now)", budget, slowness
+      if (slowness > 1)
+        printf " (%d, on a machine that compiles %.2f times as fast as this one did; %.1f would be used there)", budget,
+          slowness, used / slowness
       printf "\n"
       if (used <= budget * slowness) exit 0
       print "The parts above must fit the budget: make one of them quicker, or a test of every night (tests/nightly.sh)."

@@ -240,9 +240,15 @@ TEST_CASE("mapped table: read-ahead fetches the rows of a call, and no others") 
   const std::array<std::int64_t, 7> others{1, 6, 9, 20, 39, 41, 62};
   // A file system in memory keeps them.
   const bool dropped = std::ranges::none_of(wanted, cached) && std::ranges::none_of(others, cached);
+  const auto wait_for = [](const auto& there) {
+    for (int wait = 0; wait < 1000 && !there(); ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return there();
+  };
+  // QEMU, which runs this for aarch64, ignores such advice: asked for a row of its own it does nothing either.
+  ::madvise(table.padded_rows().data<float>() + 50 * kWidth, page, MADV_WILLNEED);
+  const bool takes_advice = wait_for([&] { return cached(50); });
   table.read_ahead(ids);
-  for (int wait = 0; wait < 1000 && !all_cached(); ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  CHECK(all_cached());
+  if (takes_advice) CHECK(wait_for(all_cached));
   if (dropped)
     for (const std::int64_t other : others) CHECK_FALSE(cached(other));
   wanted[2] = kRows;
