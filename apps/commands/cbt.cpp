@@ -92,8 +92,7 @@ QuestionResults answer(const std::filesystem::path& path, const CbtArguments& ar
 }
 
 void run_cbt(const CbtArguments& arguments) {
-  const ContextOptions context{
-      .memory = {}, .clamp = {}, .visibility = {}, .carry = carry_option("cbt", arguments.carry)};
+  const ContextOptions context{.memory = {}, .clamp = {}, .visibility = {}, .carry = carry_option(arguments.carry)};
   check_output_file("cbt: --csv", arguments.csv, {candidates_csv_names()});
   WorkProgress progress(text("reading '", arguments.source, "'"));
   Runtime runtime(parse_device(arguments.device), arguments.threads);

@@ -75,7 +75,7 @@ ContextOptions context_of(const Command& command, const EvaluateArguments& argum
   if (command.count("--same-length") > 0)
     for (const Visibility visibility : {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1})
       if (arguments.same_length == name_of(visibility)) context.visibility = visibility;
-  context.carry = carry_option("evaluate", arguments.carry);
+  context.carry = carry_option(arguments.carry);
   return context;
 }
 

@@ -105,8 +105,7 @@ Command* add_generate_command(Command& program) {
       "Without --prompt, on a terminal, a session begins: type a beginning, and the model writes on; :help lists its "
       "commands. Without a terminal at stdin, every line that comes is a beginning of a text of its own. Where no line "
       "comes (/dev/null, an empty file, or a terminal while stdout is none), and with --prompt \"\", one text is "
-      "written "
-      "from the start of a line.");
+      "written from the start of a line.");
   command->callback([command, arguments] { run_generate(*command, *arguments); });
   return command;
 }

@@ -21,16 +21,16 @@ DType dtype_option(std::string_view command, std::string_view name, bool takes_b
 }
 
 void add_carry_option(Command& command, std::string& carry) {
-  command.add_option("--carry", carry,
-                     "recurrent models: what readouts see of earlier blocks of a text, detached (all that their window "
-                     "reaches) or none, as the paper trained [detached]");
+  command
+      .add_option("--carry", carry,
+                  "recurrent models: what readouts see of earlier blocks of a text, detached (all that their window "
+                  "reaches) or none, as the paper trained [detached]")
+      ->one_of({"detached", "none"});
 }
 
-std::optional<Carry> carry_option(std::string_view command, std::string_view name) {
-  if (name.empty()) return {};
-  for (const Carry carry : {Carry::detached, Carry::none})
-    if (name == name_of(carry)) return carry;
-  throw UsageError(text(command, ": --carry must be detached or none, got '", name, "'"));
+std::optional<Carry> carry_option(std::string_view carry) {
+  if (carry.empty()) return {};
+  return carry == name_of(Carry::none) ? Carry::none : Carry::detached;
 }
 
 }  // namespace engram

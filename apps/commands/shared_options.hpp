@@ -21,10 +21,10 @@ void add_threads_option(Command& command, int& threads, const std::string& help 
 /// what it takes for everything else.
 DType dtype_option(std::string_view command, std::string_view name, bool takes_bf16 = false);
 
-/// --carry, for carry_option().
+/// --carry, for carry_option(); empty where it is not given.
 void add_carry_option(Command& command, std::string& carry);
 
-/// What --carry of a command names; nothing where it is empty. Throws UsageError for what is no Carry.
-std::optional<Carry> carry_option(std::string_view command, std::string_view name);
+/// What --carry names, if it was given.
+std::optional<Carry> carry_option(std::string_view carry);
 
 }  // namespace engram

@@ -96,7 +96,7 @@ seed = 3
   const CsvTable apart_table = parse_csv(data::read_bytes(folder / "apart.csv"), "apart.csv");
   CHECK(apart_table.rows != table.rows);
   CHECK_THAT(error_of(with({"--questions", path("questions.txt"), "--carry", "some"}), 2),
-             ContainsSubstring("--carry must be detached or none, got 'some'"));
+             ContainsSubstring("--carry: must be detached or none, got 'some'"));
 
   CHECK_THAT(error_of(with({"--questions", path("damaged.txt")}), 1),
              ContainsSubstring("numbered 1 to 21") && ContainsSubstring("block 2") &&
