@@ -85,7 +85,7 @@ TEST_CASE("command line: runs of the recurrent family are evaluated in every way
                 "--exact must have one stream", "got --batch 3");
   check_refused({"evaluate", with.flat, "--data", with.flat_data, "--exact", "--batch", "3", "--carry", "none"},
                 "--exact must have one stream", "--carry detached");
-  check_refused({"evaluate", with.run, "--data", with.data, "--carry", "some"}, "--carry must be detached or none",
+  check_refused({"evaluate", with.run, "--data", with.data, "--carry", "some"}, "--carry: must be detached or none",
                 "'some'");
 }
 
