@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "apps/commands/all_commands.hpp"
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 #include "apps/commands/version.hpp"
-#include "apps/config/config_keys.hpp"
-#include "apps/training/signals.hpp"
+#include "apps/run/config/config_key.hpp"
+#include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 
 namespace {

@@ -13,7 +13,7 @@ set -euo pipefail
 export LC_ALL=C
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-config=apps/configs/kjv-quick.toml
+config=apps/configs/kjv/kjv-quick.toml
 engram=build/program/apps/engram
 
 wrong_usage() {

@@ -12,7 +12,7 @@
 #include "autograd/initializer.hpp"
 #include "autograd/row_gradient.hpp"
 #include "core/activation_precision.hpp"
-#include "core/mapped_table.hpp"
+#include "core/files/mapped_table.hpp"
 #include "core/tensor.hpp"
 
 namespace engram {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/row_uses.hpp"
+#include "core/rules/row_uses.hpp"
 #include "core/step.hpp"
 
 namespace engram {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "core/score_order.hpp"
+#include "core/rules/score_order.hpp"
 #include "cpu/parallel.hpp"
 #include "cpu/top_scores.hpp"
 #include "cpu/vec.hpp"

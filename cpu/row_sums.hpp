@@ -1,5 +1,5 @@
 #pragma once
-/// The gradient of one row of a table, summed where it is used (core/row_uses.hpp says how). The kernels that keep all
+/// The gradient of one row of a table, summed where it is used (core/rules/row_uses.hpp says how). The kernels that keep all
 /// sums are in row_sums.cpp and add with the same code.
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "core/dtype.hpp"
-#include "core/row_uses.hpp"
+#include "core/rules/row_uses.hpp"
 
 namespace engram::cpu {
 

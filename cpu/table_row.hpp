@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "core/dtype.hpp"
-#include "core/stochastic_rounding.hpp"
-#include "core/table_clock.hpp"
+#include "core/rules/stochastic_rounding.hpp"
+#include "core/rules/table_clock.hpp"
 #include "cpu/loop_hints.hpp"
 #include "cpu/philox_lanes.hpp"
 

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <type_traits>
 
-#include "core/score_order.hpp"
+#include "core/rules/score_order.hpp"
 #include "cpu/vector_bytes.hpp"
 
 #if defined(__AVX512F__) && defined(__AVX512VL__)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 #include "cpu/exponentials.hpp"
 
 namespace engram::cpu {

@@ -1,6 +1,6 @@
 #include "core/kernels/product_key_top_k.hpp"
 
-#include "core/score_order.hpp"
+#include "core/rules/score_order.hpp"
 #include "cuda/shared.cuh"
 #include "cuda/warp.cuh"
 

@@ -1,11 +1,11 @@
 #pragma once
-/// The gradient of one row of a table, summed where it is used (core/row_uses.hpp says how). The kernels that keep all
+/// The gradient of one row of a table, summed where it is used (core/rules/row_uses.hpp says how). The kernels that keep all
 /// sums are in row_sums.cu and add alike. One thread could take long for a row that most results read, so the pieces of
 /// rows with several are summed before, by a launch of their own.
 
 #include <cstdint>
 
-#include "core/row_uses.hpp"
+#include "core/rules/row_uses.hpp"
 #include "core/step.hpp"
 #include "cuda/vector_access.cuh"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/kernels/row_optimizer.hpp"
-#include "core/stochastic_rounding.hpp"
+#include "core/rules/stochastic_rounding.hpp"
 #include "cuda/row_sums.cuh"
 #include "cuda/warp.cuh"
 

@@ -2,7 +2,7 @@
 /// Products of every position's vector with the rows that it sees, by a warp: scores, or gradients of weights.
 
 #include "core/tensor.hpp"
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 #include "cuda/window_places.cuh"
 
 namespace engram::cuda {

@@ -1,7 +1,7 @@
 #pragma once
 /// A warp's work on the scores of one position over its window: what all attentions over short windows share.
 
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 #include "cuda/warp.cuh"
 
 namespace engram::cuda {

@@ -1,5 +1,5 @@
 #pragma once
-/// Checkpoints: named tensors and text in one safetensors file (core/safetensors.hpp). Model tensors stand under their
+/// Checkpoints: named tensors and text in one safetensors file (core/files/safetensors.hpp). Model tensors stand under their
 /// parameters' names, optimiser state under "optimizer/", caches under "state/". Saving replaces the whole file or
 /// nothing; loading changes all wanted tensors or none.
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/backend.hpp"
-#include "core/safetensors.hpp"
+#include "core/files/safetensors.hpp"
 #include "core/tensor.hpp"
 
 namespace engram {

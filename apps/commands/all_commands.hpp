@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

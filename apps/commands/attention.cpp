@@ -6,22 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "apps/attention/attention_pictures.hpp"
-#include "apps/attention/attention_study.hpp"
-#include "apps/attention/distance_study.hpp"
-#include "apps/attention/window_study.hpp"
+#include "apps/studies/attention/attention_pictures.hpp"
+#include "apps/studies/attention/attention_study.hpp"
+#include "apps/studies/attention/distance_study.hpp"
+#include "apps/studies/attention/window_study.hpp"
 #include "apps/commands/attention_distances.hpp"
 #include "apps/commands/attention_windows.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/data/read_file.hpp"
-#include "apps/data/text_tokens.hpp"
-#include "apps/training/trained_model.hpp"
-#include "apps/training/work_progress.hpp"
-#include "core/durable_file.hpp"
+#include "apps/data/files/read_file.hpp"
+#include "apps/data/vocabulary/text_tokens.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

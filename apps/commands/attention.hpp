@@ -1,7 +1,7 @@
 #pragma once
 /// `engram attention`: where a trained model looks while it reads a text.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

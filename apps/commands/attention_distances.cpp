@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/attention/distance_pictures.hpp"
-#include "apps/attention/distance_study.hpp"
+#include "apps/studies/attention/distance_pictures.hpp"
+#include "apps/studies/attention/distance_study.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "core/durable_file.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

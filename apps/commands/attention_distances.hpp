@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "apps/commands/command.hpp"
-#include "apps/training/split_evaluation.hpp"
-#include "apps/training/trained_model.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/command_line/command.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/terminal/work_progress.hpp"
 
 namespace engram {
 

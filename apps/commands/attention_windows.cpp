@@ -7,14 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "apps/attention/window_pictures.hpp"
-#include "apps/attention/window_study.hpp"
+#include "apps/studies/attention/window_pictures.hpp"
+#include "apps/studies/attention/window_study.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/data/article_reader.hpp"
-#include "apps/data/segment_evaluation.hpp"
-#include "core/durable_file.hpp"
+#include "apps/data/blocks/article_reader.hpp"
+#include "apps/data/blocks/segment_evaluation.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/bench_report.hpp"
-#include "apps/bench/inference_bench.hpp"
-#include "apps/bench/machine_limits.hpp"
-#include "apps/bench/softmax_bench.hpp"
-#include "apps/bench/training_bench.hpp"
+#include "apps/studies/bench/bench_report.hpp"
+#include "apps/studies/bench/inference_bench.hpp"
+#include "apps/studies/bench/machine_limits.hpp"
+#include "apps/studies/bench/softmax_bench.hpp"
+#include "apps/studies/bench/training_bench.hpp"
 #include "apps/commands/bench_memory.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

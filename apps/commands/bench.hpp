@@ -1,7 +1,7 @@
 #pragma once
 /// `engram bench`: training steps of some configs against the limits of this machine.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

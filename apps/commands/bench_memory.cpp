@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "apps/bench/bench_report.hpp"
-#include "apps/bench/memory_bench_report.hpp"
+#include "apps/studies/bench/bench_report.hpp"
+#include "apps/studies/bench/memory_bench_report.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

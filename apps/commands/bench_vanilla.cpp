@@ -2,14 +2,14 @@
 
 #include <filesystem>
 
-#include "apps/bench/vanilla_bench.hpp"
-#include "apps/bench/vanilla_report.hpp"
+#include "apps/studies/bench/vanilla_bench.hpp"
+#include "apps/studies/bench/vanilla_report.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
-#include "apps/training/work_progress.hpp"
-#include "core/durable_file.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 

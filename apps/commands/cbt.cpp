@@ -11,21 +11,21 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/cbt/question_results.hpp"
-#include "apps/cbt/question_scores.hpp"
-#include "apps/cbt/question_tokens.hpp"
+#include "apps/studies/cbt/question_results.hpp"
+#include "apps/studies/cbt/question_scores.hpp"
+#include "apps/studies/cbt/question_tokens.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/data/cbt.hpp"
+#include "apps/data/text/cbt.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/training/split_evaluation.hpp"
-#include "apps/training/terminal.hpp"
-#include "apps/training/trained_model.hpp"
-#include "apps/training/work_progress.hpp"
-#include "core/durable_file.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/terminal/terminal.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

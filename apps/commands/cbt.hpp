@@ -1,7 +1,7 @@
 #pragma once
 /// `engram cbt`: answers the questions of the Children's Book Test with a trained recurrent model.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

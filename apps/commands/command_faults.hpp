@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

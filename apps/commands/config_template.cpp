@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "apps/commands/wrapped_text.hpp"
-#include "apps/config/config_keys.hpp"
+#include "apps/command_line/wrapped_text.hpp"
+#include "apps/run/config/config_key.hpp"
 #include "core/error.hpp"
 
 namespace engram {

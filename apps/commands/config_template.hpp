@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "apps/config/model_options.hpp"
+#include "nn/models/model_options.hpp"
 
 namespace engram {
 

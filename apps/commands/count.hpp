@@ -1,7 +1,7 @@
 #pragma once
 /// `engram count`: parameters, memory and arithmetic of a config's model, without allocating it.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

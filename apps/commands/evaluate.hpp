@@ -1,7 +1,7 @@
 #pragma once
 /// `engram evaluate`: how well a trained model predicts a split it has not seen.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

@@ -10,10 +10,10 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
-#include "apps/interop/transfo_xl_export.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/run/weights/transfo_xl_export.hpp"
+#include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

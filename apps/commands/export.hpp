@@ -1,7 +1,7 @@
 #pragma once
 /// `engram export`: a trained model as weights of other programs.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

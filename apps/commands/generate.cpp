@@ -8,13 +8,13 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/generation/line_reader.hpp"
-#include "apps/generation/session.hpp"
-#include "apps/generation/session_signals.hpp"
-#include "apps/generation/text_writer.hpp"
-#include "apps/training/signals.hpp"
-#include "apps/training/trained_model.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/terminal/line_reader.hpp"
+#include "apps/run/generation/session.hpp"
+#include "apps/terminal/session_signals.hpp"
+#include "apps/run/generation/text_writer.hpp"
+#include "apps/terminal/signals.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -1,7 +1,7 @@
 #pragma once
 /// `engram generate`: lets a trained model write on.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

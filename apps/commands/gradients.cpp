@@ -10,11 +10,11 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
-#include "apps/training/metrics_reader.hpp"
-#include "apps/training/work_progress.hpp"
-#include "core/durable_file.hpp"
+#include "apps/run/folder/metrics_reader.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

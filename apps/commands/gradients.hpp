@@ -1,7 +1,7 @@
 #pragma once
 /// `engram gradients`: norms and clipping of every tensor's gradient, and what moves the spans.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// `engram import`: weights of other programs as a checkpoint.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

@@ -5,7 +5,7 @@
 
 #include "apps/commands/config_template.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/config/config_keys.hpp"
+#include "apps/run/config/config_key.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -1,7 +1,7 @@
 #pragma once
 /// `engram keys`: every key of a configuration, with its default and its meaning.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

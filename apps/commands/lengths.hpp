@@ -1,7 +1,7 @@
 #pragma once
 /// `engram lengths`: how well runs predict with other attention lengths than in training.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

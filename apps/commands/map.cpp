@@ -9,11 +9,11 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/mapping/mapped_run.hpp"
-#include "apps/training/session.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/run/weights/mapped_run.hpp"
+#include "apps/run/training/session.hpp"
+#include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

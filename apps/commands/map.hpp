@@ -1,7 +1,7 @@
 #pragma once
 /// `engram map`: a run folder whose tables evaluation reads from mapped files.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

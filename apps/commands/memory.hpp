@@ -1,7 +1,7 @@
 #pragma once
 /// `engram memory`: how the product-key memories of a trained model use their slots.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

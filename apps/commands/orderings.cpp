@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
-#include "apps/data/read_file.hpp"
-#include "apps/sweep/ordering.hpp"
+#include "apps/data/files/read_file.hpp"
+#include "apps/studies/sweeps/ordering.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 /// `engram orderings`: whether the variants of a sweep came out in the order that claims say.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

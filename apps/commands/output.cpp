@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 #include "core/terminal_line.hpp"
 
 namespace engram {

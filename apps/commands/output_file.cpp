@@ -4,10 +4,10 @@
 #include <fstream>
 #include <system_error>
 
-#include "apps/training/trained_model.hpp"
-#include "core/durable_file.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/safetensors.hpp"
+#include "core/files/safetensors.hpp"
 
 namespace engram {
 namespace {

@@ -13,12 +13,12 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/data/hash.hpp"
-#include "apps/data/named_rules.hpp"
-#include "apps/data/prepare.hpp"
-#include "apps/training/work_progress.hpp"
+#include "apps/data/files/hash.hpp"
+#include "apps/data/prepare/named_rules.hpp"
+#include "apps/data/prepare/options.hpp"
+#include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

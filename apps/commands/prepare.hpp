@@ -1,7 +1,7 @@
 #pragma once
-/// `engram prepare`: from text files to a data folder. The work is that of apps/data/prepare.hpp.
+/// `engram prepare`: from text files to a data folder. The work is that of apps/data/prepare/options.hpp.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

@@ -12,12 +12,12 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/study_arguments.hpp"
-#include "apps/context/number_list.hpp"
-#include "apps/context/relative_report.hpp"
-#include "apps/training/work_progress.hpp"
-#include "core/durable_file.hpp"
+#include "apps/command_line/number_list.hpp"
+#include "apps/studies/context/relative_report.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

@@ -1,7 +1,7 @@
 #pragma once
 /// `engram recl`: relative effective context length of the runs of a group.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

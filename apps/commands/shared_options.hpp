@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 #include "core/dtype.hpp"
 #include "nn/layers/recurrent_options.hpp"
 

@@ -11,15 +11,15 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
-#include "apps/spans/span_cost.hpp"
-#include "apps/spans/span_drawing.hpp"
-#include "apps/spans/span_history.hpp"
-#include "apps/spans/span_report.hpp"
-#include "apps/training/trained_model.hpp"
-#include "apps/training/work_progress.hpp"
-#include "core/durable_file.hpp"
+#include "apps/studies/spans/span_cost.hpp"
+#include "apps/studies/spans/span_drawing.hpp"
+#include "apps/studies/spans/span_history.hpp"
+#include "apps/studies/spans/span_report.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {

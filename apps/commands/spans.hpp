@@ -1,7 +1,7 @@
 #pragma once
 /// `engram spans`: how far each head of a trained model looks back.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

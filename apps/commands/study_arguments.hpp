@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/commands/command.hpp"
-#include "apps/context/studied_run.hpp"
-#include "apps/training/runtime.hpp"
+#include "apps/command_line/command.hpp"
+#include "apps/studies/context/studied_run.hpp"
+#include "apps/run/model/runtime.hpp"
 #include "core/dtype.hpp"
 
 namespace engram {

@@ -6,11 +6,11 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/sweep/sweep.hpp"
-#include "apps/sweep/sweep_table.hpp"
-#include "apps/training/signals.hpp"
+#include "apps/studies/sweeps/sweep.hpp"
+#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {

@@ -1,7 +1,7 @@
 #pragma once
 /// `engram sweep`: trains variants of a configuration for the same number of tokens and compares them.
 
-#include "apps/commands/command.hpp"
+#include "apps/command_line/command.hpp"
 
 namespace engram {
 

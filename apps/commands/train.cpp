@@ -5,8 +5,8 @@
 #include <string>
 
 #include "apps/commands/shared_options.hpp"
-#include "apps/training/signals.hpp"
-#include "apps/training/training_run.hpp"
+#include "apps/terminal/signals.hpp"
+#include "apps/run/training/training_run.hpp"
 #include "core/error.hpp"
 #include "nn/option_limits.hpp"
 

@@ -1,4 +1,4 @@
-#include "apps/config/config_keys.hpp"
+#include "apps/run/config/config_key.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/config/model_keys.hpp"
+#include "apps/run/config/section_keys.hpp"
 
 namespace engram {
 namespace {

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "apps/config/run_config.hpp"
+#include "apps/run/config/run_config.hpp"
 #include "core/activation_precision.hpp"
 #include "core/error.hpp"
 #include "core/product_precision.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/data/article_starts.hpp"
-#include "apps/data/hash.hpp"
-#include "apps/data/read_file.hpp"
+#include "apps/data/files/article_starts.hpp"
+#include "apps/data/files/hash.hpp"
+#include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/files/json.hpp"
 
 namespace engram::data {
 namespace {

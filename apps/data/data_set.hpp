@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/data/article_rules.hpp"
-#include "apps/data/text_rules.hpp"
-#include "apps/data/token_file.hpp"
-#include "apps/data/vocabulary.hpp"
+#include "apps/data/text/article_rules.hpp"
+#include "apps/data/text/text_rules.hpp"
+#include "apps/data/files/token_file.hpp"
+#include "apps/data/vocabulary/vocabulary.hpp"
 
 namespace engram::data {
 

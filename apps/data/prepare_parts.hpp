@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/data/corpus.hpp"
-#include "apps/data/folder_writer.hpp"
-#include "apps/data/prepare.hpp"
-#include "apps/data/vocabulary.hpp"
+#include "apps/data/text/corpus.hpp"
+#include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/options.hpp"
+#include "apps/data/vocabulary/vocabulary.hpp"
 
 namespace engram::data {
 

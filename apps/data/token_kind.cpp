@@ -1,4 +1,4 @@
-#include "apps/data/token_kind.hpp"
+#include "apps/data/vocabulary/token_kind.hpp"
 
 #include "core/error.hpp"
 

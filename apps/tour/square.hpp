@@ -1,6 +1,6 @@
 #pragma once
 /// Step 14: an operation of our own, squares. In the tree its parts would be core/kernels/square.hpp, cpu/square.cpp
-/// and autograd/functions/square.{hpp,cpp}; its row in the op table is tests/apps/autograd_tour_op.cpp.
+/// and autograd/functions/square.{hpp,cpp}; its row in the op table is tests/apps/tour/autograd_tour_op.cpp.
 
 #include "autograd/variable.hpp"
 #include "core/kernel.hpp"

@@ -1,4 +1,4 @@
-#include "apps/training/target_losses.hpp"
+#include "apps/run/model/target_losses.hpp"
 
 namespace engram {
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Activations; the formulas are in core/pointwise.hpp.
+/// Activations; the formulas are in core/rules/pointwise.hpp.
 
 #include "autograd/variable.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/variable.hpp"
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 
 namespace engram {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/variable.hpp"
-#include "core/recurrent_cell.hpp"
+#include "core/rules/recurrent_cell.hpp"
 
 namespace engram {
 
@@ -20,7 +20,7 @@ struct Recurrence {
   Tensor cells;      ///< c: [B, M, k], of the lstm only; a constant
 };
 
-/// M steps of a recurrent layer over B streams; the formulas are those of core/recurrent_cell.hpp.
+/// M steps of a recurrent layer over B streams; the formulas are those of core/rules/recurrent_cell.hpp.
 /// inputs: [B, M, blocks k], what does not depend on earlier steps: one linear() of the chunk. Blocks: rnn and fofe 1,
 /// lstm 4 (i, f, g, o), gated 1 + N (W x + b, then G_1 x, ..., G_N x). Passed with std::move and held by nobody else,
 /// its memory serves the gates; else they are copied.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/variable.hpp"
-#include "core/mapped_table.hpp"
+#include "core/files/mapped_table.hpp"
 
 namespace engram {
 

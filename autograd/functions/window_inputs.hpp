@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "autograd/variable.hpp"
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 
 namespace engram {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "core/kernel.hpp"
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 
 namespace engram {
 

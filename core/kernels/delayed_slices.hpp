@@ -3,7 +3,7 @@
 /// short-attention models, section 1.5.
 
 #include "core/kernel.hpp"
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 
 namespace engram::kernels {
 

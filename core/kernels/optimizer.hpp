@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/adam_step.hpp"
+#include "core/rules/adam_step.hpp"
 #include "core/kernel.hpp"
 
 namespace engram {

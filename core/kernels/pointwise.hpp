@@ -1,8 +1,8 @@
 #pragma once
-/// Element-wise activations; the formulas are in core/pointwise.hpp.
+/// Element-wise activations; the formulas are in core/rules/pointwise.hpp.
 
 #include "core/kernel.hpp"
-#include "core/pointwise.hpp"
+#include "core/rules/pointwise.hpp"
 
 namespace engram::kernels {
 

@@ -1,10 +1,10 @@
 #pragma once
-/// A recurrent layer's steps in time, for all cells (core/recurrent_cell.hpp).
+/// A recurrent layer's steps in time, for all cells (core/rules/recurrent_cell.hpp).
 
 #include <vector>
 
 #include "core/kernel.hpp"
-#include "core/recurrent_cell.hpp"
+#include "core/rules/recurrent_cell.hpp"
 
 namespace engram {
 

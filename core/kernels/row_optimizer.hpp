@@ -1,14 +1,14 @@
 #pragma once
 /// Update rules of tables with gradients of rows. Spec of product-key memory, 2.4 and 7.5. Nothing of the table's size
 /// is ever stored for a gradient. A table [rows, width] is f32, f64 or bf16; moments and sums are f32, or f64 beside
-/// f64. New values of bf16 are rounded stochastically (core/stochastic_rounding.hpp) with bits of the given stream.
+/// f64. New values of bf16 are rounded stochastically (core/rules/stochastic_rounding.hpp) with bits of the given stream.
 
 #include <cstdint>
 
-#include "core/adam_step.hpp"
+#include "core/rules/adam_step.hpp"
 #include "core/kernel.hpp"
-#include "core/row_uses.hpp"
-#include "core/table_clock.hpp"
+#include "core/rules/row_uses.hpp"
+#include "core/rules/table_clock.hpp"
 
 namespace engram {
 

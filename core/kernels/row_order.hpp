@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/kernel.hpp"
-#include "core/row_uses.hpp"
+#include "core/rules/row_uses.hpp"
 
 namespace engram::kernels {
 

@@ -4,7 +4,7 @@
 /// that a position sees are those of core/kernels/window_rows.hpp, whose sums follow.
 
 #include "core/kernel.hpp"
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 
 namespace engram {
 

@@ -5,7 +5,7 @@
 /// follow.
 
 #include "core/kernel.hpp"
-#include "core/window_rule.hpp"
+#include "core/rules/window_rule.hpp"
 
 namespace engram::kernels {
 

@@ -10,7 +10,7 @@
 #include "autograd/tape.hpp"
 #include "core/backend.hpp"
 #include "core/error.hpp"
-#include "core/span_mask.hpp"
+#include "core/rules/span_mask.hpp"
 #include "nn/init.hpp"
 
 namespace engram {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/recurrent_cell.hpp"
+#include "core/rules/recurrent_cell.hpp"
 
 namespace engram {
 

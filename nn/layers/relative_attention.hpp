@@ -9,7 +9,7 @@
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/position_constants.hpp"
 #include "nn/layers/self_attention.hpp"
-#include "nn/memory/segment_past.hpp"
+#include "nn/past/segment_past.hpp"
 #include "nn/models/transformer_xl_options.hpp"
 
 namespace engram {

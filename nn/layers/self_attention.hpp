@@ -8,7 +8,7 @@
 #include "nn/layers/attention_span.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/layers/persistent_memory.hpp"
-#include "nn/memory/past.hpp"
+#include "nn/past/past.hpp"
 #include "nn/module.hpp"
 #include "nn/visitor.hpp"
 

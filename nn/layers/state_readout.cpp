@@ -15,7 +15,7 @@
 #include "autograd/functions/window_attention_additive.hpp"
 #include "autograd/functions/window_attention_dot.hpp"
 #include "autograd/tape.hpp"
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 #include "nn/init.hpp"
 #include "nn/visitor.hpp"
 

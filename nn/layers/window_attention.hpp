@@ -7,7 +7,7 @@
 #include <map>
 
 #include "autograd/variable.hpp"
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/module.hpp"

@@ -9,8 +9,8 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
-#include "nn/memory/hidden_cache.hpp"
-#include "nn/memory/key_value_ring.hpp"
+#include "nn/past/hidden_cache.hpp"
+#include "nn/past/key_value_ring.hpp"
 
 namespace engram {
 namespace {

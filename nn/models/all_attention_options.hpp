@@ -11,7 +11,7 @@
 #include "nn/layers/attention_span.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/layers/product_key_options.hpp"
-#include "nn/memory/past.hpp"
+#include "nn/past/past.hpp"
 
 namespace engram {
 

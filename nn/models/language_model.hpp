@@ -11,7 +11,7 @@
 #include "nn/layers/product_key_memory.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/layers/token_io.hpp"
-#include "nn/memory/past.hpp"
+#include "nn/past/past.hpp"
 #include "nn/module.hpp"
 
 namespace engram {

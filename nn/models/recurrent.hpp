@@ -7,7 +7,7 @@
 #include "nn/layers/position_constants.hpp"
 #include "nn/layers/recurrent_encoder.hpp"
 #include "nn/layers/state_readout.hpp"
-#include "nn/memory/recurrent_past.hpp"
+#include "nn/past/recurrent_past.hpp"
 #include "nn/models/language_model.hpp"
 
 namespace engram {

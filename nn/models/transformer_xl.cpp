@@ -13,8 +13,8 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
-#include "nn/memory/segment_memory.hpp"
-#include "nn/memory/segment_ring.hpp"
+#include "nn/past/segment_memory.hpp"
+#include "nn/past/segment_ring.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {

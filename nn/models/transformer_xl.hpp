@@ -11,7 +11,7 @@
 #include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/relative_attention.hpp"
 #include "nn/layers/state_dropout.hpp"
-#include "nn/memory/segment_geometry.hpp"
+#include "nn/past/segment_geometry.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/models/transformer_xl_options.hpp"
 

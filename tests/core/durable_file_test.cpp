@@ -1,4 +1,4 @@
-#include "core/durable_file.hpp"
+#include "core/files/durable_file.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
-#include "core/safetensors.hpp"
+#include "core/files/safetensors.hpp"
 
 #include <array>
 #include <cstring>
 #include <vector>
 
-#include "core/crc32.hpp"
+#include "core/files/crc32.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -1,9 +1,9 @@
 /// Values of the adaptive span's mask and of its windows: all-attention specification, sections 1.6, 1.7, T1, T11.
 
-#include "core/span_mask.hpp"
+#include "core/rules/span_mask.hpp"
 
 #include "core/error.hpp"
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::span_mask_test {

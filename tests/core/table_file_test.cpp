@@ -1,4 +1,4 @@
-#include "core/table_file.hpp"
+#include "core/files/table_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/mapped_table.hpp"
+#include "core/files/mapped_table.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/table_files.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/table_file.hpp"
+#include "core/files/table_file.hpp"
 
 namespace engram::harness {
 

@@ -10,7 +10,7 @@
 #include "autograd/tape.hpp"
 #include "core/backend.hpp"
 #include "core/error.hpp"
-#include "nn/memory/hidden_cache.hpp"
+#include "nn/past/hidden_cache.hpp"
 #include "nn/models/all_attention.hpp"
 #include "nn/visitor.hpp"
 #include "tests/harness/op_run.hpp"

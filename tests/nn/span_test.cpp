@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "core/span_mask.hpp"
+#include "core/rules/span_mask.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 #include "tests/reference/span_rules.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/functions/attention.hpp"
-#include "nn/memory/segment_memory.hpp"
+#include "nn/past/segment_memory.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_xl.hpp"
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <limits>
 
-#include "nn/memory/segment_memory.hpp"
-#include "nn/memory/segment_ring.hpp"
+#include "nn/past/segment_memory.hpp"
+#include "nn/past/segment_ring.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_xl.hpp"
 #include "tests/nn/xl_variants.hpp"

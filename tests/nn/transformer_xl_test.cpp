@@ -5,7 +5,7 @@
 
 #include "autograd/tape_listing.hpp"
 #include "nn/layers/position_constants.hpp"
-#include "nn/memory/segment_memory.hpp"
+#include "nn/past/segment_memory.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/gold_xl.hpp"
 #include "tests/nn/xl_variants.hpp"

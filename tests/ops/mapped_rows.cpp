@@ -6,7 +6,7 @@
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
 #include "core/kernels/weighted_rows.hpp"
-#include "core/mapped_table.hpp"
+#include "core/files/mapped_table.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 #include "tests/harness/table_files.hpp"

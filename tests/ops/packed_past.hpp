@@ -1,10 +1,10 @@
 #pragma once
-/// Between the packed past of core/kernels/head_windows.hpp and plain arrays [B, window, D] of one head, oldest
+/// Between the packed past of core/kernels/past.hpp and plain arrays [B, window, D] of one head, oldest
 /// position first. Written from the layout's description alone, so that a kernel's mistake cannot hide here.
 
 #include <cstdint>
 
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 #include "tests/reference/array64.hpp"
 
 namespace engram::harness {

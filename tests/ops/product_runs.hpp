@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 #include "core/kernels/matmul.hpp"
 #include "core/step.hpp"
 #include "tests/harness/catch.hpp"

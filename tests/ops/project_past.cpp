@@ -3,7 +3,7 @@
 #include "autograd/functions/project_past.hpp"
 
 #include "autograd/tape.hpp"
-#include "core/kernels/head_windows.hpp"
+#include "core/kernels/past.hpp"
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"

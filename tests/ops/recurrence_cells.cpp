@@ -8,7 +8,7 @@
 #include "autograd/functions/scale.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
-#include "cpu/recurrence_lanes.hpp"
+#include "cpu/recurrence/recurrence_lanes.hpp"
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"

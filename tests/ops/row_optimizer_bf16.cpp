@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "core/stochastic_rounding.hpp"
+#include "core/rules/stochastic_rounding.hpp"
 #include "tests/ops/table_fixture.hpp"
 
 namespace engram::harness::row_optimizer_bf16_test {

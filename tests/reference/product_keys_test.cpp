@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "core/score_order.hpp"
+#include "core/rules/score_order.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::reference::product_keys_test {

@@ -1,0 +1,47 @@
+#pragma once
+/// Measures a model with frozen weights along an evaluation plan.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "apps/data/blocks/evaluation_plan.hpp"
+#include "apps/run/evaluation/memory_reads.hpp"
+#include "apps/run/model/runtime.hpp"
+#include "nn/models/language_model.hpp"
+
+namespace engram {
+
+struct Evaluation {
+  double nll_sum = 0;       ///< nats, over the scored targets
+  std::int64_t scored = 0;  ///< targets
+  std::int64_t inputs = 0;  ///< tokens that went through the model
+  double seconds = 0;
+
+  double nll() const { return nll_sum / static_cast<double>(scored); }  ///< nats per token
+  double bits() const;                                                  ///< per token; for characters bpc
+  double tokens_per_second() const { return static_cast<double>(inputs) / seconds; }
+};
+
+/// Called for every scored target: its place in the split, and its loss in nats.
+using TokenLoss = std::function<void(std::int64_t token, double nll)>;
+
+/// Called for every block with the vectors that entered the softmax, [B, M', width] on the device, of the positions
+/// that have targets, and the losses of those in nats, which it may change before they are added up.
+using BlockLosses = std::function<void(const data::Block& block, const Tensor& hidden, std::span<double> losses)>;
+
+/// The past for blocks of so many rows.
+using PastOf = std::function<ModelPast&(std::int64_t rows)>;
+
+/// One pass of the plan (begin() is called first). `past` has as many streams as the plan has rows and is reset where
+/// the plan says so. Where spans are dynamic their means over the pass become those of the model. Sums go in the order
+/// of the tokens of each block, in double. `reads`: gets what product-key memories read; costs nothing where it is
+/// empty.
+Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
+                    const TokenLoss& found = {}, const MemoryReads& reads = {}, const BlockLosses& change = {});
+/// The same for plans whose blocks vary in rows.
+Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
+                    Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {},
+                    const BlockLosses& change = {});
+
+}  // namespace engram

@@ -1,0 +1,60 @@
+#include "apps/run/evaluation/memory_reads.hpp"
+
+#include <vector>
+
+#include "core/dtype.hpp"
+
+namespace engram {
+namespace {
+
+/// The positions that count, as rows of a trace: rows of the block one after the other, context and all.
+std::vector<std::size_t> scored_rows(const data::Block& block) {
+  std::vector<std::size_t> rows;
+  const auto length = static_cast<std::size_t>(block.length), context = static_cast<std::size_t>(block.context);
+  for (std::size_t i = 0; i < block.scored.size(); ++i)
+    if (block.scored[i] != 0) rows.push_back(i / (length - context) * length + context + i % (length - context));
+  return rows;
+}
+
+std::vector<std::int64_t> read_ids(const Tensor& tensor, Backend& backend) {
+  std::vector<std::int64_t> host(static_cast<std::size_t>(tensor.count()));
+  backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
+  return host;
+}
+
+std::vector<double> read_weights(const Tensor& tensor, Backend& backend) {
+  return dispatch_storage(tensor.dtype(), "memory reads", [&]<class T>() {
+    std::vector<T> host(static_cast<std::size_t>(tensor.count()));
+    backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
+    std::vector<double> wide;
+    wide.reserve(host.size());
+    for (const T value : host) wide.push_back(static_cast<double>(static_cast<Compute<T>>(value)));
+    return wide;
+  });
+}
+
+/// The rows named, moved to the front: `rows` ascend.
+template <class T>
+void keep_rows(std::vector<T>& values, const std::vector<std::size_t>& rows, std::size_t row_size) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = 0; j < row_size; ++j) values[i * row_size + j] = values[rows[i] * row_size + j];
+  values.resize(rows.size() * row_size);
+}
+
+}  // namespace
+
+void hand_over(const ModelTrace& trace, const data::Block& block, Backend& backend, const MemoryReads& reads) {
+  const std::vector<std::size_t> rows = scored_rows(block);
+  for (std::size_t layer = 0; layer < trace.memories.size(); ++layer) {
+    const MemoryTrace& memory = trace.memories[layer];
+    if (!memory.ids) continue;
+    std::vector<std::int64_t> ids = read_ids(memory.ids, backend);
+    std::vector<double> weights = read_weights(memory.weights, backend);
+    const std::size_t row_size = ids.size() / block.inputs.size();
+    keep_rows(ids, rows, row_size);
+    keep_rows(weights, rows, row_size);
+    reads(layer, ids, weights);
+  }
+}
+
+}  // namespace engram

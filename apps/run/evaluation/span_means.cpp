@@ -1,0 +1,31 @@
+#include "apps/run/evaluation/span_means.hpp"
+
+#include "core/dtype.hpp"
+
+namespace engram {
+
+void SpanMeans::add(const AllAttentionModel& model, const ModelTrace& trace, Backend& backend) {
+  if (model.options().span != SpanKind::dynamic) return;
+  const auto heads = static_cast<std::size_t>(model.options().context_heads());
+  sums_.resize(trace.layers.size(), std::vector<double>(heads));
+  for (std::size_t layer = 0; layer < trace.layers.size(); ++layer) {
+    const Tensor& zeta = trace.layers[layer].span.value();  // [B, M, H]
+    dispatch_float(zeta.dtype(), "span means", [&]<class T>() {
+      std::vector<T> host(static_cast<std::size_t>(zeta.count()));
+      backend.copy(host.data(), zeta.raw(), zeta.bytes(), CopyKind::device_to_host);
+      for (std::size_t i = 0; i < host.size(); ++i) sums_[layer][i % heads] += static_cast<double>(host[i]);
+    });
+    if (layer == 0) queries_ += zeta.count() / static_cast<std::int64_t>(heads);
+  }
+}
+
+void SpanMeans::give_to(AllAttentionModel& model) const {
+  if (queries_ == 0) return;
+  for (std::size_t layer = 0; layer < sums_.size(); ++layer) {
+    std::vector<double> means = sums_[layer];
+    for (double& mean : means) mean /= static_cast<double>(queries_);
+    model.span(static_cast<std::int64_t>(layer)).take_means(std::move(means));
+  }
+}
+
+}  // namespace engram

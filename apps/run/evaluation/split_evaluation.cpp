@@ -1,0 +1,187 @@
+#include "apps/run/evaluation/split_evaluation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "apps/data/blocks/evaluation_plan.hpp"
+#include "apps/data/blocks/segment_evaluation.hpp"
+#include "apps/data/blocks/window_evaluation.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+constexpr int kExactBlock = 256;
+/// Articles that are read side by side unless told otherwise.
+constexpr int kArticleStreams = 64;
+
+/// The papers' ways.
+std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& options, const RunConfig& config,
+                                                 data::TokenView tokens, int& rows) {
+  const int block = options.block > 0 ? options.block : static_cast<int>(config.training.block);
+  if (config.model.family == ModelFamily::all_attention) {
+    rows = options.batch > 0 ? options.batch : data::FullEvaluation::kUsualRows;
+    return std::make_unique<data::FullEvaluation>(tokens, block, rows);
+  }
+  rows = options.batch > 0 ? options.batch : kSegmentStreams;
+  return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(config.training.extension), rows);
+}
+
+/// How the results of a model that depends on blocks come not to do so.
+std::string_view advice_of(const ModelOptions& model) {
+  if (model.family == ModelFamily::recurrent) return "\n  --carry detached makes a model independent of that";
+  return model.remembers() ? "\n  --same-length makes a model independent of that"
+                           : "\n  --window has windows side by side";
+}
+
+std::unique_ptr<data::EvaluationPlan> exact_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
+                                                 data::TokenView tokens, int& rows) {
+  const TrainingOptions& training = trained.config().training;
+  if (trained.model().depends_on_blocks()) {
+    // Blocks begin at the same tokens in one stream only.
+    rows = options.batch > 0 ? options.batch : 1;
+    if (rows > 1)
+      throw UsageError(text("evaluate: --exact must have one stream where results depend on how the text is cut, got ",
+                            "--batch ", rows, advice_of(trained.config().model)));
+    const int block = options.block > 0 ? options.block : static_cast<int>(training.block);
+    return std::make_unique<data::SegmentEvaluation>(tokens, block, static_cast<int>(training.extension));
+  }
+  // With several rows, each starts so many tokens before the ones it scores that its past is as in one long run.
+  // Neither changes the result, so both are what is fast: several rows, unless what they must read before the tokens
+  // that they score costs more than an eighth, and long blocks.
+  constexpr std::int64_t kWorthwhile = 8;
+  const std::int64_t reach = std::max<std::int64_t>(1, trained.model().reach());
+  if (options.batch > 1 && trained.model().reach() == LanguageModel::kWholeText)
+    throw UsageError(text("evaluate: --exact must have one stream where a token may depend on all before it, got ",
+                          "--batch ", options.batch, "\n  without --exact every stream begins with nothing known"));
+  rows = options.batch > 0 ? options.batch
+                           : static_cast<int>(std::clamp<std::int64_t>(tokens.size() / (kWorthwhile * reach), 1,
+                                                                       data::FullEvaluation::kUsualRows));
+  const int block = options.block > 0 ? options.block : kExactBlock;
+  return std::make_unique<data::ExactEvaluation>(tokens, block, rows, reach);
+}
+
+/// Articles do not depend on each other: only the number of streams and the length of blocks is open, and neither
+/// changes the result, unless blocks are read without those before.
+std::unique_ptr<data::EvaluationPlan> article_plan(const SplitEvaluationOptions& options, const RunConfig& config,
+                                                   const data::ArticleSplit& split, int& rows) {
+  rows =
+      options.batch > 0 ? options.batch : static_cast<int>(std::min<std::int64_t>(kArticleStreams, split.articles()));
+  const int block = options.block > 0 ? options.block : static_cast<int>(config.training.block);
+  return std::make_unique<data::ArticleEvaluation>(split, block, rows);
+}
+
+std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& options, TrainedModel& trained,
+                                                const data::ArticleSplit& split, int& rows) {
+  const data::TokenView tokens = split.tokens;
+  if (options.window == 0 && trained.config().model.reads_articles(split.articles()))
+    return article_plan(options, trained.config(), split, rows);
+  if (options.window == 0)
+    return options.exact ? exact_plan(options, trained, tokens, rows)
+                         : usual_plan(options, trained.config(), tokens, rows);
+  if (options.window > tokens.size())
+    throw UsageError(
+        text("evaluate: --window must be at most the ", tokens.size(), " tokens of the split, got ", options.window));
+  constexpr int kWindows = 32;  // side by side
+  rows = options.batch > 0 ? options.batch : kWindows;
+  if (options.apart) return std::make_unique<data::WindowEvaluation>(tokens, options.window, rows);
+  return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
+}
+
+/// The longest block that the model has positions for; none: any.
+std::optional<std::int64_t> longest_readable(const ModelOptions& model) {
+  if (model.family == ModelFamily::product_key) return model.product_key.position_rows;
+  const bool learned =
+      model.family == ModelFamily::transformer_xl && model.transformer_xl.positions == PositionKind::absolute_learned;
+  return learned ? std::optional(model.transformer_xl.position_rows) : std::nullopt;
+}
+
+/// Speaks of the option that made blocks so long; the model could name their lengths only.
+void check_positions(const SplitEvaluationOptions& options, const RunConfig& config, const data::EvaluationPlan& plan) {
+  const std::optional<std::int64_t> rows = longest_readable(config.model);
+  if (!rows || plan.longest_block() <= *rows) return;
+  // The last token of a window that lies apart is a target alone; --block does not count the extension before it.
+  const std::int64_t beyond = options.apart ? 1 : options.window > 0 ? 0 : -config.training.extension;
+  throw UsageError(text("evaluate: ", options.window > 0 ? "--window" : "--block", " must be at most ", *rows + beyond,
+                        " tokens, for the model's table of positions has ", *rows, " rows (model.position_rows), got ",
+                        options.window > 0 ? options.window : options.block));
+}
+
+void check_cache(const SplitEvaluationOptions& options, const TrainedModel& trained) {
+  options.cache.check("evaluate");
+  if (options.cache.positions == 0) return;
+  if (trained.config().model.family != ModelFamily::recurrent)
+    throw UsageError(text("evaluate: --cache is for models of family recurrent, got one of family ",
+                          name_of(trained.config().model.family)));
+  if (options.window > 0) throw UsageError("evaluate: --cache is for streams, got --window too");
+}
+
+/// Nothing where there is no cache.
+BlockLosses cached_losses(const NeuralCacheOptions& options, DType dtype, Runtime& runtime) {
+  if (options.positions == 0) return {};
+  return [caches = StreamCaches(options), dtype, &runtime](const data::Block& block, const Tensor& hidden,
+                                                           std::span<double> losses) mutable {
+    dispatch_float(dtype, "evaluate", [&]<class T>() {
+      std::vector<T> host(static_cast<std::size_t>(hidden.count()));
+      runtime.backend().copy(host.data(), hidden.raw(), hidden.bytes(), CopyKind::device_to_host);
+      caches.apply(block, std::vector<double>(host.begin(), host.end()), losses);
+    });
+  };
+}
+
+}  // namespace
+
+void ContextOptions::apply(ModelOptions& model, std::string_view command) const {
+  if (carry) {
+    if (model.family != ModelFamily::recurrent)
+      throw UsageError(
+          text(command, ": --carry is for models of family recurrent, got one of family ", name_of(model.family)));
+    model.recurrent.carry_evaluation = *carry == Carry::detached;
+  }
+  if (!of_segments()) return;
+  if (model.family != ModelFamily::transformer_xl)
+    throw UsageError(text(command, ": --mem-len, --clamp-len and --same-length are for models of family ",
+                          "transformer_xl, got one of family ", name_of(model.family)));
+  TransformerXlOptions& options = model.transformer_xl;
+  if (memory) options.memory = *memory;
+  if (clamp) options.clamp = *clamp;
+  if (visibility) options.visibility = *visibility;
+}
+
+std::int64_t costly_reading(const SplitEvaluationOptions& options) {
+  constexpr std::int64_t kMany = 100;
+  const std::int64_t reading = options.window > 0 && !options.apart ? options.window / options.stride : 0;
+  return reading >= kMany ? reading : 0;
+}
+
+void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& split) {
+  int rows = 0;
+  if (config.model.reads_articles(split.articles()))
+    article_plan({}, config, split, rows);
+  else
+    usual_plan({}, config, split.tokens, rows);
+}
+
+SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
+                               const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found,
+                               const MemoryReads& reads) {
+  check_cache(options, trained);
+  int rows = 0;
+  const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
+  check_positions(options, trained.config(), *plan);
+  if (options.begins) options.begins();
+  // Windows at the start and at the end come one by one.
+  std::map<std::int64_t, ModelPast> pasts;
+  const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {
+    const auto made = pasts.find(streams);
+    if (made != pasts.end()) return made->second;
+    return pasts[streams] = trained.model().frozen_past(runtime.backend(), runtime.memory(), streams, trained.dtype(),
+                                                        plan->longest_block());
+  };
+  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads,
+                   cached_losses(options.cache, trained.dtype(), runtime)),
+          rows};
+}
+
+}  // namespace engram

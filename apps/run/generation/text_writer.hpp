@@ -1,0 +1,55 @@
+#pragma once
+/// A text that a person and a model write together: the person's parts are read, the model writes on, and what was read
+/// and written is what both go on from.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/data/vocabulary/text_tokens.hpp"
+#include "apps/run/generation/token_sampler.hpp"
+#include "apps/run/generation/token_stream.hpp"
+#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/trained_model.hpp"
+
+namespace engram {
+
+class TextWriter {
+ public:
+  /// Gets text as soon as it is complete: pieces of any length.
+  using Show = std::function<void(std::string_view text)>;
+
+  /// At the start of a text. `unseen`: what becomes of words that the model does not know. Model and runtime must
+  /// outlive this.
+  TextWriter(TrainedModel& trained, Runtime& runtime, data::UnseenWords unseen);
+
+  /// Forgets everything that was read and written.
+  void reset();
+  /// Goes on with a person's part, and returns it as the model reads it. The first part of a text is its beginning;
+  /// an empty one makes the text begin as a line does. Every later part begins a line: where the model knows line ends
+  /// (or ends of sentences) and the text has none there, one is put before it, else, between characters, a space. An
+  /// empty later part changes nothing. Throws UsageError, beginning "generate: " and `what`, for what the model does
+  /// not know; all is as before then.
+  std::string read(const std::string& part, std::string_view what);
+  /// Lets the model write so many tokens, chosen by `sampling`; token number n since the start of the text depends on
+  /// the seed and n. `stop` is asked before each. A text must have been begun.
+  void write(std::int64_t length, const SamplingOptions& sampling, const Show& show,
+             const std::function<bool()>& stop = {});
+
+  /// What tokens are.
+  data::TokenKind kind() const { return reading_.vocabulary.kind(); }
+
+ private:
+  /// What is put between the text so far and a part that is not its first.
+  std::vector<std::int32_t> separator(std::string_view part) const;
+
+  data::TextReading reading_;
+  TokenStream stream_;
+  std::vector<std::int32_t> unread_;  // tokens of the text that the model has not read
+  std::int32_t last_ = -1;            // token of the text; -1: it has none
+  std::uint64_t written_ = 0;         // tokens that the model wrote
+};
+
+}  // namespace engram

@@ -1,0 +1,14 @@
+#include "apps/run/model/runtime.hpp"
+
+#include "core/error.hpp"
+
+namespace engram {
+
+Runtime::Runtime(Device device, int threads, std::uint64_t seed)
+    : backend_(open_backend(device)), heap_(*backend_), arena_(heap_), step_(*backend_, arena_, seed) {
+  if (threads < 0 || threads > 4096) throw UsageError(text("--threads must be from 1 to 4096, got ", threads));
+  if (threads > 0) backend_->set_threads(threads);
+  step_.observe(backend_->profiler());
+}
+
+}  // namespace engram

@@ -1,0 +1,54 @@
+#include "apps/run/training/late_rows.hpp"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/error.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+namespace {
+
+constexpr std::string_view kStepKey = "engram.step";
+
+std::filesystem::path late_rows_path(const std::filesystem::path& checkpoint) {
+  return checkpoint.parent_path() / "late-rows.safetensors";
+}
+
+std::vector<NamedTensor> late_rows_of(const TrainingSession& session) {
+  std::vector<NamedTensor> rows;
+  if (const TableOptimizer* const tables = session.trainer.optimizer().tables())
+    tables->visit_late_rows([&rows](const std::string& name, const Tensor& tensor) { rows.push_back({name, tensor}); });
+  return rows;
+}
+
+}  // namespace
+
+void save_late_rows(const std::filesystem::path& checkpoint, const TrainingSession& session) {
+  const std::vector<NamedTensor> rows = late_rows_of(session);
+  if (rows.empty()) return remove_late_rows(checkpoint);
+  save_checkpoint(late_rows_path(checkpoint), session.runtime.backend(), rows,
+                  {{std::string(kStepKey), text(session.trainer.steps())}}, {.only_finite = true});
+}
+
+void remove_late_rows(const std::filesystem::path& checkpoint) {
+  std::error_code ignored;  // one that stays is of another step
+  std::filesystem::remove(late_rows_path(checkpoint), ignored);
+}
+
+void load_late_rows(const std::filesystem::path& checkpoint, TrainingSession& session) {
+  const std::vector<NamedTensor> rows = late_rows_of(session);
+  if (rows.empty() || !std::filesystem::exists(late_rows_path(checkpoint))) return;
+  const CheckpointFile file(late_rows_path(checkpoint));
+  const auto step = file.metadata().find(kStepKey);
+  if (step == file.metadata().end() || step->second != text(session.trainer.steps())) return;
+  // Other beta1 and beta2 have a clock of another length.
+  const bool fits = std::ranges::all_of(rows, [&file](const NamedTensor& row) {
+    return file.has(row.name) && file.at(row.name).shape == row.tensor.shape();
+  });
+  if (fits) file.load(session.runtime.backend(), rows);
+}
+
+}  // namespace engram

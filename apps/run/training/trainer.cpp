@@ -1,0 +1,201 @@
+#include "apps/run/training/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/kernels/fill.hpp"
+
+namespace engram {
+namespace {
+
+OptimizerOptions with_schedule(OptimizerOptions options, const Schedule& schedule) {
+  options.tables.schedule_rate = schedule.highest();
+  return options;
+}
+
+/// The rate that parameters are updated with: in f32, what f32 holds of it.
+double stored_rate(double rate, DType parameters) {
+  return parameters == DType::f64 ? rate : static_cast<double>(static_cast<float>(rate));
+}
+
+}  // namespace
+
+Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime)
+    : config_(&config), model_(&model), store_(&store), runtime_(&runtime), replay_(runtime.backend()) {
+  if (config.training.weight_average && !store.tables().empty())
+    throw UsageError(text("training: training.weight_average must be false for a model with tables, got true and ",
+                          store.tables().front()->name(), "\n  a mean of all rows would cost what lookups save"));
+  runtime.step().set_products(config.training.products);
+  runtime.step().set_activations(config.training.activations);
+  if (config.training.activations == ActivationPrecision::bf16) store.keep_rounded(runtime.step());
+  keep_scopes_ = runtime.backend().profiler() != nullptr;
+  optimizer_ = make_optimizer(with_schedule(config.optimizer, config.schedule), store, runtime.step());
+  const std::int64_t pieces = config.training.split;
+  const DType dtype = activation_dtype(config.training.activations, store.dtype());
+  for (std::int64_t piece = 0; piece < pieces; ++piece)
+    pasts_.push_back(model.training_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
+  for (const auto& [name, parameter] : store.parameters())
+    if (parameter->gradient_kind() == Gradient::none)
+      buffers_.push_back({parameter->value(), Tensor(parameter->value().shape(), parameter->value().dtype(),
+                                                     runtime.backend().device(), runtime.memory())});
+  losses_ =
+      Tensor({pieces, model.tokens().most_losses() + 1}, store.dtype(), runtime.backend().device(), runtime.memory());
+  scalars_.resize(static_cast<std::size_t>(pieces) + 1);
+}
+
+StepLosses Trainer::step(const data::Block& block) {
+  begin(block);
+  StepLosses losses;
+  if (runtime_->backend().works_behind()) {
+    const auto work = [this] {
+      accumulate_pieces();
+      update();
+    };
+    if (!may_replay_ || view_ || keep_scopes_ || runtime_->step().observer() != nullptr)
+      work();
+    else if (replay_.run(replay_key(), work))
+      for_each_past([this](StatePast& past) { past.replayed(tokens_.remembered()); });
+    losses = read_losses();
+    check(losses);
+  } else {
+    accumulate_pieces();
+    losses = read_losses();
+    check(losses);
+    update();
+  }
+  model_->refresh(runtime_->backend());
+  end_step();
+  ++steps_;
+  return losses;
+}
+
+StepLosses Trainer::accumulate(const data::Block& block) {
+  begin(block);
+  accumulate_pieces();
+  end_step();
+  return read_losses();
+}
+
+void Trainer::end_step() {
+  store_->clear_row_gradients();
+  runtime_->arena().end_step();
+}
+
+void Trainer::begin(const data::Block& block) {
+  if (block.rows != config_->training.batch)
+    throw Error(text("trainer: a block must have the ", config_->training.batch, " rows of a batch, got ", block.rows));
+  if (block.scored_count < 1) throw Error("trainer: a block must have a target that counts, got none");
+  scored_ = block.scored_count;
+  begun_ = false;
+  valid_before_.clear();
+  if (block.zero_caches)
+    for (ModelPast& past : pasts_)
+      for (const auto& layer : past) layer->reset();
+  for_each_past([this](const StatePast& past) { valid_before_.push_back(past.valid()); });
+  for (const KeptBuffer& buffer : buffers_)
+    runtime_->backend().copy(buffer.before.raw(), buffer.now.raw(), buffer.now.bytes(), CopyKind::device_to_device);
+  begun_ = true;
+  const StepScalars of_step{.step = static_cast<std::uint64_t>(steps_),
+                            .piece = 0,
+                            .learning_rate = stored_rate(next_rate(), store_->dtype())};
+  std::ranges::fill(scalars_, of_step);
+  for (std::size_t piece = 0; piece + 1 < scalars_.size(); ++piece)
+    scalars_[piece].piece = static_cast<std::uint32_t>(piece);
+  runtime_->step().write_scalars(scalars_);
+  tokens_.write(tokens_of(block), config_->training.split, model_->tokens().clusters(), runtime_->backend(),
+                runtime_->memory(), store_->dtype());
+  for_each_past([this](StatePast& past) { past.settle(tokens_.remembered()); });
+}
+
+void Trainer::accumulate_pieces() {
+  store_->zero_gradients(runtime_->step());
+  kernels::fill(runtime_->step(), losses_, 0);
+  for (std::int64_t piece = 0; piece < config_->training.split; ++piece) accumulate_piece(piece);
+  // Gradients of rows are memory of the step, which the update needs.
+  if (store_->tables().empty()) runtime_->arena().end_step();
+}
+
+void Trainer::accumulate_piece(std::int64_t piece) {
+  Step& step = runtime_->step();
+  step.begin_piece(static_cast<std::size_t>(piece));
+  const TrainingOptions& options = config_->training;
+  const TokenBatch batch = tokens_.piece(piece);
+
+  Tape tape(step);
+  tape.keep_scopes(keep_scopes_ || view_);
+  // One mean over the whole batch, whatever pieces it is computed in.
+  const double row_weight = loss_factor() / static_cast<double>(scored_);
+  ModelTrace trace(step.objects());
+  const Variable hidden =
+      LanguageModel::scored(model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace), batch);
+  std::pmr::vector<Variable> losses(step.objects());
+  for (LossPart& part : model_->tokens().losses(hidden, batch, row_weight)) losses.push_back(std::move(part.loss));
+  const Variable penalty = model_->penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
+  if (penalty) losses.push_back(penalty);
+  if (view_) std::exchange(view_, nullptr)(tape);
+  tape.backward(losses);
+  // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.
+  const std::int64_t row = piece * losses_.shape()[1];
+  const auto keep = [&](const Variable& number, std::int64_t place) {
+    const Tensor to = losses_.view({losses_.count()}).rows(row + place, row + place + 1);
+    runtime_->backend().copy(to.raw(), number.value().raw(), to.bytes(), CopyKind::device_to_device);
+  };
+  if (penalty) {
+    keep(losses.back(), 0);
+    losses.pop_back();
+  }
+  for (std::size_t i = 0; i < losses.size(); ++i) keep(losses[i], static_cast<std::int64_t>(i) + 1);
+}
+
+void Trainer::update() {
+  runtime_->step().begin_piece(scalars_.size() - 1);
+  optimizer_->update(runtime_->step());
+}
+
+StepLosses Trainer::read_losses() {
+  return dispatch_float(losses_.dtype(), "trainer", [&]<class T>() {
+    std::pmr::vector<T> host(static_cast<std::size_t>(losses_.count()), runtime_->step().objects());
+    runtime_->backend().copy(host.data(), losses_.raw(), losses_.bytes(), CopyKind::device_to_host);
+    runtime_->step().wrong_ids().check();
+    StepLosses total;
+    const auto columns = static_cast<std::size_t>(losses_.shape()[1]);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      (i % columns == 0 ? total.span_loss : total.nll) += static_cast<double>(host[i]);
+    total.nll /= loss_factor();
+    return total;
+  });
+}
+
+void Trainer::check(const StepLosses& losses) const {
+  if (!std::isfinite(losses.nll))
+    throw Diverged(text("training: the loss of step ", steps_ + 1, " is not finite (", losses.nll, ")"));
+  // A mask of no number is 1, so that the loss alone would not show spans that are none.
+  if (!std::isfinite(losses.span_loss))
+    throw Diverged(text("training: the span loss of step ", steps_ + 1, " is not finite (", losses.span_loss, ")"));
+}
+
+StepReplay::Key Trainer::replay_key() {
+  StepReplay::Key key{runtime_->arena().generation(), scored_};
+  tokens_.append_state(key);
+  for_each_past([&key](const StatePast& past) { past.append_state(key); });
+  return key;
+}
+
+void Trainer::undo() {
+  store_->clear_row_gradients();
+  if (!begun_) return;  // it did not come so far
+  for (const KeptBuffer& buffer : buffers_)
+    runtime_->backend().copy(buffer.now.raw(), buffer.before.raw(), buffer.now.bytes(), CopyKind::device_to_device);
+  auto before = valid_before_.begin();
+  for_each_past([&](StatePast& past) {
+    if (past.valid() != *before++) past.undo(tokens_.remembered());
+  });
+}
+
+void Trainer::for_each_past(const std::function<void(StatePast&)>& found) {
+  for (ModelPast& past : pasts_)
+    for (const auto& layer : past) found(state_past(*layer));
+}
+
+}  // namespace engram

@@ -1,0 +1,301 @@
+#include "apps/run/training/training_loop.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "apps/run/training/gradient_report.hpp"
+#include "apps/run/evaluation/loss_report.hpp"
+#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/folder/metrics_log.hpp"
+#include "apps/run/training/progress.hpp"
+#include "apps/run/training/run_checkpoint.hpp"
+#include "apps/terminal/signals.hpp"
+#include "apps/run/evaluation/span_summary.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/files/json.hpp"
+#include "core/log.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+namespace {
+
+using nlohmann::json;
+
+class Loop {
+ public:
+  Loop(TrainingSession& session, const std::filesystem::path& run_dir, const std::string& run)
+      : session_(session),
+        run_dir_(run_dir),
+        metrics_(run_dir / "metrics.jsonl"),
+        progress_(run),
+        first_(session.trainer.steps()) {}
+
+  void run(bool resumed, const std::function<bool()>& stop);
+
+ private:
+  std::int64_t step() const { return session_.trainer.steps(); }
+  std::int64_t last() const { return session_.last_step(); }
+  data::TokenKind kind() const { return session_.data.kind(); }
+  bool due(std::int64_t every) const { return step() % every == 0 || step() == last(); }
+  /// Seconds of a step on average, validation and saving left out.
+  double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
+  std::optional<double> mean_span() const {
+    const std::optional<SpanSummary> spans = summarize_spans(session_.model);
+    return spans ? std::optional(spans->mean) : std::nullopt;
+  }
+  std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
+
+  /// What is done between two steps, where it takes long.
+  std::string now(std::string_view what) const { return text("step ", step(), "/", last(), ", ", what); }
+
+  void begin(bool resumed);
+  void train_one();
+  void report(double rate);
+  void report_gradients();
+  void validate();
+  void save(SaveReason reason = SaveReason::due);
+  void interrupt();
+  void end();
+  [[noreturn]] void fail(const Diverged& error);
+  [[noreturn]] void fail(const OutOfMemory& error);
+
+  TrainingSession& session_;
+  std::filesystem::path run_dir_;
+  MetricsLog metrics_;
+  Progress progress_;
+  std::optional<double> valid_loss_;  // of the last validation
+  GradientReport gradients_{session_.config, session_.store};
+  const std::int64_t first_;
+  std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
+  bool suspicious_ = false;
+  double seconds_ = 0;
+};
+
+void Loop::begin(bool resumed) {
+  const RunConfig& config = session_.config;
+  metrics_.append({{"event", resumed ? "resume" : "start"},
+                   {"step", step()},
+                   {"steps", last()},
+                   {"parameters", session_.store.count()},
+                   {"threads", session_.runtime.backend().threads()},
+                   {"seed", config.training.seed}});
+  progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(),
+                             config.training.batch, config.training.block,
+                             resumed ? fmt::format(", from step {}", step()) : std::string()));
+  if (progress_.wants(false)) progress_.show({.step = step(), .steps = last()});
+}
+
+void Loop::train_one() {
+  const double rate = session_.trainer.next_rate();
+  const auto start = std::chrono::steady_clock::now();
+  session_.step();
+  if (session_.config.training.gradient_report)
+    gradients_.add(session_.trainer.optimizer(), session_.runtime.backend());
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const bool is_report = due(session_.config.training.report_every);
+  if (progress_.wants(is_report))
+    progress_.show({.step = step(),
+                    .steps = last(),
+                    .loss = session_.interval.mean(),
+                    .rate = rate,
+                    .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
+                    .mean_span = mean_span(),
+                    .seconds_left = static_cast<double>(last() - step()) * step_seconds(),
+                    .kind = kind(),
+                    .valid_loss = valid_loss_});
+  if (is_report) report(rate);
+}
+
+void Loop::report(double rate) {
+  double squares = 0, clip = session_.config.optimizer.clip;
+  std::int64_t long_ones = 0, tensors = 0, shortfalls = 0;
+  for (const double norm : session_.trainer.optimizer().gradient_norms(session_.runtime.backend())) {
+    squares += norm * norm;
+    long_ones += clip > 0 && norm > clip ? 1 : 0;
+    ++tensors;
+  }
+  for (const ModelPast& past : session_.trainer.pasts()) shortfalls += cache_shortfalls(past);
+  json line = loss_json(kind(), {.all = session_.interval.mean(), .no_eol = {}});
+  line.update({{"event", "train"},
+               {"step", step()},
+               {"interval_steps", session_.interval.steps},
+               {"learning_rate", rate},
+               {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
+               {"gradient_norm", std::sqrt(squares)},
+               {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
+               {"cache_shortfalls", shortfalls}});
+  if (const std::optional<SpanSummary> spans = summarize_spans(session_.model))
+    line.update({{"span_mean", spans->mean},
+                 {"span_longest", spans->longest},
+                 {"span_layer_mean", spans->layer_mean},
+                 {"spans", spans->heads}});
+  metrics_.append(line);
+  session_.interval = {};
+  if (session_.config.training.gradient_report) report_gradients();
+}
+
+void Loop::report_gradients() {
+  json line = gradients_.take(session_.runtime.backend());
+  line["event"] = "gradients";
+  line["step"] = step();
+  metrics_.append(line);
+}
+
+void Loop::validate() {
+  const std::int64_t planned = last();
+  PartialLoss without_ends = PartialLoss::without_ends(session_.data.split("valid"), session_.data.vocabulary());
+  MemoryMetrics memories(session_.config.model);
+  const std::int64_t averaged = session_.average.updates();
+  const bool averages = session_.average.started();
+  const Evaluation result = [&] {
+    WorkProgress progress(now("validating"), "tokens");
+    const auto found = [&, scored = std::int64_t{0}](std::int64_t token, double nll) mutable {
+      without_ends.add(token, nll);
+      progress.at(++scored, session_.validation.scored_count());
+    };
+    return session_.validate(found, memories.reads());
+  }();
+  valid_loss_ = result.nll();
+  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
+  const bool is_best =
+      !session_.divergence.is_hopeless(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
+  json line = loss_json(kind(), loss);
+  line.update({{"event", "valid_short"},
+               {"step", step()},
+               {"tokens", result.scored},
+               {"tokens_per_second", result.tokens_per_second()},
+               {"best", is_best}});
+  if (averaged > 0) line["averaged_updates"] = averaged;
+  memories.add_to(line);
+  metrics_.append(line);
+  progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens{}){}", step(), loss.all,
+                             loss_text(kind(), loss), result.scored,
+                             averaged > 0 ? fmt::format(", weights averaged over {} updates", averaged) : "",
+                             is_best ? ", the best so far" : ""));
+  if (session_.divergence.is_hopeless(result.nll()))
+    throw Diverged(text("training: the validation loss of step ", step(), " must be that of a model, got ",
+                        result.nll(), " nats a token, where a guess costs ", session_.divergence.guess()));
+  if (const std::string note = memories.note(); !note.empty())
+    progress_.note(fmt::format("step {} valid_short {}", step(), note));
+  if (session_.average.started() && !averages) {
+    metrics_.append({{"event", "averaging"}, {"step", step()}});
+    progress_.note(
+        fmt::format("step {}: from now on the mean of the weights is what is validated and kept as the best", step()));
+  }
+  if (last() != planned) {
+    metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
+    const std::string what =
+        last() > step() ? fmt::format("fine-tuning for {} steps", last() - step()) : "the run ends";
+    progress_.note(fmt::format("step {}: {} validations without an improvement by {} bits, {}", step(),
+                               session_.config.schedule.plateau_validations, session_.config.schedule.plateau_margin,
+                               what));
+  }
+  if (!is_best) return;
+  session_.best = TrainingSession::Best{result.nll(), step()};
+  const WorkProgress progress(now("saving"));
+  session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
+}
+
+void Loop::save(SaveReason reason) {
+  if (saved_ == step()) return;
+  const WorkProgress progress(now("saving"));
+  save_session(checkpoint_path(run_dir_, CheckpointKind::newest), session_, reason);
+  saved_ = step();
+}
+
+void Loop::fail(const Diverged& error) {
+  metrics_.append({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
+  const bool has_checkpoint = std::filesystem::exists(checkpoint_path(run_dir_, CheckpointKind::newest));
+  const std::string kept = has_checkpoint ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
+                                          : std::string("there was no checkpoint yet");
+  throw Diverged(text(error.what(), "\n  ", kept,
+                      "; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
+}
+
+void Loop::fail(const OutOfMemory& error) {
+  // A run that never began leaves its folder free for the next attempt.
+  if (step() > first_ && !suspicious_) save();
+  metrics_.append({{"event", "out_of_memory"}, {"step", step()}, {"reason", error.what()}});
+  const std::string kept = saved_ < 0 ? std::string("nothing was trained since the start")
+                                      : text("saved at step ", saved_, "; --resume goes on from there");
+  throw OutOfMemory(text(error.what(), "\n  ", kept));
+}
+
+void Loop::interrupt() {
+  const bool lost = session_.divergence.lost();
+  if (!lost) save(SaveReason::interrupted);
+  metrics_.append({{"event", "interrupted"}, {"step", step()}});
+  throw Interrupted(text("interrupted at step ", step(),
+                         lost ? ", not saved, because the loss is far above its best: the checkpoint before it stays"
+                              : ", saved; --resume goes on from there"));
+}
+
+void Loop::end() {
+  metrics_.append({{"event", "end"},
+                   {"step", step()},
+                   {"peak_bytes", session_.runtime.arena().peak_bytes()},
+                   {"replayed_steps", session_.trainer.replayed()}});
+  double dense = 0, tables = 0;  // whose gradients are memory of a step
+  for (const auto& [name, parameter] : session_.store.parameters()) {
+    const auto bytes = static_cast<double>(parameter->value().bytes());
+    if (parameter->gradient_kind() == Gradient::dense) dense += bytes;
+    if (parameter->gradient_kind() == Gradient::rows) tables += bytes;
+  }
+  progress_.note(
+      fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
+                  "and as much for their gradients{}",
+                  step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0, dense / 1048576.0,
+                  tables > 0 ? fmt::format(", and {:.1f} MiB of tables", tables / 1048576.0) : std::string()));
+}
+
+void Loop::run(bool resumed, const std::function<bool()>& stop) {
+  const TrainingOptions& options = session_.config.training;
+  if (step() >= last()) {
+    progress_.note(fmt::format("complete already: {} of {} steps; --resume --steps N, N above {}, trains on", step(),
+                               last(), std::max(step(), last())));
+    return;
+  }
+  begin(resumed);
+  while (step() < last()) {
+    try {
+      train_one();
+      if (session_.divergence.diverged())
+        throw Diverged(fmt::format("training: the loss must stay near its best, got {:.4f} after {:.4f}, {} steps long",
+                                   session_.divergence.mean(), session_.divergence.best(), DivergenceWatch::kPatience));
+      const double rate = session_.trainer.next_rate();
+      if (due(options.validate_every)) validate();
+      // A plateau may have ended the run at a step that had no report.
+      if (step() == last() && session_.interval.steps > 0) report(rate);
+      if (step() == last() && session_.divergence.lost())
+        throw Diverged(fmt::format("training: the loss must end near its best, got {:.4f} after {:.4f}",
+                                   session_.divergence.mean(), session_.divergence.best()));
+      // Weights that may have gone wrong must not replace good ones.
+      if (session_.divergence.suspicious() != suspicious_) {
+        suspicious_ = session_.divergence.suspicious();
+        if (suspicious_)
+          log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
+      }
+      if (due(options.checkpoint_every) && (!suspicious_ || step() == last())) save();
+      if (stop() && step() < last()) interrupt();
+    } catch (const Diverged& error) {
+      fail(error);
+    } catch (const NotFiniteError& error) {
+      fail(Diverged(text("training: after step ", step(), ": ", error.what())));
+    } catch (const OutOfMemory& error) {
+      fail(error);
+    }
+  }
+  end();
+}
+
+}  // namespace
+
+void train_to_the_end(TrainingSession& session, const std::filesystem::path& run_dir, bool resumed,
+                      const std::function<bool()>& stop, const std::string& run) {
+  Loop(session, run_dir, run).run(resumed, stop);
+}
+
+}  // namespace engram

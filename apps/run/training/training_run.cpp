@@ -1,0 +1,211 @@
+#include "apps/run/training/training_run.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <system_error>
+
+#include "apps/run/config/config_review.hpp"
+#include "apps/run/config/config_text.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/data/files/read_file.hpp"
+#include "apps/run/training/machine_memory.hpp"
+#include "apps/run/training/nan_trace.hpp"
+#include "apps/run/training/run_checkpoint.hpp"
+#include "apps/run/folder/run_folder.hpp"
+#include "apps/run/folder/run_lock.hpp"
+#include "apps/terminal/signals.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/run/training/training_loop.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "autograd/tape_listing.hpp"
+#include "core/files/durable_file.hpp"
+#include "core/log.hpp"
+#include "core/terminal_line.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace engram {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options) {
+  const fs::path path = checkpoint_path(options.out, CheckpointKind::newest);
+  std::error_code ignored;
+  const bool exists = fs::exists(path, ignored);
+  if (exists && !options.resume)
+    throw UsageError(text("training: '", options.out.string(), "' must be a new folder, got one with a run in it",
+                          "\n  --resume continues that run; another --out starts a new one"));
+  if (!exists && options.resume)
+    throw UsageError(text("training: --resume needs the checkpoint '", path.string(), "', got none",
+                          "\n  without --resume the run starts at step 0"));
+  if (!exists) return std::nullopt;
+  return CheckpointFile(path);
+}
+
+std::vector<std::string> all_overrides(const TrainingRunOptions& options, const std::string& toml,
+                                       const std::string& source) {
+  std::vector<std::string> overrides = options.overrides;
+  if (!options.steps) return overrides;
+  overrides.push_back(text("schedule.steps=", *options.steps));
+  constexpr std::string_view kWarmup = "schedule.warmup";
+  std::int64_t warmup = 0;
+  for (const Assignment& assignment : read_assignments(toml, source))
+    if (assignment.full_name() == kWarmup)
+      std::from_chars(assignment.value.data(), assignment.value.data() + assignment.value.size(), warmup);
+  if (warmup < *options.steps || given_keys("", "", options.overrides).contains(std::string(kWarmup))) return overrides;
+  overrides.push_back(text(kWarmup, "=", *options.steps / 10));
+  log(LogLevel::info, text("a trial: of ", *options.steps, " steps ", *options.steps / 10,
+                           " are the warm-up, in place of ", warmup, " (", kWarmup, ")"));
+  return overrides;
+}
+
+RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
+  if (!options.config.empty()) {
+    const std::string toml = data::read_bytes(options.config);  // once: it may be a pipe
+    const std::string source = text("'", options.config.string(), "'");
+    const std::vector<std::string> overrides = all_overrides(options, toml, source);
+    RunConfig config = parse_run_config(toml, source, overrides);
+    if (!before) return config;
+    // What the command line of the run's first start asked for is in its own configuration only.
+    const std::set<std::string> given = given_keys(toml, source, overrides);
+    if (!given.contains("training.products")) config.training.products = before->config.training.products;
+    if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
+    return config;
+  }
+  if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
+  const std::string toml = to_toml(before->config), source = text("the run in '", options.out.string(), "'");
+  return parse_run_config(toml, source, all_overrides(options, toml, source));
+}
+
+/// Says what differs from the run so far; refuses what would be another model.
+void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype, bool resize_span) {
+  if (dtype != before.dtype)
+    throw UsageError(text("training: --dtype must be that of the run, ", before.dtype, ", got ", dtype));
+  std::string refused;
+  for (const ConfigDifference& difference : config_differences(before.config, config)) {
+    const std::string change = text(difference.key, ": ", difference.before, " -> ", difference.after);
+    const bool is_span = difference.key == "model.max_span";
+    if (difference.refused && !(is_span && resize_span))
+      refused += "\n  " + change + (is_span ? " (--resize-span allows this one)" : "");
+    else
+      log(LogLevel::warning, "resume: changed " + change);
+  }
+  if (!refused.empty())
+    throw UsageError(text("training: a run must be continued with its own model and optimiser, got other values",
+                          refused, "\n  give the run's own config (or none), or start a new run in another --out"));
+}
+
+/// The file of the shorter or longer span stays beside the one that replaces it.
+void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts& facts) {
+  const std::int64_t max_span = facts.config.model.all_attention.max_span;
+  const fs::path kept =
+      checkpoint.path().parent_path() / text("before-resize-", max_span, "-step-", facts.step, ".safetensors");
+  std::ifstream original(checkpoint.path(), std::ios::binary);
+  std::string piece(std::size_t{1} << 20, '\0');
+  write_durably(kept, [&](DurableFile& copy) {
+    while (original.read(piece.data(), static_cast<std::streamsize>(piece.size())) || original.gcount() > 0)
+      copy.append(std::string_view(piece).substr(0, static_cast<std::size_t>(original.gcount())));
+    if (!original.eof())
+      throw FileError(text("training: '", checkpoint.path().string(), "' must be readable to its end"));
+  });
+  log(LogLevel::info,
+      text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw FileError(text("training: cannot make the folder '", folder.string(), "': ", error.message()));
+}
+
+}  // namespace
+
+TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
+  WorkProgress progress("reading the data and making the model");
+  // Not before it is known that the run may begin: a refused one leaves no folder.
+  std::error_code ignored;
+  if (!fs::exists(checkpoint_path(options.out, CheckpointKind::newest), ignored)) {
+    if (options.resume) open_checkpoint(options);  // says that there is none
+    require_run_folder("training", options.out);
+  }
+  std::optional<RunLock> lock;
+  if (fs::is_directory(options.out)) lock.emplace(options.out);
+  const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
+  const data::DataSet data = data::DataSet::open(options.data);
+  std::optional<CheckpointFacts> before;
+  if (checkpoint) {
+    before = read_facts(*checkpoint);
+    if (!before->mapped_tables.empty())
+      throw UsageError(text("training: a run must have its tables in its checkpoint, got '", options.out.string(),
+                            "', whose ", before->mapped_tables.size(), " are in mapped files that are only read",
+                            "\n  continue the run that it was made from"));
+    data.require_vocabulary(before->vocabulary, text("the run in '", options.out.string(), "'"));
+  }
+  const RunConfig config = resolved_config(read_config(options, before), data);
+  for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
+  const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
+  if (options.resize_span && !options.resume)
+    throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
+  if (options.resize_span) require_all_attention(config.model, "training: --resize-span");
+  if (before) compare(*before, config, dtype, options.resize_span);
+  const bool resized = before && before->config.model.all_attention.max_span != config.model.all_attention.max_span;
+  if (resized && config.model.all_attention.span == SpanKind::dynamic)
+    throw UsageError(
+        "training: --resize-span keeps spans in positions; those that are computed for every query are shares of "
+        "model.max_span and would change with it");
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text("training: --dtype must be f32, bf16 or f64, got ", dtype));
+  if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
+    throw UsageError("training: products of f64 matrices are f64, got training.products = bf16 with --dtype f64");
+
+  config.model.check_dtype(dtype, "training");
+  const bool rounded = config.training.activations == ActivationPrecision::bf16;
+  if (dtype == DType::f64 && rounded)
+    throw UsageError(
+        "training: bf16 activations go with f32 parameters, got training.activations = bf16 with --dtype f64");
+
+  if (options.device.kind == DeviceKind::cpu) require_machine_memory(config);
+  Runtime runtime(options.device, options.threads, config.training.seed);
+  if (rounded && !runtime.backend().stores_bf16())
+    throw UsageError(text("training: training.activations = bf16 needs a device with kernels for it, got ",
+                          options.device, "\n  --dtype bf16 rounds the operands of products, on every device"));
+  if (config.training.products == ProductPrecision::bf16 && !runtime.backend().multiplies_bf16())
+    log(LogLevel::warning, text("training.products = bf16: ", options.device,
+                                " has no instructions for bf16 products; the numbers are the same, f32 is faster"));
+  TrainingSession session(config, data, runtime, dtype);
+  for (const std::string& note : session.notes()) log(LogLevel::info, note);
+  if (checkpoint)
+    for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
+
+  if (resized && session.trainer.steps() >= session.last_step())
+    throw UsageError(text("training: --resize-span goes on training, but the run is complete at step ",
+                          session.trainer.steps(), "\n  more schedule.steps or training.finetune_steps let it"));
+  if (resized) keep_before_resize(*checkpoint, *before);
+  make_folder(options.out);
+  if (!lock) {
+    lock.emplace(options.out);
+    // Another process may have made the folder, and a run in it, since it was looked at first.
+    if (!checkpoint) open_checkpoint(options);
+  }
+  write_durably(options.out / "config.toml", to_toml(config));
+  NanTrace trace(runtime.backend());
+  if (options.trace_nan) {
+    session.trainer.keep_scopes();
+    runtime.step().observe(&trace);
+  }
+  if (options.list_tape)
+    session.trainer.view_tape([](const Tape& tape) {
+      const std::string table = tape_table(tape);
+      beside_terminal_line([&table] {
+        std::fwrite(table.data(), 1, table.size(), stdout);
+        std::fflush(stdout);
+      });
+    });
+  progress.end();
+  train_to_the_end(session, options.out, checkpoint.has_value(), stop, options.run);
+  return {session.trainer.steps(), session.best ? std::optional(session.best->nll) : std::nullopt};
+}
+
+}  // namespace engram

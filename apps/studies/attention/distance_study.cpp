@@ -1,0 +1,74 @@
+#include "apps/studies/attention/distance_study.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/studies/attention/traced_reading.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+
+TransformerXlOptions DistanceStudy::studied(TransformerXlOptions options) {
+  options.dropout = options.attention_dropout = options.word_dropout = 0;
+  return options;
+}
+
+DistanceStudy::DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType dtype, std::optional<ScoreTerm> term)
+    : model_(&model), runtime_(&runtime), dtype_(dtype), term_(term) {
+  const TransformerXlOptions& options = model.options();
+  if (term && options.positions != PositionKind::relative)
+    throw UsageError(
+        text("attention: --term is of scores of model.positions relative, got ", name_of(options.positions)));
+  for (std::int64_t layer = 0; layer < options.layers; ++layer)
+    for (std::int64_t head = 0; head < options.heads; ++head)
+      sums_.push_back({.layer = layer, .head = head, .probability = {}});
+}
+
+void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch) {
+  read_traced(*model_, tokens, {.block = block, .dtype = dtype_, .term = term_}, *runtime_,
+              [&](const ModelTrace& trace, std::int64_t first, std::int64_t count) {
+                for (std::size_t layer = 0; layer < trace.layers.size(); ++layer)
+                  take(trace.layers[layer], static_cast<std::int64_t>(layer), count);
+                queries_ += count;
+                if (watch) watch(first + count, std::ssize(tokens));
+              });
+}
+
+void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries) {
+  const Tensor& kept = term_ ? trace.alone.kept : trace.seen.kept;
+  dispatch_float(kept.dtype(), "attention study", [&]<class T>() {
+    std::vector<T> host(static_cast<std::size_t>(kept.count()));
+    runtime_->backend().copy(host.data(), kept.raw(), kept.bytes(), CopyKind::device_to_host);
+    const T* at = host.data();
+    const std::int64_t heads = model_->options().heads;
+    for (std::int64_t head = 0; head < heads; ++head) {
+      HeadDistances& sums = sums_[static_cast<std::size_t>(layer * heads + head)];
+      const std::int64_t farthest = trace.context.windows.window[static_cast<std::size_t>(head)];
+      if (std::ssize(sums.probability) <= farthest) sums.probability.resize(static_cast<std::size_t>(farthest + 1));
+      for (std::int64_t query = 0; query < queries; ++query)
+        for (std::int64_t distance = farthest; distance >= 0; --distance) {
+          const auto weight = static_cast<double>(*at++);
+          if (weight == 0) continue;
+          sums.probability[static_cast<std::size_t>(distance)] += weight;
+          sums.entropy -= weight * std::log2(weight);
+          sums.distance += weight * static_cast<double>(distance);
+        }
+    }
+  });
+}
+
+std::vector<HeadDistances> DistanceStudy::heads() const {
+  std::vector<HeadDistances> means = sums_;
+  std::size_t distances = 0;
+  for (const HeadDistances& head : means) distances = std::max(distances, head.probability.size());
+  const auto queries = static_cast<double>(std::max<std::int64_t>(1, queries_));
+  for (HeadDistances& head : means) {
+    head.probability.resize(distances);
+    for (double& sum : head.probability) sum /= queries;
+    head.entropy /= queries;
+    head.distance /= queries;
+  }
+  return means;
+}
+
+}  // namespace engram

@@ -1,0 +1,54 @@
+#pragma once
+/// How far back the heads of a trained Transformer-XL look: their mean attention probability by distance over a text,
+/// with its memory carried along. Dai et al.: "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context"
+/// (2019), appendix; the family's spec, section 6.8.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "apps/run/model/runtime.hpp"
+#include "apps/run/evaluation/watched_plan.hpp"
+#include "nn/models/transformer_xl.hpp"
+
+namespace engram {
+
+struct HeadDistances {
+  std::int64_t layer = 0, head = 0;
+  /// Mean probability by distance, [0] being the query's own position. Places that a query does not see count as 0, so
+  /// that they sum to 1.
+  std::vector<double> probability;
+  double entropy = 0;   ///< bits, mean over all queries
+  double distance = 0;  ///< positions, mean over all queries
+};
+
+class DistanceStudy {
+ public:
+  /// The model must have been made for studies: see studied(). `term`: of the scores, its softmax alone instead of that
+  /// of all of them, in every layer of the unchanged model. Throws UsageError for a term of a model whose positions are
+  /// not relative.
+  DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType dtype, std::optional<ScoreTerm> term = {});
+  /// The options of the same model for a study: no dropout, and all weights are kept.
+  static TransformerXlOptions studied(TransformerXlOptions options);
+
+  /// Reads a text from the start of a stream, in blocks of at most `block` tokens. Throws Error on a device that keeps
+  /// no weights.
+  void read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch = {});
+
+  std::int64_t queries() const { return queries_; }
+  /// Every head, layer by layer; all have as many distances.
+  std::vector<HeadDistances> heads() const;
+
+ private:
+  void take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries);
+
+  TransformerXlModel* model_;
+  Runtime* runtime_;
+  DType dtype_;
+  std::optional<ScoreTerm> term_;
+  std::vector<HeadDistances> sums_;  // over the queries
+  std::int64_t queries_ = 0;
+};
+
+}  // namespace engram

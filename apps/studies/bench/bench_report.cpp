@@ -1,0 +1,266 @@
+#include "apps/studies/bench/bench_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/files/json.hpp"
+
+namespace engram {
+namespace {
+
+constexpr double kGiga = 1e9, kMebi = 1 << 20;
+
+struct KernelRow {
+  std::string name;
+  std::int64_t calls;       // per step
+  double seconds;           // per step
+  double flops_per_second;  // 0: no formula
+  double floor_seconds;     // per step; 0: nothing that is counted
+};
+
+/// Per step, longest first; what the kernels do not account for comes last.
+std::vector<KernelRow> kernel_rows(const BenchResult& result, const MachineLimits& limits) {
+  const auto steps = static_cast<std::int64_t>(result.seconds.size());
+  std::vector<KernelRow> rows;
+  for (const auto& [name, total] : result.kernels.totals()) {
+    const double seconds = total.seconds / static_cast<double>(steps);
+    rows.push_back(
+        {name, total.calls / steps, seconds, result.kernel_flops(name) / seconds, result.kernel_floor(name, limits)});
+  }
+  std::ranges::sort(rows, std::ranges::greater{}, &KernelRow::seconds);
+  rows.push_back({"(outside kernels)", 0,
+                  (result.observed_seconds - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
+  return rows;
+}
+
+/// Of a step whose kernels are observed.
+double mean_seconds(const BenchResult& result) {
+  return result.observed_seconds / static_cast<double>(result.seconds.size());
+}
+
+std::string spans_text(const BenchCase& bench) {
+  if (bench.spans.empty()) return fmt::format("all at {}", bench.config.model.all_attention.max_span);
+  std::string text;
+  for (const std::int64_t span : bench.spans) text += fmt::format("{}{}", text.empty() ? "" : ",", span);
+  return text;
+}
+
+/// What its queries see, of so many positions in the mean.
+std::string window_text(const BenchCase& bench, double window) {
+  if (bench.config.model.family == ModelFamily::transformer_xl)
+    return fmt::format("memory {} (mean {:.1f} positions)", bench.config.model.transformer_xl.memory, window);
+  if (bench.config.model.family == ModelFamily::product_key)
+    return fmt::format("windows of a block (mean {:.1f} positions)", window);
+  if (bench.config.model.family == ModelFamily::recurrent)
+    return fmt::format("{} of {:.0f} earlier positions", name_of(bench.config.model.recurrent.readout), window);
+  return fmt::format("spans {} (mean {:.1f} positions)", spans_text(bench), window);
+}
+nlohmann::json window_json(const BenchCase& bench, double window) {
+  nlohmann::json object{{"name", bench.name}, {"family", name_of(bench.config.model.family)}};
+  if (bench.config.model.family == ModelFamily::transformer_xl) {
+    object["memory_positions"] = bench.config.model.transformer_xl.memory;
+    object["mean_visible_positions"] = window;
+  } else if (bench.config.model.family == ModelFamily::product_key) {
+    object["mean_visible_positions"] = window;
+  } else if (bench.config.model.family == ModelFamily::recurrent) {
+    object["readout"] = name_of(bench.config.model.recurrent.readout);
+    object["window_positions"] = window;
+  } else {
+    object["spans"] = bench.spans;
+    object["mean_span_positions"] = window;
+  }
+  return object;
+}
+
+/// The sizes that its cost depends on, in the letters of its papers; S is the longest span, or the segment, M a block.
+std::string sizes_text(const RunConfig& config) {
+  const TrainingOptions& training = config.training;
+  if (config.model.family == ModelFamily::transformer_xl) {
+    const TransformerXlOptions& model = config.model.transformer_xl;
+    return fmt::format("L={} d={} H={} F={} S={} B={}", model.layers, model.width, model.heads, model.inner,
+                       training.block, training.batch);
+  }
+  if (config.model.family == ModelFamily::product_key) {
+    const ProductKeyTransformerOptions& model = config.model.product_key;
+    return fmt::format("L={} d={} H={} F={} M={} B={}", model.layers, model.width, model.heads,
+                       model.feed_forward_width(), training.block, training.batch);
+  }
+  if (config.model.family == ModelFamily::recurrent) {
+    const RecurrentOptions& model = config.model.recurrent;
+    return fmt::format("V={} w={} k={} d={} T={} B={}", model.vocabulary, model.vector_width(), model.width,
+                       model.hidden_width(), training.block, training.batch);
+  }
+  const AllAttentionOptions& model = config.model.all_attention;
+  return fmt::format("L={} d={} H={} N={} F={} S={} B={} M={}", model.layers, model.width, model.heads, model.slots,
+                     model.inner, model.max_span, training.batch, training.block);
+}
+
+}  // namespace
+
+std::string limits_text(const MachineLimits& limits) {
+  std::string text = "This machine, through the library's kernels\n";
+  for (const MachineLimits::Product& product : limits.products)
+    text += fmt::format("  {} product {}x{}x{}: {:.1f} GFLOP/s\n", name_of(product.precision), product.rows,
+                        product.columns, product.inner, product.flops_per_second / kGiga);
+  if (limits.bf16_flops_per_second == 0) text += "  bf16 product: the device has no instructions for it\n";
+  return text + fmt::format("  copy {:.1f} GB/s, softmax {:.2f} G exponentials/s\n", limits.bytes_per_second / kGiga,
+                            limits.exponentials_per_second / kGiga);
+}
+
+nlohmann::json limits_json(const MachineLimits& limits) {
+  nlohmann::json products = nlohmann::json::array();
+  for (const MachineLimits::Product& product : limits.products)
+    products.push_back({{"precision", name_of(product.precision)},
+                        {"rows", product.rows},
+                        {"columns", product.columns},
+                        {"inner", product.inner},
+                        {"flops_per_second", product.flops_per_second}});
+  return {{"products", products},
+          {"product_flops_per_second", limits.flops_per_second},
+          {"bf16_product_flops_per_second", limits.bf16_flops_per_second},
+          {"copy_bytes_per_second", limits.bytes_per_second},
+          {"exponentials_per_second", limits.exponentials_per_second}};
+}
+
+std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+  const double median = result.median_seconds();
+  std::string text = fmt::format("\n{}: {}, {}, {} parameters\n", bench.name, sizes_text(bench.config),
+                                 window_text(bench, result.cost.window), result.parameters);
+  text += fmt::format("  {:.1f} ms a step, median of {} ({:.1f} to {:.1f}); {:.0f} tokens/s\n", median * 1e3,
+                      result.seconds.size(), result.seconds.front() * 1e3, result.seconds.back() * 1e3,
+                      result.tokens_per_second());
+  if (!result.seconds_one_by_one.empty())
+    text += fmt::format("  replayed; {:.1f} ms with kernels handed over one by one, {:.2f} times as long\n",
+                        result.median_one_by_one() * 1e3, result.median_one_by_one() / median);
+  const bool rounded = bench.config.training.products == ProductPrecision::bf16;
+  text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate{}\n",
+                      result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second,
+                      rounded ? " (operands rounded to bf16)" : "");
+  text += fmt::format("  {:.2f} times the floor of {:.1f} ms that this machine's limits set\n",
+                      median / result.least_seconds, result.least_seconds * 1e3);
+  text +=
+      fmt::format("  memory: {:.1f} MiB parameters with gradients and state, {:.1f} MiB step, {:.1f} MiB process\n",
+                  static_cast<double>(result.parameter_bytes) / kMebi, static_cast<double>(result.arena_bytes) / kMebi,
+                  static_cast<double>(result.resident_bytes) / kMebi);
+  if (result.device_bytes > 0)
+    text += fmt::format("  on the device: {:.1f} MiB in all\n", static_cast<double>(result.device_bytes) / kMebi);
+  text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9} {:>9} {:>9}\n", "kernel", "calls", "ms/step", "share",
+                      "GFLOP/s", "floor ms", "x floor");
+  const double mean = mean_seconds(result);
+  for (const KernelRow& row : kernel_rows(result, limits)) {
+    text += fmt::format("  {:<24} {:>7} {:>10.2f} {:>6.1f}%", row.name, row.calls, row.seconds * 1e3,
+                        100 * row.seconds / mean);
+    text += row.flops_per_second > 0 ? fmt::format(" {:>9.1f}", row.flops_per_second / kGiga) : std::string(10, ' ');
+    if (row.floor_seconds > 0)
+      text += fmt::format(" {:>9.2f} {:>9.2f}", row.floor_seconds * 1e3, row.seconds / row.floor_seconds);
+    while (text.back() == ' ') text.pop_back();
+    text += '\n';
+  }
+  return text;
+}
+
+nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+  const double mean = mean_seconds(result);
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const KernelRow& row : kernel_rows(result, limits)) {
+    kernels.push_back({{"kernel", row.name},
+                       {"calls_per_step", row.calls},
+                       {"milliseconds_per_step", row.seconds * 1e3},
+                       {"share", row.seconds / mean}});
+    if (row.flops_per_second > 0) kernels.back()["flops_per_second"] = row.flops_per_second;
+    if (row.floor_seconds > 0) kernels.back()["milliseconds_floor"] = row.floor_seconds * 1e3;
+  }
+  nlohmann::json object = window_json(bench, result.cost.window);
+  object.update({{"products", name_of(bench.config.training.products)},
+                 {"parameters", result.parameters},
+                 {"tokens_per_step", result.tokens},
+                 {"steps", result.seconds.size()},
+                 {"milliseconds_median", result.median_seconds() * 1e3},
+                 {"milliseconds_fastest", result.seconds.front() * 1e3},
+                 {"milliseconds_slowest", result.seconds.back() * 1e3},
+                 {"milliseconds_floor", result.least_seconds * 1e3},
+                 {"tokens_per_second", result.tokens_per_second()},
+                 {"flops_per_token", result.cost.training.total()},
+                 {"flops_per_second", result.flops_per_second()},
+                 {"share_of_product_rate", result.flops_per_second() / limits.flops_per_second},
+                 {"parameter_bytes", result.parameter_bytes},
+                 {"step_bytes", result.arena_bytes},
+                 {"process_bytes", result.resident_bytes},
+                 {"device_bytes", result.device_bytes},
+                 {"milliseconds_one_by_one", result.median_one_by_one() * 1e3},
+                 {"kernels", kernels}});
+  return object;
+}
+
+std::string inference_text(const BenchCase& bench, const InferenceResult& result) {
+  std::string text = fmt::format("\n{} with frozen weights, {}\n", bench.name, window_text(bench, result.window));
+  text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
+                      "through rings, ms", "saved", "by formulas", "ratio");
+  for (const BlockInference& one : result.blocks)
+    text += fmt::format(
+        "  {:>6} {:>6.1f} {:>22.2f} {:>20.2f} {:>7.1f}% {:>11.1f}% {:>8}\n", one.block, one.cached_blocks,
+        one.forward_seconds * 1e3, one.frozen_seconds * 1e3, 100 * one.saving(), 100 * one.predicted_saving(),
+        one.predicted_saving() > 0 ? fmt::format("{:.2f}", one.saving() / one.predicted_saving()) : "-");
+  return text +
+         fmt::format(
+             "  generation: {:.3f} ms a token ({:.0f} tokens/s), {:.2f} times the floor of {:.3f} ms ({:.1f} MB)\n",
+             result.token_seconds * 1e3, 1 / result.token_seconds, result.token_seconds / result.token_floor_seconds,
+             result.token_floor_seconds * 1e3, result.token_bytes / 1e6);
+}
+
+nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& result) {
+  nlohmann::json blocks = nlohmann::json::array();
+  for (const BlockInference& one : result.blocks)
+    blocks.push_back({{"block", one.block},
+                      {"cached_blocks", one.cached_blocks},
+                      {"milliseconds_as_in_training", one.forward_seconds * 1e3},
+                      {"milliseconds_frozen", one.frozen_seconds * 1e3},
+                      {"saving", one.saving()},
+                      {"saving_by_formulas", one.predicted_saving()}});
+  nlohmann::json object = window_json(bench, result.window);
+  object["blocks"] = blocks;
+  object["generation"] = {{"milliseconds_a_token", result.token_seconds * 1e3},
+                          {"milliseconds_floor", result.token_floor_seconds * 1e3},
+                          {"bytes", result.token_bytes}};
+  return object;
+}
+
+SpanComparison compare_spans(const SpanRuns& runs) {
+  const auto seconds = [](const BenchResult& a, const BenchResult& b) {
+    return a.attention_seconds() / b.attention_seconds();
+  };
+  const auto flops = [](const BenchResult& a, const BenchResult& b) {
+    return a.cost.training.attention() / b.cost.training.attention();
+  };
+  return {seconds(runs.full_context, runs.ragged_context),
+          flops(runs.full_context, runs.ragged_context),
+          seconds(runs.full, runs.ragged),
+          flops(runs.full, runs.ragged),
+          runs.full.median_seconds() / runs.ragged.median_seconds(),
+          runs.full.cost.training.total() / runs.ragged.cost.training.total()};
+}
+
+std::string comparison_text(const SpanComparison& comparison) {
+  const auto line = [](std::string_view what, double measured, double formula) {
+    return fmt::format("  {:<56} {:>8.2f} {:>10.2f}\n", what, measured, formula);
+  };
+  return fmt::format("\n{:<58} {:>8} {:>10}\n", "Every head at the longest span against the ragged spans", "times",
+                     "by FLOPs") +
+         line("attention to the context, projecting the past included", comparison.context_measured,
+              comparison.context_formula) +
+         line("the same kernels with persistent slots", comparison.attention_measured, comparison.attention_formula) +
+         line("whole step", comparison.step_measured, comparison.step_formula);
+}
+
+nlohmann::json comparison_json(const SpanComparison& comparison) {
+  const auto ratio = [](double measured, double formula) {
+    return nlohmann::json{{"measured", measured}, {"formula", formula}};
+  };
+  return {{"context", ratio(comparison.context_measured, comparison.context_formula)},
+          {"attention", ratio(comparison.attention_measured, comparison.attention_formula)},
+          {"step", ratio(comparison.step_measured, comparison.step_formula)}};
+}
+
+}  // namespace engram

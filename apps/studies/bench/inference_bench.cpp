@@ -1,0 +1,127 @@
+#include "apps/studies/bench/inference_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "apps/studies/bench/median.hpp"
+#include "apps/run/model/block_tensors.hpp"
+#include "autograd/tape.hpp"
+
+namespace engram {
+namespace {
+
+/// Seconds of one block of random tokens, once the past is full: up to the logits, for a vocabulary in clusters up to
+/// the losses, or up to all words' probabilities for a single token.
+class BlockTimer {
+ public:
+  BlockTimer(BenchModel& bench, Runtime& runtime, ModelPast past, std::int64_t streams, std::int64_t block)
+      : bench_(bench),
+        runtime_(runtime),
+        past_(std::move(past)),
+        block_(block),
+        tokens_(bench_tokens(streams * block, bench.config.model, 0)) {
+    for (std::int64_t seen = 0; seen <= bench.longest_past(); seen += block) run();
+  }
+
+  double run() {
+    Step& step = runtime_.step();
+    const auto start = std::chrono::steady_clock::now();
+    step.begin({});
+    {
+      Tape tape(step, Tape::Mode::inference);
+      input_.write({.inputs = tokens_, .targets = tokens_, .length = block_}, 1, bench_.model->tokens().clusters(),
+                   runtime_.backend(), runtime_.memory());
+      const Variable hidden = bench_.model->hidden(tape, input_.piece(0), past_);
+      if (bench_.config.model.cutoffs().empty())
+        bench_.model->tokens().logits(hidden);
+      else if (block_ == 1)
+        bench_.model->tokens().log_probabilities(hidden);
+      else
+        bench_.model->tokens().losses(hidden, input_.piece(0), 1);
+      runtime_.backend().synchronize();
+    }
+    runtime_.arena().end_step();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  BenchModel& bench_;
+  Runtime& runtime_;
+  ModelPast past_;
+  std::int64_t block_;
+  std::vector<std::int32_t> tokens_;
+  BlockTensors input_;
+};
+
+/// `past`: positions that the model keeps of what came before, beyond the block.
+BlockInference time_block(BenchModel& bench, Runtime& runtime, std::int64_t block, double past, std::int64_t runs) {
+  const std::int64_t streams = bench.config.training.batch;
+  BlockInference one;
+  one.block = block;
+  one.cached_blocks = past / static_cast<double>(block);
+  BlockTimer forward(bench, runtime,
+                     bench.model->training_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
+                     block);
+  BlockTimer frozen(bench, runtime,
+                    bench.model->frozen_past(runtime.backend(), runtime.memory(), streams, DType::f32, block), streams,
+                    block);
+  std::vector<double> forward_seconds, frozen_seconds;
+  for (std::int64_t run = 0; run < runs; ++run) {  // alternating, so that both see the same machine
+    forward_seconds.push_back(forward.run());
+    frozen_seconds.push_back(frozen.run());
+  }
+  one.forward_seconds = median_of(std::move(forward_seconds));
+  one.frozen_seconds = median_of(std::move(frozen_seconds));
+  const StepCost cost = bench.cost(block);
+  one.forward_flops = cost.forward_flops;
+  one.frozen_flops = cost.frozen_flops;
+  return one;
+}
+
+std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& model, Runtime& runtime,
+                                        std::int64_t runs) {
+  std::vector<BlockInference> blocks;
+  const std::int64_t block = bench.config.training.block;
+  if (bench.config.model.family == ModelFamily::all_attention) {
+    const double window = model.cost(block).window;
+    for (const int share : {4, 16})
+      blocks.push_back(
+          time_block(model, runtime, std::max<std::int64_t>(1, std::llround(window / share)), window, runs));
+    return blocks;
+  }
+  const std::int64_t memory = model.longest_past();
+  blocks.push_back(time_block(model, runtime, block, static_cast<double>(memory), runs));
+  if (memory == 0) return blocks;  // there are models that cannot have one
+  for (const std::int64_t longer : {4 * block, 16 * block}) {
+    if (longer == memory) continue;
+    BenchCase with = bench;
+    with.config.model.transformer_xl.memory = longer;
+    BenchModel remembering(with, runtime.backend());
+    blocks.push_back(time_block(remembering, runtime, block, static_cast<double>(longer), runs));
+  }
+  return blocks;
+}
+
+}  // namespace
+
+InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime,
+                                std::int64_t runs) {
+  BenchCase scored = bench;
+  scored.config.training.extension = 0;
+  BenchModel model(scored, runtime.backend());
+  const StepCost cost = model.cost(bench.config.training.block);
+  InferenceResult result;
+  result.window = cost.window;
+  result.blocks = time_blocks(scored, model, runtime, runs);
+  BlockTimer token(model, runtime, model.model->frozen_past(runtime.backend(), runtime.memory(), 1, DType::f32, 1), 1,
+                   1);
+  std::vector<double> seconds;
+  for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
+  result.token_seconds = median_of(std::move(seconds));
+  result.token_bytes = cost.token_bytes;
+  result.token_floor_seconds = result.token_bytes / limits.bytes_per_second;
+  return result;
+}
+
+}  // namespace engram

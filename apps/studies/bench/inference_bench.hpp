@@ -1,0 +1,42 @@
+#pragma once
+/// Models with frozen weights, timed: evaluation in blocks through key and value rings beside the forward pass of
+/// training, which projects its cached states (and keys of distances) anew in every block; and generation of one text,
+/// token by token.
+
+#include <cstdint>
+#include <vector>
+
+#include "apps/studies/bench/bench_model.hpp"
+#include "apps/studies/bench/machine_limits.hpp"
+#include "apps/run/cost/step_cost.hpp"
+#include "apps/run/model/runtime.hpp"
+
+namespace engram {
+
+/// One block length M.
+struct BlockInference {
+  std::int64_t block = 0;                      ///< M
+  double cached_blocks = 0;                    ///< C / M: mean span, or memory, over block
+  double forward_seconds = 0;                  ///< of a block as in training, median
+  double frozen_seconds = 0;                   ///< of a block through the rings, median
+  double forward_flops = 0, frozen_flops = 0;  ///< per token
+
+  double saving() const { return 1 - frozen_seconds / forward_seconds; }
+  double predicted_saving() const { return 1 - frozen_flops / forward_flops; }
+};
+
+struct InferenceResult {
+  double window = 0;  ///< positions that a query sees, mean over layers, heads and queries of the config's block
+  std::vector<BlockInference> blocks;
+  double token_seconds = 0;        ///< one generated token at batch 1, median
+  double token_bytes = 0;          ///< parameters, keys and values that it must read
+  double token_floor_seconds = 0;  ///< these bytes at the machine's rate
+};
+
+/// All-attention: blocks of a quarter and of a sixteenth of the mean span (C / M = 4 and 16). Transformer-XL: the
+/// config's block with its own memory, then with memories of 4 and 16 blocks, as the papers evaluate with long ones.
+/// All with the config's batch; `runs` timed blocks each, and `runs` times 16 tokens with the config's model.
+InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime,
+                                std::int64_t runs);
+
+}  // namespace engram

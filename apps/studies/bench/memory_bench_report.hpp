@@ -1,0 +1,32 @@
+#pragma once
+/// The results of `engram bench --memory` as text for people and as JSON, and what they say about the aims of the
+/// paper's spec.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/studies/bench/memory_bench.hpp"
+
+namespace engram {
+
+/// One aim and what was measured.
+struct MemoryVerdict {
+  std::string what;
+  double figure = 0;
+  double aim = 0;
+  bool at_least = true;  ///< the figure should be at least the aim; false: at most
+  bool met() const { return at_least ? figure >= aim : figure <= aim; }
+};
+
+/// Of all aims that the measured sizes allow. Spec of product-key memory, sections 6, 7.3 and 10 (test 24).
+std::vector<MemoryVerdict> memory_verdicts(const MemoryBench& bench, const MemoryBenchResult& result);
+
+/// Seconds that a pass of the layer needs by the cost model of the spec's section 7.1: products of query and scores at
+/// the machine's product rate, and the values' bytes at the rate of random rows.
+double model_seconds(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run);
+
+std::string memory_bench_text(const MemoryBench& bench, const MemoryBenchResult& result);
+nlohmann::json memory_bench_json(const MemoryBench& bench, const MemoryBenchResult& result);
+
+}  // namespace engram

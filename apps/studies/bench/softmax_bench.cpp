@@ -1,0 +1,204 @@
+#include "apps/studies/bench/softmax_bench.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "apps/run/cost/cluster_shares.hpp"
+#include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/model/block_tensors.hpp"
+#include "autograd/parameter_store.hpp"
+#include "autograd/tape.hpp"
+#include "core/files/json.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/matmul.hpp"
+#include "nn/layers/token_io.hpp"
+#include "nn/visitor.hpp"
+
+namespace engram {
+namespace {
+
+constexpr std::uint64_t kSoftmaxSeed = 1;
+constexpr int kSoftmaxWarmUpSteps = 2;
+constexpr double kMilli = 1e3;
+
+/// Both ends, placed, and a block for them.
+class Ends final : public Module {
+ public:
+  Ends(const AllAttentionOptions& model, std::int64_t tokens, Runtime& runtime)
+      : io_(make_token_io({.vocabulary = model.vocabulary,
+                           .width = model.width,
+                           .cutoffs = model.cutoffs,
+                           .tie_tables = model.tie_tables,
+                           .tie_projections = model.tie_projections})),
+        runtime_(runtime),
+        words_(ranked_tokens(tokens + 1, model.vocabulary, kSoftmaxSeed)) {
+    collect(*this, store_);
+    store_.place(runtime.backend(), DType::f32, kSoftmaxSeed);
+    const std::span<const std::int32_t> words(words_);
+    block_.write({.inputs = words.first(words.size() - 1), .targets = words.subspan(1), .length = tokens}, 1,
+                 io_->clusters(), runtime.backend(), runtime.memory());
+    if (!model.cutoffs.empty()) shares_ = counted_shares(model.cutoffs, data::TokenView(words.subspan(1)));
+  }
+  void visit(Visitor& visit) override {
+    visit("embedding", io_->input());
+    visit("output", io_->output());
+  }
+  const std::vector<double>& shares() const { return shares_; }
+
+  /// Seconds of one step.
+  double train() {
+    const double seconds = timed([this] { train_once(); });
+    runtime_.arena().end_step();
+    return seconds;
+  }
+  /// FLOPs per second of a large product.
+  double product_rate() {
+    constexpr std::int64_t kSide = 2000;  // not a power of two: see measure_limits
+    Step& step = runtime_.step();
+    double seconds = 0;
+    {
+      Tensor a = step.empty({kSide, kSide}, DType::f32), b = step.empty({kSide, kSide}, DType::f32);
+      Tensor c = step.empty({kSide, kSide}, DType::f32);
+      kernels::fill(step, a, 0.5);
+      kernels::fill(step, b, 0.25);
+      seconds = timed([&] {
+        using kernels::Transpose;
+        kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1,
+                        1.0, Write::set);
+      });
+    }
+    runtime_.arena().end_step();
+    return 2.0 * kSide * kSide * kSide / seconds;
+  }
+
+ private:
+  template <class Action>
+  double timed(const Action& action) {
+    runtime_.backend().synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    runtime_.backend().synchronize();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  void train_once() {
+    Step& step = runtime_.step();
+    step.begin({});
+    store_.zero_gradients(step);
+    Tape tape(step);
+    const TokenBatch batch = block_.piece(0);
+    std::pmr::vector<Variable> losses(step.objects());
+    const double row_weight = 1.0 / static_cast<double>(batch.inputs.count());
+    for (LossPart& part : io_->losses(io_->embed(tape, batch), batch, row_weight))
+      losses.push_back(std::move(part.loss));
+    tape.backward(losses);
+  }
+
+  std::unique_ptr<TokenIo> io_;
+  Runtime& runtime_;
+  std::vector<std::int32_t> words_;
+  ParameterStore store_;
+  BlockTensors block_;
+  std::vector<double> shares_;
+};
+
+SoftmaxRun time_ends(const AllAttentionOptions& model, std::int64_t tokens, Runtime& runtime, std::int64_t steps) {
+  SoftmaxRun run(runtime.backend());
+  Ends ends(model, tokens, runtime);
+  run.tokens = tokens;
+  run.cluster_shares = ends.shares();
+  run.flops = 3 * (input_flops(model, run.cluster_shares) + output_flops(model, run.cluster_shares));
+  for (int i = 0; i < kSoftmaxWarmUpSteps; ++i) ends.train();
+  double before = ends.product_rate();
+  for (std::int64_t i = 0; i < steps; ++i) {
+    run.seconds.push_back(ends.train());
+    const double after = ends.product_rate();
+    const double rate = 2 / (1 / before + 1 / after);  // of both products together
+    run.times_floor.push_back(run.seconds.back() * rate / (run.flops * static_cast<double>(tokens)));
+    before = after;
+  }
+  std::ranges::sort(run.seconds);
+  std::ranges::sort(run.times_floor);
+  runtime.step().observe(&run.kernels);
+  for (std::int64_t i = 0; i < steps; ++i) ends.train();
+  runtime.step().observe(nullptr);
+  return run;
+}
+
+AllAttentionOptions without_clusters(AllAttentionOptions model) {
+  model.cutoffs.clear();
+  return model;
+}
+
+std::string numbers(const std::vector<std::int64_t>& values) { return fmt::format("{}", fmt::join(values, ", ")); }
+
+std::string run_text(const char* name, const SoftmaxRun& run, const MachineLimits& limits) {
+  const double median = run.median_seconds(), floor = run.floor_seconds(limits);
+  std::string text =
+      fmt::format("  {}: {:.1f} ms a step of {} tokens, median of {} ({:.1f} to {:.1f}); {:.2f} ms per 1000 tokens\n",
+                  name, median * kMilli, run.tokens, run.seconds.size(), run.seconds.front() * kMilli,
+                  run.seconds.back() * kMilli, run.seconds_per_1000() * kMilli);
+  text +=
+      fmt::format("    {:.2f} times the floor of its products ({:.2f} to {:.2f}), at their rate between the steps\n",
+                  run.median_times_floor(), run.times_floor.front(), run.times_floor.back());
+  text += fmt::format("    {:.1f} MFLOP a token in products, {:.2f} times their floor of {:.1f} ms at the rate above\n",
+                      run.flops / 1e6, median / floor, floor * kMilli);
+  text += fmt::format("    {:<20} {:>6} {:>10}\n", "kernel", "calls", "ms/step");
+  std::vector<std::pair<double, std::string>> rows;
+  const auto steps = static_cast<std::int64_t>(run.seconds.size());
+  for (const auto& [kernel, total] : run.kernels.totals())
+    rows.emplace_back(total.seconds / static_cast<double>(steps),
+                      fmt::format("    {:<20} {:>6} {:>10.2f}\n", kernel, total.calls / steps,
+                                  total.seconds / static_cast<double>(steps) * kMilli));
+  std::ranges::sort(rows, std::greater{});
+  for (const auto& row : rows) text += row.second;
+  return text;
+}
+
+nlohmann::json run_json(const SoftmaxRun& run, const MachineLimits& limits) {
+  const auto steps = static_cast<double>(run.seconds.size());
+  nlohmann::json kernels = nlohmann::json::object();
+  for (const auto& [kernel, total] : run.kernels.totals()) kernels[kernel] = total.seconds / steps * kMilli;
+  return {{"tokens_per_step", run.tokens},
+          {"steps", run.seconds.size()},
+          {"milliseconds_median", run.median_seconds() * kMilli},
+          {"milliseconds_fastest", run.seconds.front() * kMilli},
+          {"milliseconds_slowest", run.seconds.back() * kMilli},
+          {"milliseconds_per_1000_tokens", run.seconds_per_1000() * kMilli},
+          {"flops_per_token", run.flops},
+          {"milliseconds_floor", run.floor_seconds(limits) * kMilli},
+          {"times_floor", run.median_times_floor()},
+          {"times_floor_least", run.times_floor.front()},
+          {"times_floor_most", run.times_floor.back()},
+          {"times_floor_of_limits", run.median_seconds() / run.floor_seconds(limits)},
+          {"kernel_milliseconds", kernels}};
+}
+
+}  // namespace
+
+SoftmaxResult bench_softmax(const SoftmaxBench& bench, Runtime& runtime, std::int64_t steps) {
+  SoftmaxRun adaptive = time_ends(bench.model, bench.tokens, runtime, steps);
+  return {std::move(adaptive), time_ends(without_clusters(bench.model), bench.full_tokens, runtime, steps)};
+}
+
+std::string softmax_text(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
+  std::string text = fmt::format("\nInput and output of a word model: V={} d={} cut-offs {}; words in the clusters",
+                                 bench.model.vocabulary, bench.model.width, numbers(bench.model.cutoffs));
+  for (const double share : result.adaptive.cluster_shares) text += fmt::format(" {:.2f}%", 100 * share);
+  text += fmt::format(", drawn in proportion to rank^-{}\n", kRankExponent);
+  text += run_text("adaptive", result.adaptive, limits);
+  text += run_text("full softmax", result.full, limits);
+  return text + fmt::format("  the full softmax takes {:.1f} times as long for each token\n",
+                            result.full.seconds_per_1000() / result.adaptive.seconds_per_1000());
+}
+
+nlohmann::json softmax_json(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
+  return {{"vocabulary", bench.model.vocabulary}, {"width", bench.model.width},
+          {"cutoffs", bench.model.cutoffs},       {"cluster_shares", result.adaptive.cluster_shares},
+          {"rank_exponent", kRankExponent},       {"adaptive", run_json(result.adaptive, limits)},
+          {"full", run_json(result.full, limits)}};
+}
+
+}  // namespace engram

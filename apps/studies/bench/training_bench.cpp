@@ -1,0 +1,168 @@
+#include "apps/studies/bench/training_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "apps/studies/bench/resident_memory.hpp"
+#include "apps/run/model/block_tensors.hpp"
+#include "apps/run/training/trainer.hpp"
+#include "autograd/tape.hpp"
+
+namespace engram {
+namespace {
+
+constexpr std::int64_t kWarmUpSteps = 2;
+/// Until a step is replayed: both buffers of the caches are filled, then each of the two is met three times.
+constexpr std::int64_t kStepsUntilReplay = 8;
+
+/// The trainer at work, with random tokens in the place of data.
+class Rehearsal {
+ public:
+  Rehearsal(const BenchCase& bench, Runtime& runtime)
+      : config_(bench.config), runtime_(runtime), rehearsed_(bench, runtime.backend()) {
+    config_.schedule.rate = 0;
+    trainer_ = std::make_unique<Trainer>(config_, *rehearsed_.model, rehearsed_.store, runtime);
+    const TrainingOptions& training = config_.training;
+    block_.rows = static_cast<int>(training.batch);
+    block_.length = static_cast<int>(training.block + training.extension);
+    block_.context = block_.fed_again = static_cast<int>(training.extension);
+    block_.scored_count = training.batch * training.block;
+    block_.scored.assign(static_cast<std::size_t>(block_.scored_count), 1);
+    block_.inputs = bench_tokens(training.batch * block_.length, config_.model, 0);
+    block_.targets = bench_tokens(block_.scored_count, config_.model, 1);
+  }
+
+  void fill_caches() {
+    Step& step = runtime_.step();
+    const std::int64_t streams = config_.training.batch / config_.training.split;
+    const std::span<const std::int32_t> inputs(block_.inputs);
+    BlockTensors tokens;
+    for (std::int64_t seen = 0; seen < rehearsed_.longest_past(); seen += config_.training.block) {
+      for (ModelPast& past : trainer_->pasts()) {
+        step.begin({});
+        Tape tape(step, Tape::Mode::inference);
+        tokens.write({.inputs = inputs.first(static_cast<std::size_t>(streams * block_.length)),
+                      .targets = {},
+                      .length = block_.length,
+                      .fed_again = block_.fed_again},
+                     1, rehearsed_.model->tokens().clusters(), runtime_.backend(), runtime_.memory());
+        rehearsed_.model->hidden(tape, tokens.piece(0), past);
+      }
+      runtime_.arena().end_step();
+    }
+  }
+
+  /// Seconds of `steps` steps, ascending.
+  std::vector<double> train(std::int64_t steps, KernelObserver* observer, bool replay) {
+    std::vector<double> seconds;
+    runtime_.step().observe(observer);
+    trainer_->allow_replay(replay);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const auto start = std::chrono::steady_clock::now();
+      trainer_->step(block_);
+      runtime_.backend().synchronize();
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    runtime_.step().observe(nullptr);
+    std::ranges::sort(seconds);
+    return seconds;
+  }
+
+  StepCost cost() const { return rehearsed_.cost(config_.training.block); }
+  std::int64_t parameters() const { return rehearsed_.store.count(); }
+  std::size_t arena_bytes() const { return runtime_.arena().peak_bytes(); }
+  std::size_t parameter_bytes() const {
+    std::size_t bytes = 0;
+    for (const ParameterGroup& group : rehearsed_.store.groups())
+      bytes += group.values.bytes() * static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
+    // Tables and buffers have no gradient of their size.
+    for (const auto& [name, parameter] : rehearsed_.store.parameters())
+      if (parameter->gradient_kind() != Gradient::dense) bytes += parameter->value().bytes();
+    return bytes;
+  }
+
+ private:
+  RunConfig config_;
+  Runtime& runtime_;
+  BenchModel rehearsed_;
+  std::unique_ptr<Trainer> trainer_;
+  data::Block block_;
+};
+
+}  // namespace
+
+double BenchResult::attention_seconds() const {
+  double sum = 0;
+  for (const auto& [name, total] : kernels.totals())
+    if (name.starts_with("attention_") || name.starts_with("project_past_")) sum += total.seconds;
+  return sum / static_cast<double>(seconds.size());
+}
+
+double BenchResult::kernel_flops(std::string_view kernel) const {
+  const TrainingFlops& flops = cost.training;
+  // What these kernels multiply themselves is no product of matmul's.
+  const bool whole_softmax = kernels.totals().contains("linear_cross_entropy");
+  const double elsewhere = 2 * cost.recurrence_flops + (whole_softmax ? cost.output_flops : 0);
+  const double per_token = kernel == "matmul"                  ? flops.products - elsewhere
+                           : kernel == "linear_cross_entropy"  ? cost.output_flops
+                           : kernel == "recurrence_forward"    ? cost.recurrence_flops
+                           : kernel == "recurrence_backward"   ? cost.recurrence_flops
+                           : kernel == "attention_forward"     ? flops.attention_forward
+                           : kernel == "attention_backward"    ? flops.attention_backward
+                           : kernel == "project_past_forward"  ? flops.past_forward
+                           : kernel == "project_past_backward" ? flops.past_backward
+                                                               : 0;
+  return per_token * static_cast<double>(tokens);
+}
+
+double BenchResult::kernel_exponentials(std::string_view kernel) const {
+  const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? cost.attention_exponentials
+                           : kernel == "cross_entropy" || kernel == "linear_cross_entropy" ? cost.output_exponentials
+                           : kernel == "recurrence_forward" ? cost.recurrence_exponentials
+                           : kernel == "window_additive_weights" || kernel == "window_additive_gradients"
+                               ? cost.window_exponentials
+                               : 0;
+  return per_token * static_cast<double>(tokens);
+}
+
+double BenchResult::kernel_floor(std::string_view kernel, const MachineLimits& limits) const {
+  const auto entry = kernels.totals().find(kernel);
+  const double bytes = entry == kernels.totals().end() ? 0 : entry->second.bytes / static_cast<double>(seconds.size());
+  return std::max({kernel_flops(kernel) / limits.flops_per_second,
+                   kernel_exponentials(kernel) / limits.exponentials_per_second, bytes / limits.bytes_per_second});
+}
+
+BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
+  reset_peak_resident_bytes();
+  Rehearsal rehearsal(bench, runtime);
+  rehearsal.fill_caches();
+  BenchResult result(runtime.backend());
+  std::vector<double> observed;
+  if (runtime.backend().works_behind()) {
+    rehearsal.train(kStepsUntilReplay, nullptr, true);
+    result.seconds = rehearsal.train(steps, nullptr, true);
+    result.seconds_one_by_one = rehearsal.train(steps, nullptr, false);
+    observed = rehearsal.train(steps, &result.kernels, false);
+  } else {
+    rehearsal.train(kWarmUpSteps, nullptr, false);
+    observed = result.seconds = rehearsal.train(steps, &result.kernels, false);
+  }
+  for (const double seconds : observed) result.observed_seconds += seconds;
+
+  const RunConfig& config = bench.config;
+  result.cost = rehearsal.cost();
+  result.tokens = config.training.batch * config.training.block;
+  result.parameters = rehearsal.parameters();
+  result.parameter_bytes = rehearsal.parameter_bytes();
+  result.arena_bytes = rehearsal.arena_bytes();
+  result.resident_bytes = peak_resident_bytes();
+  result.device_bytes = runtime.backend().reserved_bytes();
+  const auto tokens = static_cast<double>(result.tokens);
+  result.least_seconds = std::max({result.cost.training.total() * tokens / limits.flops_per_second,
+                                   result.cost.exponentials * tokens / limits.exponentials_per_second,
+                                   result.cost.bytes / limits.bytes_per_second});
+  return result;
+}
+
+}  // namespace engram

@@ -1,0 +1,62 @@
+#pragma once
+/// How many questions were answered, and of what that is known.
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/studies/cbt/question_scores.hpp"
+#include "apps/studies/cbt/question_tokens.hpp"
+#include "apps/data/text/cbt.hpp"
+
+namespace engram {
+
+/// The candidates of the highest score.
+struct BestCandidates {
+  explicit BestCandidates(const CandidateScores& scores);
+  bool has(const CandidateScores& scores, std::size_t candidate) const {
+    return scores.at(candidate) == scores.at(first);
+  }
+
+  std::size_t first = 0;   ///< what is predicted: of several the lowest index
+  std::int64_t count = 1;  ///< above 1: a tie
+};
+
+struct QuestionResults {
+  std::string name;  ///< of the file
+  std::int64_t questions = 0;
+  std::int64_t correct = 0;  ///< the prediction is the answer
+  std::int64_t ties = 0;     ///< several candidates have the highest score
+  /// [m]: answers that are one of m candidates with the highest score.
+  std::array<std::int64_t, data::CbtQuestion::kCandidates + 1> among{};
+  std::int64_t words = 0, unknown_words = 0;
+  std::int64_t unknown_candidates = 0;
+  std::int64_t unknown_answers = 0;
+  std::int64_t replaced = 0;  ///< bytes of the file that were no UTF-8
+  std::array<std::int64_t, data::kCbtProblems> left_out{};
+
+  /// Of the questions, correct ones; 0 without questions.
+  double accuracy() const;
+  /// An answer that is one of m with the highest score counts 1 / m.
+  double tie_aware_accuracy() const;
+  std::int64_t blocks_left_out() const;
+  void add(const TokenQuestion& question, const CandidateScores& scores);
+  /// Those of another file too.
+  void add(const QuestionResults& other);
+};
+
+/// {"name", "questions", "correct", "accuracy", "ties", "tie_aware_accuracy", "words", "unknown_words",
+/// "unknown_candidates", "unknown_answers", "left_out": {rule: blocks}}; accuracies are null without questions.
+nlohmann::json json_of(const QuestionResults& results);
+/// The names of the columns that candidates_csv() fills, as a line.
+std::string_view candidates_csv_names();
+/// A line for every candidate: file, block and line as CbtReader counts them, the candidate as the file has it, its
+/// ln p, 1 for the answer, 1 for what is predicted.
+std::string candidates_csv(const std::string& file, const data::CbtQuestion& question, const CandidateScores& scores);
+/// A row for each file, and one of all of them where there are several; then what was left out of each.
+std::string question_table(const std::vector<QuestionResults>& files, const QuestionResults& all);
+
+}  // namespace engram

@@ -1,0 +1,44 @@
+#include "apps/studies/spans/span_history.hpp"
+
+#include <string>
+
+#include "apps/run/folder/metrics_reader.hpp"
+#include "core/files/json.hpp"
+
+namespace engram {
+namespace {
+
+/// A process counts shortfalls from 0: what earlier ones counted comes before.
+void take_line(const nlohmann::json& object, std::vector<SpanMoment>& history, std::int64_t& earlier_shortfalls) {
+  const std::string event = object.at("event");
+  const std::int64_t step = object.at("step");
+  if (event == "start") {
+    // A run that was killed before its first checkpoint begins anew.
+    history.clear();
+    earlier_shortfalls = 0;
+  }
+  if (event == "resume") {
+    while (!history.empty() && history.back().step > step) history.pop_back();
+    earlier_shortfalls = history.empty() ? 0 : history.back().cache_shortfalls;
+  }
+  if (event != "train" || !object.contains("span_mean")) return;
+  const bool counted = object.contains("cache_shortfalls") && earlier_shortfalls >= 0;
+  history.push_back(
+      {.step = step,
+       .mean = object.at("span_mean"),
+       .longest = object.at("span_longest"),
+       .released_mean = object.at("span_layer_mean"),
+       .heads = object.value("spans", std::vector<std::vector<std::int64_t>>{}),
+       .cache_shortfalls = counted ? earlier_shortfalls + object.at("cache_shortfalls").get<std::int64_t>() : -1});
+}
+
+}  // namespace
+
+std::vector<SpanMoment> read_span_history(const std::filesystem::path& metrics_file) {
+  std::vector<SpanMoment> history;
+  std::int64_t earlier_shortfalls = 0;
+  read_metrics(metrics_file, [&](const nlohmann::json& line) { take_line(line, history, earlier_shortfalls); });
+  return history;
+}
+
+}  // namespace engram

@@ -1,0 +1,27 @@
+#pragma once
+/// The results of a sweep as text for people, CSV and JSON.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/studies/sweeps/sweep_result.hpp"
+
+namespace engram {
+
+/// One line for each variant; with several seeds mean and range.
+std::string sweep_table(const SweepOptions& options, const std::vector<VariantResult>& variants);
+/// The same as CSV, with a header; numbers that there are not are empty.
+std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResult>& variants);
+/// One line for each run.
+std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                     const std::vector<RunResult>& results);
+nlohmann::json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                          const std::vector<RunResult>& results, const std::vector<std::string>& warnings);
+
+/// What would be trained: parameters and tokens of each run, and what is in its folder.
+std::string plan_table(const std::vector<SweepRun>& runs);
+nlohmann::json plan_json(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                         const std::vector<std::string>& warnings);
+
+}  // namespace engram

@@ -1,0 +1,109 @@
+/// Which form of attention serves a call. Kept weights are left alone by both: the backward pass always computes scores
+/// again.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "core/kernels/copy.hpp"
+#include "cuda/attention/attention_plain.hpp"
+#include "cuda/attention/fused_attention_depth.hpp"
+#include "cuda/launch.hpp"
+
+namespace engram::cuda::attention_kernels {
+namespace {
+
+template <class... Tensors>
+bool fit_for_fused(const Tensors&... tensors) {
+  const auto fits = [](const Tensor& tensor) {
+    return !tensor || reinterpret_cast<std::uintptr_t>(tensor.raw()) % 16 == 0;
+  };
+  return (fits(tensors) && ...);
+}
+
+/// The fused form multiplies in bf16, so it serves steps that ask for that, in what they store or in what they
+/// multiply. It knows neither positions of values nor spans of single queries. Smaller cards lack the shared memory for
+/// deep heads.
+bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
+  const Shape& shape = in.content_query.shape();
+  const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
+  const bool in_bf16 =
+      out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
+  return in_bf16 && out.count() > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
+         rows < std::numeric_limits<std::int32_t>::max() && !in.position_values && !has_query_spans(in) &&
+         fit_for_fused(in.content_query, in.position_query, in.past_keys, in.past_values, in.keys, in.values,
+                       in.position_keys, in.slot_keys, in.slot_values, out) &&
+         std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options)) <=
+             most_shared_bytes(step);
+}
+
+/// The plain form computes with f32: what is bf16 is copied there and back.
+Tensor widened(Step& step, const Tensor& x) {
+  if (!x || x.dtype() != DType::bf16) return x;
+  Tensor wide = step.empty(x.shape(), DType::f32);
+  kernels::convert(step, x, wide);
+  return wide;
+}
+AttentionInputs widened(Step& step, const AttentionInputs& in) {
+  AttentionInputs wide = in;
+  for (Tensor* tensor : {&wide.content_query, &wide.position_query, &wide.past_keys, &wide.past_values, &wide.keys,
+                         &wide.values, &wide.position_keys, &wide.position_values, &wide.slot_keys, &wide.slot_values})
+    *tensor = widened(step, *tensor);
+  return wide;
+}
+
+void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
+                       Tensor& out, Tensor& lse, Tensor& kept) {
+  if (!kept && is_fused(step, in, options, out)) {
+    fused_attention_forward(step, in, options, random, out, lse);
+  } else if (out.dtype() == DType::bf16) {
+    Tensor wide = step.empty(out.shape(), DType::f32);
+    Tensor wide_kept = kept ? step.empty(kept.shape(), DType::f32) : Tensor();
+    plain_attention_forward(step, widened(step, in), options, random, wide, lse, wide_kept);
+    kernels::convert(step, wide, out);
+    if (kept) kernels::convert(step, wide_kept, kept);
+  } else {
+    plain_attention_forward(step, in, options, random, out, lse, kept);
+  }
+}
+
+void attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
+                        const Tensor& out, const Tensor& lse, const Tensor&, const Tensor& dout,
+                        AttentionGradients& gradients) {
+  AttentionGradients& g = gradients;
+  if (is_fused(step, in, options, out) &&
+      fit_for_fused(dout, g.content_query.tensor, g.position_query.tensor, g.past_keys.tensor, g.past_values.tensor,
+                    g.keys.tensor, g.values.tensor, g.position_keys.tensor, g.slot_keys.tensor, g.slot_values.tensor)) {
+    fused_attention_backward(step, in, options, random, out, lse, dout, gradients);
+    return;
+  }
+  AttentionGradients wide = gradients;
+  AttentionGradients::Target* const targets[][2] = {{&g.content_query, &wide.content_query},
+                                                    {&g.position_query, &wide.position_query},
+                                                    {&g.past_keys, &wide.past_keys},
+                                                    {&g.past_values, &wide.past_values},
+                                                    {&g.keys, &wide.keys},
+                                                    {&g.values, &wide.values},
+                                                    {&g.position_keys, &wide.position_keys},
+                                                    {&g.position_values, &wide.position_values},
+                                                    {&g.slot_keys, &wide.slot_keys},
+                                                    {&g.slot_values, &wide.slot_values}};
+  const auto is_narrow = [](const AttentionGradients::Target& target) {
+    return target && target.tensor.dtype() == DType::bf16;
+  };
+  for (const auto& [own, other] : targets)
+    if (is_narrow(*own)) {
+      other->tensor = step.empty(own->tensor.shape(), DType::f32);
+      if (own->write == Write::add) kernels::convert(step, own->tensor, other->tensor);
+    }
+  plain_attention_backward(step, widened(step, in), options, random, widened(step, out), lse, widened(step, dout),
+                           wide);
+  for (const auto& [own, other] : targets)
+    if (is_narrow(*own)) kernels::convert(step, other->tensor, own->tensor);
+}
+
+const bool bound = kernels::attention_forward.bind(kThisDevice, &attention_forward) &&
+                   kernels::attention_backward.bind(kThisDevice, &attention_backward);
+
+}  // namespace
+}  // namespace engram::cuda::attention_kernels

@@ -1,0 +1,148 @@
+#include "core/kernels/fill.hpp"
+#include "cuda/attention/fused_attention_depth.hpp"
+#include "cuda/attention/fused_attention_keys.cuh"
+#include "cuda/attention/fused_attention_positions.cuh"
+#include "cuda/attention/fused_attention_queries.cuh"
+#include "cuda/ordered_sum.cuh"
+#include "cuda/span_gradient.cuh"
+
+namespace engram::cuda {
+namespace {
+
+using Target = AttentionGradients::Target;
+
+template <class T>
+T* data_of(const Target& target) {
+  return target ? target.tensor.template data<T>() : nullptr;
+}
+
+/// Numbers the items of all heads, count_of(rank) each.
+template <class CountOf>
+HeadItems number_items(int heads, CountOf count_of) {
+  HeadItems items{};
+  for (int rank = 0; rank < heads; ++rank) items.first[rank + 1] = items.first[rank] + static_cast<int>(count_of(rank));
+  return items;
+}
+
+/// One backward pass with heads of kDepth.
+template <class T, int kDepth>
+struct Backward {
+  Step& step;
+  const FusedCall<T>& call;
+  const T* dout;
+  QueryNumbers numbers;
+  const AttentionGradients& gradients;
+
+  LaunchSize size(std::int64_t blocks, std::size_t shared_bytes) const {
+    return {.blocks = blocks, .threads = kAttentionThreads, .shared_bytes = shared_bytes};
+  }
+  std::int64_t query_tiles() const { return call.streams * call.tiles; }
+
+  void queries(const T* out, double span_factor) const {
+    const std::int64_t items = call.heads * query_tiles();
+    const Workspace shares = step.workspace(sizeof(double) * static_cast<std::size_t>(items));
+    launch(
+        step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth>, call, out, dout, numbers,
+        QueryGradients<T>{data_of<T>(gradients.content_query), gradients.content_query.write,
+                          data_of<T>(gradients.position_query), gradients.position_query.write, shares.data<double>()});
+    float* const dspan = data_of<float>(gradients.span);
+    if (dspan == nullptr) return;
+    if (call.ramp == 0) {
+      if (gradients.span.write == Write::set) {
+        Tensor target = gradients.span.tensor;
+        kernels::fill(step, target, 0);
+      }
+      return;
+    }
+    for (int head = 0; head < call.heads; ++head)
+      ordered_sum(step, query_tiles(), PartialSum{shares.data<const double>() + head * query_tiles()},
+                  StoreSpanGradient<float>{span_factor, dspan + head, gradients.span.write});
+  }
+
+  void keys() const {
+    const KeyGradients<T> wanted{{data_of<T>(gradients.past_keys), gradients.past_keys.write},
+                                 {data_of<T>(gradients.past_values), gradients.past_values.write},
+                                 {data_of<T>(gradients.keys), gradients.keys.write},
+                                 {data_of<T>(gradients.values), gradients.values.write}};
+    if (call.keys == nullptr || (wanted.past_keys.data == nullptr && wanted.past_values.data == nullptr &&
+                                 wanted.keys.data == nullptr && wanted.values.data == nullptr))
+      return;
+    const HeadItems items = number_items(
+        call.heads, [&](int rank) { return call.streams * tiles_of(call.block - first_key(call.table.window[rank])); });
+    launch(step, size(items.first[call.heads], GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions)),
+           key_gradients<T, kDepth>, call, items, dout, numbers, wanted);
+  }
+
+  void slots() const {
+    if (call.persistent == 0 || (!gradients.slot_keys && !gradients.slot_values)) return;
+    Partials for_keys, for_values;
+    const std::int64_t elements =
+        plan_partials(for_keys, call.heads, kDepth, query_tiles(), [&](int) { return call.persistent; });
+    const Workspace memory = step.workspace(2 * sizeof(float) * static_cast<std::size_t>(elements));
+    for_values = for_keys;
+    for_keys.data = gradients.slot_keys ? memory.data<float>() : nullptr;
+    for_values.data = gradients.slot_values ? memory.data<float>() + elements : nullptr;
+    launch(step,
+           size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
+                GradientMemory<T, kDepth>::bytes(false, false)),
+           slot_gradients<T, kDepth>, call, dout, numbers, for_keys, for_values);
+    const auto finish = [&](const Partials& partials, const Target& target) {
+      finish_partials_into(step, call.table, call.heads, kDepth, partials, target,
+                           {call.persistent, kDepth, static_cast<std::int64_t>(call.persistent) * kDepth});
+    };
+    finish(for_keys, gradients.slot_keys);
+    finish(for_values, gradients.slot_values);
+  }
+
+  void positions() const {
+    if (!gradients.position_keys || !call.positions) return;
+    Partials partials;
+    const std::int64_t elements =
+        plan_partials(partials, call.heads, kDepth, query_tiles(), [&](int rank) { return call.slots(rank); });
+    const Workspace memory = step.workspace(sizeof(float) * static_cast<std::size_t>(elements));
+    partials.data = memory.data<float>();
+    const HeadItems items = number_items(call.heads, [&](int rank) {
+      return call.slots(rank) == 0 ? 0 : tiles_of(call.table.window[rank] + 1) * partials.shares[rank];
+    });
+    launch(step, size(items.first[call.heads], PositionGradientMemory<T, kDepth>::bytes(call.two_queries)),
+           position_gradients<T, kDepth>, call, items, dout, numbers, partials);
+    finish_partials_into(
+        step, call.table, call.heads, kDepth, partials, gradients.position_keys,
+        {gradients.position_keys.tensor.shape()[0], call.position_stride, call.positions_per_head ? kDepth : 0});
+  }
+};
+
+}  // namespace
+
+inline namespace ENGRAM_CUDA_DEVICE {
+
+std::size_t fused_backward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options) {
+  std::size_t bytes = 0;
+  const Tensor& queries = in.content_query;
+  dispatch_fused(queries.dtype(), queries.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+    const FusedCall<T> call(in, options, {});
+    // The kernels of keys and of slots take a part of what that of queries takes.
+    bytes = query_gradient_bytes<T, kDepth>(call);
+    if (call.positions) bytes = std::max(bytes, PositionGradientMemory<T, kDepth>::bytes(call.two_queries));
+  });
+  return bytes;
+}
+
+void fused_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
+                              RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
+                              AttentionGradients& gradients) {
+  const Workspace totals = step.workspace(sizeof(float) * static_cast<std::size_t>(lse.count()));
+  const double span_factor = options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0;
+  dispatch_fused(out.dtype(), out.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+    const FusedCall<T> call(in, options, random);
+    const Backward<T, kDepth> backward{
+        step, call, dout.data<const T>(), {lse.data<const float>(), totals.data<float>()}, gradients};
+    backward.queries(out.data<const T>(), span_factor);  // first: it makes the totals that the others read
+    backward.keys();
+    backward.slots();
+    backward.positions();
+  });
+}
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda

@@ -1,0 +1,112 @@
+#include "nn/models/model_options.hpp"
+
+#include "core/error.hpp"
+#include "nn/layers/vocabulary_clusters.hpp"
+#include "nn/models/product_key_transformer.hpp"
+#include "nn/models/recurrent.hpp"
+#include "nn/models/transformer_xl.hpp"
+
+namespace engram {
+namespace {
+
+[[noreturn]] void refuse(std::string_view command, std::string_view got) {
+  throw UsageError(text(command, ": the model must be of family all_attention, which alone has adaptive spans and ",
+                        "persistent slots, got ", got));
+}
+
+/// Of a family whose vocabularies may be in clusters, and of one whose are not.
+const std::vector<std::int64_t>& cutoffs_of(const auto& options) { return options.cutoffs; }
+const std::vector<std::int64_t> kNoCutoffs;
+const std::vector<std::int64_t>& cutoffs_of(const ProductKeyTransformerOptions&) { return kNoCutoffs; }
+const std::vector<std::int64_t>& cutoffs_of(const RecurrentOptions&) { return kNoCutoffs; }
+
+const ProductKeyOptions kNoMemories;
+const ProductKeyOptions& memories_of(const auto& options) { return options.memories; }
+const ProductKeyOptions& memories_of(const RecurrentOptions&) { return kNoMemories; }
+
+/// Of a vocabulary that is not known yet.
+void check_cutoffs(const AllAttentionOptions& options) { VocabularyClusters::check(options.cutoffs, 0, options.width); }
+void check_cutoffs(const TransformerXlOptions& options) {
+  VocabularyClusters::check(options.cutoffs, 0, options.token_width(), options.divisor);
+}
+void check_cutoffs(const ProductKeyTransformerOptions&) {}
+void check_cutoffs(const RecurrentOptions&) {}
+
+}  // namespace
+
+std::string_view name_of(ModelFamily family) {
+  constexpr std::string_view kNames[] = {"all_attention", "transformer_xl", "product_key", "recurrent"};
+  return kNames[static_cast<std::size_t>(family)];
+}
+
+std::int64_t ModelOptions::vocabulary() const {
+  return with_own_options(*this, [](const auto& own) { return own.vocabulary; });
+}
+void ModelOptions::set_vocabulary(std::int64_t symbols) {
+  with_own_options(*this, [symbols](auto& own) { own.vocabulary = symbols; });
+}
+const std::vector<std::int64_t>& ModelOptions::cutoffs() const {
+  return with_own_options(*this, [](const auto& own) -> const std::vector<std::int64_t>& { return cutoffs_of(own); });
+}
+const ProductKeyOptions& ModelOptions::memories() const {
+  return with_own_options(*this, [](const auto& own) -> const ProductKeyOptions& { return memories_of(own); });
+}
+ProductKeyOptions& ModelOptions::memories() {
+  if (family == ModelFamily::recurrent) throw Error("model: the family recurrent has no product-key memories");
+  return const_cast<ProductKeyOptions&>(std::as_const(*this).memories());
+}
+std::int64_t ModelOptions::layers() const {
+  return with_own_options(*this, [](const auto& own) { return own.layers; });
+}
+std::int64_t ModelOptions::width() const {
+  return with_own_options(*this, [](const auto& own) { return own.width; });
+}
+bool ModelOptions::remembers() const {
+  if (family == ModelFamily::transformer_xl) return transformer_xl.memory > 0;
+  return family != ModelFamily::product_key;
+}
+
+void ModelOptions::check() const {
+  with_own_options(*this, [](auto own) {
+    if (own.vocabulary == 0) {
+      check_cutoffs(own);
+      own.vocabulary = cutoffs_of(own).empty() ? 1 : cutoffs_of(own).back() + 1;
+    }
+    own.check();
+  });
+}
+
+void ModelOptions::check_dtype(DType dtype, std::string_view command) const {
+  const ProductKeyOptions& tables = memories();
+  if (dtype == DType::f64 && tables.any() && tables.value_dtype == DType::bf16)
+    throw UsageError(text(command, ": --dtype must be f32 with product_key.value_dtype = bf16, got f64"));
+}
+
+std::unique_ptr<LanguageModel> make_model(const ModelOptions& options) {
+  switch (options.family) {
+    case ModelFamily::transformer_xl:
+      return std::make_unique<TransformerXlModel>(options.transformer_xl);
+    case ModelFamily::product_key:
+      return std::make_unique<ProductKeyTransformer>(options.product_key);
+    case ModelFamily::recurrent:
+      return std::make_unique<RecurrentModel>(options.recurrent);
+    default:
+      return std::make_unique<AllAttentionModel>(options.all_attention);
+  }
+}
+
+AllAttentionModel* all_attention_of(LanguageModel& model) { return dynamic_cast<AllAttentionModel*>(&model); }
+const AllAttentionModel* all_attention_of(const LanguageModel& model) {
+  return dynamic_cast<const AllAttentionModel*>(&model);
+}
+AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command) {
+  AllAttentionModel* const found = all_attention_of(model);
+  if (found == nullptr) refuse(command, "another one");
+  return *found;
+}
+const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command) {
+  if (options.family != ModelFamily::all_attention) refuse(command, name_of(options.family));
+  return options.all_attention;
+}
+
+}  // namespace engram

@@ -1,0 +1,85 @@
+#include "nn/past/hidden_cache.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "autograd/functions/project_past.hpp"
+#include "core/error.hpp"
+#include "core/kernels/fill.hpp"
+#include "core/kernels/past.hpp"
+
+namespace engram {
+
+HiddenCache::HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype,
+                         Pad pad, const AttentionSpan& span)
+    : backend_(&backend),
+      streams_(streams),
+      pad_(pad),
+      span_(&span),
+      buffers_(backend, allocator, streams, width, dtype) {}
+
+void HiddenCache::reset() {
+  buffers_.clear();
+  valid_ = 0;
+}
+
+void HiddenCache::restore(std::int64_t length, std::int64_t valid) {
+  buffers_.restore(length);
+  valid_ = valid;
+}
+
+void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
+                       AttentionOptions& options) {
+  in.past_keys = project_past(states(), key_weight, options.windows);
+  in.past_values = project_past(states(), value_weight, options.windows);
+  count_shortfall(options.windows);
+  if (pad_ != Pad::mask) return;
+  in.past_valid = tape.step().empty({streams_}, DType::i32);
+  kernels::fill(tape.step(), in.past_valid, static_cast<double>(valid_states()));
+}
+
+std::int64_t HiddenCache::valid_states() const { return std::min(valid_, states().shape()[1]); }
+
+void HiddenCache::count_shortfall(const HeadWindows& windows) {
+  // The computed window is rounded up and holds one slot of weight 0; only a visible slot that is missing counts.
+  if (valid_ > states().shape()[1] && windows.longest > states().shape()[1] + window_unit(*backend_)) ++shortfalls_;
+}
+
+void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&) {
+  buffers_.push(step, hidden, span_->cache_length());
+  valid_ += hidden.shape()[1];
+}
+
+void HiddenCache::append_state(std::vector<std::int64_t>& state) const {
+  buffers_.append_state(state);
+  state.push_back(pad_ == Pad::mask ? valid_states() : 0);
+  state.push_back(span_->cache_length());
+  const auto& windows = span_->windows().window;
+  state.insert(state.end(), windows.begin(), windows.end());
+}
+
+void HiddenCache::replayed(std::int64_t positions) {
+  count_shortfall(span_->windows());
+  buffers_.replayed();
+  valid_ += positions;
+}
+
+void HiddenCache::undo(std::int64_t positions) {
+  buffers_.undo();
+  valid_ -= positions;
+}
+
+StatePast& state_past(LayerPast& past) {
+  auto* const states = dynamic_cast<StatePast*>(&past);
+  if (states == nullptr) throw Error("past: training must have hidden states, got another past");
+  return *states;
+}
+
+AttentionPast& attention_past(LayerPast& past) {
+  auto* const found = dynamic_cast<AttentionPast*>(&past);
+  if (found == nullptr) throw Error("past: attention must have keys and values of the past, got another past");
+  return *found;
+}
+
+}  // namespace engram

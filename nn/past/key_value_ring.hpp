@@ -1,0 +1,29 @@
+#pragma once
+/// Keys and values of the past in ring buffers, each head as long as its own window: exact when the weights do not
+/// change, and nothing is projected twice. Spec of the all-attention family, section 10.4.
+
+#include "nn/past/past.hpp"
+
+namespace engram {
+
+class KeyValueRing final : public LayerPast, public AttentionPast {
+ public:
+  /// B streams; `windows` are those of the layer's span, which must not change while the ring is in use.
+  KeyValueRing(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t depth, DType dtype, Pad pad,
+               const HeadWindows& windows);
+
+  void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
+            AttentionOptions& options) override;
+  void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values) override;
+  void reset() override;
+
+ private:
+  Backend* backend_;
+  std::int64_t streams_;
+  Pad pad_;
+  HeadWindows windows_;
+  Tensor keys_, values_;    // packed: [B windows.total, depth]
+  std::int64_t count_ = 0;  // positions appended so far
+};
+
+}  // namespace engram

@@ -1,0 +1,52 @@
+#pragma once
+/// How far back the queries of a block see when layers remember a fixed number of positions before it. One for the
+/// pasts of all layers of a model. Spec of the Transformer-XL family, sections 1.5 and 1.7.
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "core/allocator.hpp"
+#include "core/backend.hpp"
+#include "core/kernels/past.hpp"
+#include "nn/models/transformer_xl_options.hpp"
+
+namespace engram {
+
+/// What evaluation may set otherwise than training did, with the same weights.
+struct SegmentContext {
+  std::int64_t memory = 0;  ///< M, positions remembered
+  Visibility visibility = Visibility::all;
+  MemoryStart start = MemoryStart::empty;
+  std::int64_t clamp = 0;  ///< as TransformerXlOptions::clamp; 0 or less: none
+};
+
+class SegmentGeometry {
+ public:
+  /// B streams, H heads. `allocator` gives the indices of packed_rows() and must outlive this.
+  SegmentGeometry(Backend& backend, Allocator& allocator, const SegmentContext& context, std::int64_t streams,
+                  std::int64_t heads);
+
+  const SegmentContext& context() const { return context_; }
+  std::int64_t streams() const { return streams_; }
+  /// The farthest distance that a query of a block of S positions may see: M + S - 1 where all is visible.
+  std::int64_t farthest(std::int64_t block) const;
+  /// Of every head; made once for every length of a block.
+  const HeadWindows& windows(std::int64_t block);
+  /// Positions of the past that exist when the stream had so many before the block.
+  std::int64_t present(std::int64_t seen) const;
+  /// Where the rows of a packed past (HeadWindows) lie among the heads' rows of C positions: element
+  /// B H (h window + ...) + r is the row (b C + C - window + r) H + h of [B C H, depth]. Places before the first
+  /// position have row 0: past_valid hides them. i32 [B windows.total]; made once for every block length and C >= 1.
+  const Tensor& packed_rows(std::int64_t block, std::int64_t positions);
+
+ private:
+  Backend* backend_;
+  Allocator* allocator_;
+  SegmentContext context_;
+  std::int64_t streams_, heads_;
+  std::map<std::int64_t, HeadWindows> windows_;                          // by longest window
+  std::map<std::pair<std::int64_t, std::int64_t>, Tensor> packed_rows_;  // by longest window and positions
+};
+
+}  // namespace engram

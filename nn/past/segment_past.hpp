@@ -1,0 +1,33 @@
+#pragma once
+/// What the Transformer-XL family asks of its pasts beside AttentionPast: how far they reach, and memory rows that are
+/// normalised before they are projected.
+
+#include "nn/layers/layer_norm.hpp"
+#include "nn/past/past.hpp"
+#include "nn/past/segment_geometry.hpp"
+
+namespace engram {
+
+class SegmentPast : public AttentionPast {
+ public:
+  virtual const SegmentContext& context() const = 0;
+  virtual std::int64_t streams() const = 0;
+  /// The windows of attention for a block of so many positions: options.windows of read().
+  virtual const HeadWindows& windows(std::int64_t block) = 0;
+  /// AttentionPast::read() of a layer that normalises its input, the past included, before it projects it. The norm's
+  /// parameters get gradients from the past as well.
+  virtual void read_normalised(Tape& tape, LayerNorm& norm, const Variable& key_weight, const Variable& value_weight,
+                               AttentionVariables& in, AttentionOptions& options) = 0;
+  /// The layer's keys of positions, [P, H D], where weights are frozen and they were kept; else empty.
+  virtual Tensor position_keys() const { return {}; }
+  /// Keeps them, if it is a past for frozen weights.
+  virtual void keep_position_keys(Step& step, const Tensor& keys) {
+    static_cast<void>(step);
+    static_cast<void>(keys);
+  }
+};
+
+/// Throws Error when it is a past of another family.
+SegmentPast& segment_past(LayerPast& past);
+
+}  // namespace engram

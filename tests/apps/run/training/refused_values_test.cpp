@@ -1,0 +1,60 @@
+/// What the first step would refuse or spoil, or no memory could hold, is refused before a run has a folder.
+
+#include "apps/run/training/machine_memory.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "core/error.hpp"
+#include "tests/apps/run/memory_fixture.hpp"
+#include "tests/harness/catch.hpp"
+
+namespace engram::harness::refused_values_test {
+namespace {
+
+TEST_CASE("refused values: dropout that drops everything, and an epsilon that f32 does not hold") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  for (const char* override : {"model.dropout=0.999995", "model.embedding_dropout=0.999995"}) {
+    options.overrides = {override};
+    CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+               ContainsSubstring("dropout must be in [0, 1 - 2^-17), got 0.999995"));
+  }
+  options.overrides = {"optimizer.kind=adam", "optimizer.epsilon=1e-46"};
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             ContainsSubstring("epsilon must be from 1.2e-38"));
+  CHECK_FALSE(std::filesystem::exists(options.out));
+}
+
+TEST_CASE("refused values: tables of bf16 with --dtype f64, in training and afterwards", "[product-key]") {
+  const RunFolder folder;
+  TrainingRunOptions options = memory_run(folder, "run", {"product_key.value_dtype=bf16", "schedule.steps=1"});
+  options.dtype = DType::f64;
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             ContainsSubstring("training: --dtype must be f32 with product_key.value_dtype = bf16, got f64"));
+  CHECK_FALSE(std::filesystem::exists(options.out));
+  options.dtype.reset();
+  run_training(options, never());
+  Runtime runtime({}, 1);
+  CHECK_THAT(message_of<UsageError>([&] { TrainedModel(options.out, CheckpointKind::newest, runtime, DType::f64); }),
+             ContainsSubstring("--dtype must be f32 with product_key.value_dtype = bf16, got f64"));
+  CHECK_NOTHROW(TrainedModel(options.out, CheckpointKind::newest, runtime));
+}
+
+TEST_CASE("refused values: a model that the machine's memory and swap cannot hold") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  // Two layers of about 2^44 numbers.
+  options.overrides = {"model.memory_mode=transformer", "model.slots=0", "model.width=1048576", "model.inner=8388608"};
+  if (machine_memory_bytes() > 0) {
+    CHECK_THAT(message_of<OutOfMemory>([&] { run_training(options, never()); }),
+               ContainsSubstring("the machine's memory and swap, ") &&
+                   ContainsSubstring(" parameters with gradients") && ContainsSubstring("GiB"));
+    CHECK_FALSE(std::filesystem::exists(options.out));
+  }
+  RunConfig config = load_run_config(options.config);
+  config.model.set_vocabulary(15);
+  CHECK_NOTHROW(require_machine_memory(config));
+  CHECK_NOTHROW(require_machine_memory(config, 0));  // not known
+  CHECK_THROWS_AS(require_machine_memory(config, 1000), OutOfMemory);
+}
+
+}  // namespace
+}  // namespace engram::harness::refused_values_test
