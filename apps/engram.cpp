@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/all_commands.hpp"
 #include "apps/command_line/command.hpp"
+#include "apps/commands/commands.hpp"
 #include "apps/commands/version.hpp"
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/edit_distance.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 

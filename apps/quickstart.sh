@@ -219,7 +219,7 @@ if [[ $name == kjv ]]; then
 else
   # The first held-out line that says something, or the first words of it.
   # The cut may go through a character.
-  head -c 4000 -- "$pieces/test.txt" | tr -d '\000' | iconv -c -f UTF-8 -t UTF-8 >"$pieces/start" || true
+  head -c 4000 -- "$pieces/test.txt" | tr -d '\000' | iconv -c -f UTF-8 -t UTF-8 >"$pieces/start" 2>/dev/null || true
   prompt=$(grep -m 1 -a '[^[:space:]]' "$pieces/start" || true)
   rm -f -- "$pieces/start"
   if ((${#prompt} > 60)) && [[ ${prompt:0:60} == *[!\ ]\ * ]]; then

@@ -40,8 +40,8 @@ class ParameterStore {
   void add(std::string name, Parameter& parameter);
 
   /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
-  /// outlive the store. `mapped_tables`: the folder in whose files (core/files/table_file.hpp) all tables are; they stay
-  /// there and can be read, but not changed. After an exception neither the store nor its parameters can be used.
+  /// outlive the store. `mapped_tables`: the folder in whose files (core/files/table_file.hpp) all tables are; they
+  /// stay there and can be read, but not changed. After an exception neither the store nor its parameters can be used.
   /// Throws FileError as MappedTable does, and DeviceError for another device than the CPU then; ShapeError where the
   /// parameters of a group are too many to count.
   void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {});

@@ -37,7 +37,7 @@ class Tape {
   /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory. A buffer
   /// is a constant.
   Variable parameter(Parameter& parameter);
-  /// The same of the rows [begin, end) of its first axis alone, whose memory they share. Throws ShapeError outside it,
+  /// A parameter's rows [begin, end) of its first axis alone, whose memory they share. Throws ShapeError outside it,
   /// Error for a table or a buffer.
   Variable parameter(Parameter& parameter, std::int64_t begin, std::int64_t end);
   /// A value whose gradient is kept on the tape, for checks and teaching: see gradient().
@@ -45,7 +45,7 @@ class Tape {
     const DType dtype = value.dtype();
     return leaf(std::move(value), dtype);
   }
-  /// The same with a gradient of another dtype, as matrices of parameters have it: bf16, with a gradient in f32.
+  /// A leaf with a gradient of another dtype, as matrices of parameters have it: bf16, with a gradient in f32.
   Variable leaf(Tensor value, DType gradient);
 
   /// For an operation that knows its gradients in the forward pass, because its loss can only be a root of backward:
@@ -63,7 +63,7 @@ class Tape {
   Variable record(N node, std::span<const Variable> inputs, Tensor output) {
     return std::move(record_outputs(std::move(node), inputs, std::array{std::move(output)})[0]);
   }
-  /// The same with a gradient of another dtype than the output's: what is part of a matrix has a gradient like it.
+  /// record() with a gradient of another dtype than the output's: what is part of a matrix has a gradient like it.
   template <std::derived_from<Node> N>
   Variable record(N node, std::initializer_list<Variable> inputs, Tensor output, DType gradient) {
     Variable variable = record(std::move(node), inputs, std::move(output));
@@ -74,7 +74,7 @@ class Tape {
   DType gradient_dtype(const Variable& variable) const {
     return variable.requires_grad() ? slots_[static_cast<std::size_t>(variable.slot_)].dtype : variable.dtype();
   }
-  /// The same with several outputs.
+  /// record() with several outputs.
   template <std::derived_from<Node> N, std::size_t kOutputs>
   std::array<Variable, kOutputs> record_outputs(N node, std::span<const Variable> inputs,
                                                 std::array<Tensor, kOutputs> outputs) {

@@ -17,7 +17,7 @@ std::size_t bytes_kept(const Tape& tape);
 /// are shown when the tape was told to keep them (Tape::keep_scopes).
 std::string tape_table(const Tape& tape);
 
-/// The same as a Graphviz digraph: operations are boxes, parameters and leaves ellipses, edges carry shapes. Draw it
+/// The tape as a Graphviz digraph: operations are boxes, parameters and leaves ellipses, edges carry shapes. Draw it
 /// with `dot -Tsvg`.
 std::string tape_graph(const Tape& tape);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/dtype.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -12,10 +13,9 @@ enum class ActivationPrecision : std::uint8_t {
   f32,  ///< in the dtype of the parameters, be it f32 or f64
   bf16  ///< mixed precision: activations, their gradients and the operands of products; sums and vectors stay f32
 };
-
-/// "f32" or "bf16".
-constexpr std::string_view name_of(ActivationPrecision precision) {
-  return precision == ActivationPrecision::bf16 ? "bf16" : "f32";
+constexpr auto names_of(ActivationPrecision) {
+  return std::to_array<Named<ActivationPrecision>>(
+      {{ActivationPrecision::f32, "f32"}, {ActivationPrecision::bf16, "bf16"}});
 }
 
 /// Of the activations beside parameters of this dtype.

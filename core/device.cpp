@@ -33,4 +33,13 @@ Device parse_device(std::string_view name) {
   throw UsageError(text("device: must be cpu, cuda, cuda:N or simulated, got '", name, "'"));
 }
 
+void append_text(std::string& out, DeviceKind kind) { out += name_of(kind); }
+
+void append_text(std::string& out, Device device) {
+  append_text(out, device.kind);
+  if (device.kind != DeviceKind::cuda) return;
+  out += ':';
+  append_text(out, std::int64_t{device.index});
+}
+
 }  // namespace engram

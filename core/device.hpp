@@ -2,6 +2,7 @@
 /// Names of devices. `simulated` runs the CUDA kernels' sources on the host.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace engram {
@@ -18,5 +19,9 @@ struct Device {
 std::string_view name_of(DeviceKind kind);
 /// "cpu", "cuda", "cuda:1", "simulated". Throws UsageError on other text.
 Device parse_device(std::string_view name);
+
+/// For messages (core/error.hpp): the name, of a card with its index, "cuda:1".
+void append_text(std::string& out, DeviceKind kind);
+void append_text(std::string& out, Device device);
 
 }  // namespace engram

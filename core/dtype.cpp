@@ -26,6 +26,8 @@ DType parse_dtype(std::string_view name) {
   throw UsageError(text("dtype: must be f32, f64, bf16, i32 or i64, got '", name, "'"));
 }
 
+void append_text(std::string& out, DType dtype) { out += name_of(dtype); }
+
 void throw_not_float(DType dtype, std::string_view op) {
   throw DTypeError(text(op, ": needs f32 or f64, got ", dtype));
 }

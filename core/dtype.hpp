@@ -42,7 +42,7 @@ inline constexpr DType dtype_of = DTypeOf<std::remove_const_t<T>>::value;
 
 /// What kernels compute in and keep sums, statistics and vectors of parameters in: bf16 is storage only.
 constexpr DType compute_dtype(DType storage) { return storage == DType::bf16 ? DType::f32 : storage; }
-/// The same for C++ types.
+/// compute_dtype() for C++ types.
 template <class T>
 struct ComputeType {
   using Type = T;
@@ -53,6 +53,9 @@ struct ComputeType<bf16> {
 };
 template <class T>
 using Compute = typename ComputeType<std::remove_const_t<T>>::Type;
+
+/// For messages (core/error.hpp): its name.
+void append_text(std::string& out, DType dtype);
 
 /// Throws the DTypeError of dispatch_float.
 [[noreturn]] void throw_not_float(DType dtype, std::string_view op);
@@ -71,7 +74,7 @@ decltype(auto) dispatch_float(DType dtype, std::string_view op, Body&& body) {
   }
 }
 
-/// The same with bf16, for kernels that move elements, or that read and write T and compute in Compute<T>.
+/// dispatch_float() with bf16 too, for kernels that move elements, or that read and write T and compute in Compute<T>.
 template <class Body>
 decltype(auto) dispatch_storage(DType dtype, std::string_view op, Body&& body) {
   if (dtype == DType::bf16) return std::forward<Body>(body).template operator()<bf16>();

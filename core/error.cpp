@@ -21,21 +21,5 @@ void append_text(std::string& out, std::int64_t part) { fmt::format_to(std::back
 void append_text(std::string& out, std::uint64_t part) { fmt::format_to(std::back_inserter(out), "{}", part); }
 void append_text(std::string& out, double part) { fmt::format_to(std::back_inserter(out), "{:.6g}", part); }
 void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
-void append_text(std::string& out, const Shape& part) {
-  out += '[';
-  for (int axis = 0; axis < part.rank(); ++axis) {
-    if (axis > 0) out += ", ";
-    append_text(out, part[axis]);
-  }
-  out += ']';
-}
-void append_text(std::string& out, DType part) { out += name_of(part); }
-void append_text(std::string& out, DeviceKind part) { out += name_of(part); }
-void append_text(std::string& out, Device part) {
-  out += name_of(part.kind);
-  if (part.kind != DeviceKind::cuda) return;
-  out += ':';
-  append_text(out, std::int64_t{part.index});
-}
 
 }  // namespace engram

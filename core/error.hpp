@@ -8,10 +8,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/device.hpp"
-#include "core/dtype.hpp"
-#include "core/shape.hpp"
-
 namespace engram {
 
 /// Base of all exceptions of Engram.
@@ -63,12 +59,9 @@ void append_text(std::string& out, std::int64_t part);
 void append_text(std::string& out, std::uint64_t part);
 void append_text(std::string& out, double part);
 void append_text(std::string& out, bool part);
-void append_text(std::string& out, const Shape& part);
-void append_text(std::string& out, DType part);
-void append_text(std::string& out, DeviceKind part);
-void append_text(std::string& out, Device part);
 
-/// The parts written one after the other: text("rows must be ", 3, ", got ", shape).
+/// The parts written one after the other: text("rows must be ", 3, ", got ", shape). A type of its own has
+/// append_text() beside it.
 template <class... Parts>
 std::string text(const Parts&... parts) {
   std::string out;

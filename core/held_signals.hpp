@@ -23,8 +23,8 @@ class HeldSignals {
   sigset_t before_;
 };
 
-/// The same for the rest of the calling thread's life, and for threads that it starts from now on. A program that calls
-/// it in main needs another thread that takes signals: Ctrl-C would else do nothing.
+/// Holds signals for the rest of the calling thread's life, and for threads that it starts from now on. A program that
+/// calls it in main needs another thread that takes signals: Ctrl-C would else do nothing.
 void hold_signals_for_good();
 
 }  // namespace engram

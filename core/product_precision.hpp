@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/names.hpp"
+
 namespace engram {
 
 enum class ProductPrecision : std::uint8_t {
   f32,
   bf16  ///< rounded to the nearest bf16, ties to even; products of two are exact in f32, in which they are summed
 };
-
-/// "f32" or "bf16".
-constexpr std::string_view name_of(ProductPrecision precision) {
-  return precision == ProductPrecision::bf16 ? "bf16" : "f32";
+constexpr auto names_of(ProductPrecision) {
+  return std::to_array<Named<ProductPrecision>>({{ProductPrecision::f32, "f32"}, {ProductPrecision::bf16, "bf16"}});
 }
 
 }  // namespace engram

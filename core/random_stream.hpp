@@ -17,7 +17,7 @@ struct RandomStream {
 
   /// Four numbers for block number `block` of this operation in the present step.
   ENGRAM_HD PhiloxBlock draw(std::uint64_t block) const { return draw(block, scalars->step, scalars->piece); }
-  /// The same for a step and piece that were read before, for inner loops.
+  /// Four numbers of a step and piece that were read before, for inner loops.
   ENGRAM_HD PhiloxBlock draw(std::uint64_t block, std::uint64_t step, std::uint32_t piece) const {
     return philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32) ^ (piece << 16),
                     operation, static_cast<std::uint32_t>(step)}},

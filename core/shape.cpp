@@ -21,4 +21,13 @@ void Shape::check_product() const {
   }
 }
 
+void append_text(std::string& out, const Shape& shape) {
+  out += '[';
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis > 0) out += ", ";
+    append_text(out, shape[axis]);
+  }
+  out += ']';
+}
+
 }  // namespace engram

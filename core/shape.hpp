@@ -72,4 +72,7 @@ class Shape {
   int rank_ = 0;
 };
 
+/// For messages, as "[2, 3]" (core/error.hpp).
+void append_text(std::string& out, const Shape& shape);
+
 }  // namespace engram

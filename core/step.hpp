@@ -76,9 +76,10 @@ class Step {
 
   /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids.
   void begin(const StepScalars& scalars);
-  /// The same in two parts, for steps of several pieces whose kernels are recorded: writes the scalars of all pieces,
+  /// begin() in two parts, for steps of several pieces whose kernels are recorded. First this, which writes the scalars
+  /// of all pieces to the device;
   void write_scalars(std::span<const StepScalars> of_pieces);
-  /// and starts one of them, which hands nothing to the device.
+  /// then this for each piece, which hands nothing to the device.
   void begin_piece(std::size_t piece);
 
   ProductPrecision products() const { return products_; }

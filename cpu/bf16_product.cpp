@@ -211,7 +211,7 @@ ENGRAM_VECTORS inline void write_sums(const float* sums, std::int64_t rows, std:
     }
 }
 
-/// The same by vectors: a row of a tile's sums is one.
+/// Sums by vectors: a row of a tile's sums is one.
 template <int kRows, int kColumns>
 ENGRAM_VECTORS inline void sum_vectors(const Strips& s, bool add, float* sums, std::int64_t sums_stride) {
   for (std::int64_t row = 0; row < kRows; ++row)

@@ -1,6 +1,6 @@
 #pragma once
-/// The multipliers of dropout, element by element: the rule of core/random_stream.hpp over many blocks at once. The
-/// numbers are those of RandomStream::draw, bit for bit; only the order of the work differs.
+/// The multipliers of dropout, element by element: the rule of core/random_stream.hpp over many blocks at once.
+/// The numbers are those of RandomStream::draw, bit for bit; only the order of the work differs.
 
 #include <algorithm>
 #include <bit>

@@ -37,7 +37,7 @@ inline Floats exponential_of_moderate(Floats x) {
   return p * reinterpret_cast<const Floats&>(exponent);
 }
 
-/// The same for all x: 0 where the result is below the smallest normal number, infinity for x above 88.37.
+/// The exponential of any x: 0 where the result is below the smallest normal number, infinity for x above 88.37.
 inline Floats exponential(Floats x) {
   const Floats least = Floats{} - 88.0f, most = Floats{} + 88.8f;
   x = x < least ? least : x;

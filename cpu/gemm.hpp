@@ -31,7 +31,7 @@ struct Gemm {
 /// By the fastest library for the size; one thread.
 void gemm(const Gemm<float>& product);
 void gemm(const Gemm<double>& product);
-/// The same on all threads.
+/// gemm() on all threads.
 void parallel_gemm(const Gemm<float>& product);
 void parallel_gemm(const Gemm<double>& product);
 

@@ -1,6 +1,6 @@
 # Writes a header whose name INTERFACE_STAMP stands for the contents of the headers that the program and its modules share:
 #   cmake -DSOURCE_DIR=... -DOUTPUT=... -P interface_stamp.cmake
-file(GLOB headers ${SOURCE_DIR}/core/*.hpp ${SOURCE_DIR}/core/kernels/*.hpp)
+file(GLOB_RECURSE headers ${SOURCE_DIR}/core/*.hpp)
 set(all "")
 foreach(header ${headers})
   file(SHA256 ${header} one)

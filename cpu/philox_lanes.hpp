@@ -1,7 +1,7 @@
 #pragma once
-/// Philox4x32-10 (core/philox.hpp) for many counters at once. A 64-bit lane holds one 32-bit word, its upper half is
-/// garbage: the multiplication ignores it, so that a round is two products, two shifts and four exclusive ors. This is
-/// the one place that names instructions, because g++ does not find the 32 x 32 -> 64 bit product by itself.
+/// Philox4x32-10 (core/philox.hpp) for many counters at once. A 64-bit lane holds one 32-bit word, its upper half
+/// is garbage: the multiplication ignores it, so that a round is two products, two shifts and four exclusive ors. This
+/// is the one place that names instructions, because g++ does not find the 32 x 32 -> 64 bit product by itself.
 
 #include <cstdint>
 

@@ -128,7 +128,7 @@ void multiply_panel(PieceProduct<T> g) {
   for (; row < g.m; ++row, advance(1)) multiply_block<1, kVectors>(g);
 }
 
-/// The same of a panel of `vectors`, at least kVectors.
+/// One panel of `vectors`, at least kVectors.
 template <int kVectors = 1, class T>
 void multiply_panel_of(int vectors, const PieceProduct<T>& g) {
   if constexpr (kVectors < kPanelVectors)

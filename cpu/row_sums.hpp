@@ -1,6 +1,6 @@
 #pragma once
-/// The gradient of one row of a table, summed where it is used (core/rules/row_uses.hpp says how). The kernels that keep all
-/// sums are in row_sums.cpp and add with the same code.
+/// The gradient of one row of a table, summed where it is used (core/rules/row_uses.hpp says how). The kernels that
+/// keep all sums are in row_sums.cpp and add with the same code.
 
 #include <algorithm>
 #include <bit>

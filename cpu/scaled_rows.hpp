@@ -1,7 +1,7 @@
 #pragma once
 /// Weighted sums of rows that lie anywhere in memory. Where the next rows lie is known, so all of their lines are asked
 /// for while those before are added up: a row is no longer waited for once per line, and not once per page
-/// (spec of product-key memory, section 7.3).
+/// ([product-key 7.3]).
 
 #include <Eigen/Core>
 #include <algorithm>

@@ -83,7 +83,7 @@ void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& ter
              stride, n, results[s], writes[s]);
 }
 
-/// The same for terms that read matrices of X in packs, where `in_packs` allows them.
+/// Column sums for terms that read matrices of X in packs, where `in_packs` allows them.
 template <class X, class T, class Terms>
 void column_sums(Step& step, bool in_packs, std::int64_t rows, std::int64_t n, const Terms& terms,
                  T* const (&results)[Terms::kSums], const Write (&writes)[Terms::kSums]) {

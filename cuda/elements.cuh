@@ -29,7 +29,7 @@ void launch_elements(const LaunchedFrom& from, std::int64_t count, const Body& b
          count, body);
 }
 
-/// The same with packs of 16 bytes of T where `in_packs` allows them, else one by one.
+/// launch_elements() with packs of 16 bytes of T where `in_packs` allows them, else one by one.
 template <class T, class Body>
 void for_each_element(const LaunchedFrom& from, std::int64_t count, bool in_packs, const Body& body) {
   if (in_packs)

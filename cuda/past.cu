@@ -5,7 +5,7 @@
 #include "cuda/blas.hpp"
 #include "cuda/elements.cuh"
 
-namespace engram::cuda::head_windows_kernels {
+namespace engram::cuda::past_kernels {
 namespace {
 
 /// Zeros in runs of `length` elements, `stride` apart.
@@ -165,4 +165,4 @@ const bool bound = kernels::project_past_forward.bind(kThisDevice, &project_past
                    kernels::shift_cache.bind(kThisDevice, &shift_cache);
 
 }  // namespace
-}  // namespace engram::cuda::head_windows_kernels
+}  // namespace engram::cuda::past_kernels

@@ -1,7 +1,7 @@
 #pragma once
-/// The gradient of one row of a table, summed where it is used (core/rules/row_uses.hpp says how). The kernels that keep all
-/// sums are in row_sums.cu and add alike. One thread could take long for a row that most results read, so the pieces of
-/// rows with several are summed before, by a launch of their own.
+/// The gradient of one row of a table, summed where it is used (core/rules/row_uses.hpp says how). The kernels that
+/// keep all sums are in row_sums.cu and add alike. One thread could take long for a row that most results read, so the
+/// pieces of rows with several are summed before, by a launch of their own.
 
 #include <cstdint>
 

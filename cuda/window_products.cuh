@@ -1,8 +1,8 @@
 #pragma once
 /// Products of every position's vector with the rows that it sees, by a warp: scores, or gradients of weights.
 
-#include "core/tensor.hpp"
 #include "core/rules/window_rule.hpp"
+#include "core/tensor.hpp"
 #include "cuda/window_places.cuh"
 
 namespace engram::cuda {

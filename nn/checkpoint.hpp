@@ -1,7 +1,7 @@
 #pragma once
-/// Checkpoints: named tensors and text in one safetensors file (core/files/safetensors.hpp). Model tensors stand under their
-/// parameters' names, optimiser state under "optimizer/", caches under "state/". Saving replaces the whole file or
-/// nothing; loading changes all wanted tensors or none.
+/// Checkpoints: named tensors and text in one safetensors file (core/files/safetensors.hpp). Model tensors stand under
+/// their parameters' names, optimiser state under "optimizer/", caches under "state/". Saving replaces the whole file
+/// or nothing; loading changes all wanted tensors or none.
 
 #include <filesystem>
 #include <limits>

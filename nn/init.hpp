@@ -1,5 +1,5 @@
 #pragma once
-/// Named initialisers: of the all-attention family (spec of the family, section 1.9; the released models use them), and
+/// Named initialisers: of the all-attention family ([all-attention 1.9]; the released models use them), and
 /// of Transformer-XL.
 
 #include <cmath>
@@ -21,8 +21,8 @@ inline Initializer uniform_fan_in(std::int64_t fan_in) {
 inline Initializer standard_normal() { return {Initializer::Kind::normal, 1.0}; }
 /// N(0, variance).
 inline Initializer normal_variance(double variance) { return {Initializer::Kind::normal, std::sqrt(variance)}; }
-/// N(mean, deviation^2): Transformer-XL's weights have mean 0, the gains of its layer norms mean 1 (spec of
-/// Transformer-XL, section 4.1).
+/// N(mean, deviation^2): Transformer-XL's weights have mean 0, the gains of its layer norms mean 1
+/// ([transformer-xl 4.1]).
 inline Initializer normal(double deviation, double mean = 0) { return {Initializer::Kind::normal, deviation, mean}; }
 /// U(-bound, bound): Transformer-XL's other choice (section 4.1: 0.1).
 inline Initializer uniform(double bound) { return {Initializer::Kind::uniform, bound}; }

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "apps/commands/command_faults.hpp"
+#include "apps/command_line/command_faults.hpp"
 #include "apps/command_line/command_help.hpp"
 #include "apps/command_line/value_names.hpp"
 #include "apps/command_line/wrapped_text.hpp"
@@ -35,6 +35,14 @@ constexpr ValueKind kind_of() {
     return ValueKind::number;
   else
     return ValueKind::text;
+}
+
+CommandHints hints_of(const Command* command) {
+  if (command == nullptr) return {};
+  return {.takes_keys = command->takes_keys(),
+          .refused_word = [command](const auto& given,
+                                    const auto& argument) { return command->refused_word(given, argument); },
+          .values_hint = [command](const auto& given) { return command->values_hint(given); }};
 }
 
 }  // namespace
@@ -206,7 +214,7 @@ void CommandLine::run(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     const auto parsed = parser_->get_subcommands();
     const CLI::App& parser = parsed.empty() ? *parser_ : *parsed.front();
-    throw UsageError(text(command_fault(parser, command, error, arguments), "\n  ", parser_->get_name(), " ",
+    throw UsageError(text(command_fault(parser, hints_of(command), error, arguments), "\n  ", parser_->get_name(), " ",
                           parsed.empty() ? "" : parser.get_name() + " ", "--help lists the options"));
   }
 }

@@ -46,7 +46,7 @@ class Option {
   /// An argument that follows the option is its value only if this says so: what comes after may be a file. A list
   /// takes all that follow and are values. Without one the value is `otherwise`; if that is empty, it must have one.
   Option* value_if(std::function<bool(const std::string&)> is_value, const std::string& otherwise = "");
-  /// The same for a value that is one of these words or `otherwise`, if nothing follows.
+  /// value_if() for a value that is one of these words or `otherwise`, if nothing follows.
   Option* one_of_or(const std::vector<std::string>& values, const std::string& otherwise);
 
  private:
@@ -87,7 +87,7 @@ class Command {
   Option* add_flag(const std::string& names, bool& value, const std::string& help);
   /// --set, which takes what follows it as long as that is a key with a value: the next may be a file.
   Option* add_settings(std::vector<std::string>& value, const std::string& help);
-  /// The same, of keys of a configuration: who gives one of them as an option is told.
+  /// add_settings() of keys of a configuration: who gives one of them as an option is told.
   Option* add_key_settings(std::vector<std::string>& value, const std::string& help);
   /// One that was added.
   Option* get_option(const std::string& name);

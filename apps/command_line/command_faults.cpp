@@ -1,10 +1,11 @@
-#include "apps/commands/command_faults.hpp"
+#include "apps/command_line/command_faults.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include "apps/command_line/command_help.hpp"
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/edit_distance.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -83,14 +84,13 @@ ArgumentList missing_options(const CLI::App& parser, const ArgumentList& nearest
   return missing;
 }
 
-std::string unknown_options(const CLI::App& parser, const Command* command, const ArgumentList& unknown,
+std::string unknown_options(const CLI::App& parser, const CommandHints& hints, const ArgumentList& unknown,
                             const ArgumentList& given) {
   std::string fault;
   ArgumentList nearest;
   for (const std::string& name : unknown) {
     const std::string plain = without_dashes(name);
-    const std::string setting =
-        command != nullptr && command->takes_keys() ? as_setting(plain, value_given(given, name)) : "";
+    const std::string setting = hints.takes_keys ? as_setting(plain, value_given(given, name)) : "";
     const std::string near = nearest_option(parser, plain, !setting.empty());
     if (!near.empty()) nearest.push_back(near);
     fault += text(
@@ -102,15 +102,15 @@ std::string unknown_options(const CLI::App& parser, const Command* command, cons
   return missing.empty() ? fault : fault + "\n  " + must_be_given(missing);
 }
 
-std::string left_over(const Command* command, const ArgumentList& left, const ArgumentList& given) {
+std::string left_over(const CommandHints& hints, const ArgumentList& left, const ArgumentList& given) {
   std::string list;
   for (const std::string& argument : left) {
-    const std::string refused = command == nullptr ? "" : command->refused_word(given, argument);
+    const std::string refused = hints.refused_word(given, argument);
     if (!refused.empty()) return refused;
     list += (list.empty() ? "'" : ", '") + argument + "'";
   }
   return text("every argument must belong to an option or be one that the command takes, got ", list, " beside them",
-              command == nullptr ? "" : command->values_hint(given));
+              hints.values_hint(given));
 }
 
 /// Of options that were given too few or too many values: CLI11 begins with the name.
@@ -130,7 +130,7 @@ std::string two_options(const std::string& said, std::string_view rule, std::str
 
 }  // namespace
 
-std::string command_fault(const CLI::App& parser, const Command* command, const CLI::ParseError& error,
+std::string command_fault(const CLI::App& parser, const CommandHints& hints, const CLI::ParseError& error,
                           const std::vector<std::string>& given) {
   const ArgumentList left = parser.remaining();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr,
@@ -139,8 +139,8 @@ std::string command_fault(const CLI::App& parser, const Command* command, const 
   for (const std::string& argument : left)
     if (looks_like_option(argument) && std::ranges::find(unknown, option_name(argument)) == unknown.end())
       unknown.push_back(option_name(argument));
-  if ((extra || missing) && !unknown.empty()) return unknown_options(parser, command, unknown, given);
-  if (extra) return left_over(command, left, given);
+  if ((extra || missing) && !unknown.empty()) return unknown_options(parser, hints, unknown, given);
+  if (extra) return left_over(hints, left, given);
   if (missing) {
     const ArgumentList lacking = missing_options(parser, {});
     if (!lacking.empty()) return must_be_given(lacking);

@@ -17,8 +17,8 @@ struct NumberBounds {
 /// What is wrong with a number on a command line: "must be an integer of at least 1, got '0'"; empty: nothing.
 std::string number_fault(const std::string& given, const NumberBounds& bounds);
 
-/// The same for integers of type T (int, std::int64_t, std::uint64_t). They are decimal, and written back without a
-/// plus and leading zeros. What T cannot hold is refused like what is out of bounds.
+/// What is wrong with an integer of type T (int, std::int64_t, std::uint64_t). Integers are decimal, and written back
+/// without a plus and leading zeros. What T cannot hold is refused like what is out of bounds.
 template <class T>
 std::string integer_fault(std::string& given, const NumberBounds& bounds);
 

@@ -16,7 +16,7 @@ std::size_t output_columns();
 /// line. Only a part that is wider by itself is cut, behind a comma or slash where it has one. No parts: an empty line.
 std::vector<std::string> wrapped_parts(const std::vector<std::string>& parts, std::size_t width, std::size_t less = 0);
 
-/// The same of the words of a text, which are ASCII. Its own line ends stay, other white space does not.
+/// Wraps the words of a text, which are ASCII. Its own line ends stay, other white space does not.
 std::vector<std::string> wrapped_text(std::string_view written, std::size_t width);
 
 /// Lines below each other, all but the first behind `indent` blanks; each has its line end.

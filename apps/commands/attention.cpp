@@ -1,4 +1,4 @@
-#include "apps/commands/attention.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -6,21 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/attention_distances.hpp"
+#include "apps/commands/attention_windows.hpp"
+#include "apps/commands/model_arguments.hpp"
+#include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
+#include "apps/data/files/read_file.hpp"
+#include "apps/data/vocabulary/text_tokens.hpp"
 #include "apps/studies/attention/attention_pictures.hpp"
 #include "apps/studies/attention/attention_study.hpp"
 #include "apps/studies/attention/distance_study.hpp"
 #include "apps/studies/attention/window_study.hpp"
-#include "apps/commands/attention_distances.hpp"
-#include "apps/commands/attention_windows.hpp"
-#include "apps/commands/output.hpp"
-#include "apps/commands/output_file.hpp"
-#include "apps/commands/shared_options.hpp"
-#include "apps/data/files/read_file.hpp"
-#include "apps/data/vocabulary/text_tokens.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {
@@ -29,13 +28,12 @@ namespace {
 using nlohmann::json;
 
 struct AttentionArguments {
-  std::string run, text, file, csv, svg;
+  ModelArguments model;
+  std::string text, file, csv, svg;
   StudiedHead studied{.rows = 64};
   std::int64_t slots = 10;
   std::string oov = "error";
-  std::string device = "cpu", dtype = "f32";
-  int threads = 0;
-  bool best = false, json = false;
+  bool json = false;
   AttentionDistancesArguments distances;
   AttentionWindowsArguments windows;
 };
@@ -114,8 +112,8 @@ std::vector<std::int32_t> tokens_of(const Command& command, const AttentionArgum
     throw UsageError(
         "attention: either --text or --file must be given, or, for a Transformer-XL or a recurrent model, --data");
   const std::string written = command.count("--text") > 0 ? arguments.text : data::read_bytes(arguments.file);
-  std::vector<std::int32_t> tokens =
-      data::text_tokens(written, trained.reading(data::parse_unseen(arguments.oov)), "attention", "the text");
+  std::vector<std::int32_t> tokens = data::text_tokens(
+      written, trained.reading(parse_named<data::UnseenWords>("words: --oov", arguments.oov)), "attention", "the text");
   if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
   return tokens;
 }
@@ -157,19 +155,16 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
   check_output_file("attention: --svg", arguments.svg, {kSvgBeginning});
   check_output_file("attention: --mean-csv", arguments.windows.mean_csv, {"offset,weight\n"});
   check_output_file("attention: --mean-svg", arguments.windows.mean_svg, {kSvgBeginning});
-  WorkProgress progress(text("reading '", arguments.run, "'"));
-  Runtime runtime(parse_device(arguments.device), arguments.threads);
-  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       dtype_option("attention", arguments.dtype),
-                       [&](ModelOptions& model) { prepare(command, arguments, model); });
+  WorkProgress progress(text("reading '", arguments.model.run, "'"));
+  OpenedModel opened(arguments.model, "attention", [&](ModelOptions& model) { prepare(command, arguments, model); });
+  TrainedModel& trained = opened.trained;
   const std::vector<std::int32_t> tokens = tokens_of(command, arguments, trained);
   const AttentionDistancesArguments& shared = arguments.distances;
   progress.begin("read", "tokens");
   if (trained.config().model.family == ModelFamily::transformer_xl)
-    return show_attention_distances(trained, runtime, shared, tokens, {arguments.csv, arguments.svg, arguments.json},
-                                    progress);
+    return show_attention_distances(opened, shared, tokens, {arguments.csv, arguments.svg, arguments.json}, progress);
   if (trained.config().model.family == ModelFamily::recurrent)
-    return show_attention_windows(trained, runtime, arguments.windows, tokens,
+    return show_attention_windows(opened, arguments.windows, tokens,
                                   {.data = shared.data,
                                    .split = shared.split,
                                    .tokens = shared.tokens,
@@ -178,7 +173,7 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
                                    .svg = arguments.svg,
                                    .json = arguments.json},
                                   progress);
-  AttentionStudy study(trained.all_attention("attention"), runtime, trained.dtype(), arguments.studied);
+  AttentionStudy study(trained.all_attention("attention"), opened.runtime, trained.dtype(), arguments.studied);
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
 
@@ -202,7 +197,7 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
 Command* add_attention_command(Command& program) {
   Command* command = program.add_subcommand("attention", "show where a trained model looks while it reads a text");
   const auto arguments = std::make_shared<AttentionArguments>();
-  command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
+  arguments->model.add_run(*command);
   command->add_option("--text", arguments->text, "text to read");
   command->add_option("--file", arguments->file, "file with the text to read");
   command
@@ -228,10 +223,7 @@ Command* add_attention_command(Command& program) {
                       "write the weights of the head, of all by distance, or of windows to this file");
   command->add_option("--svg", arguments->svg,
                       "draw them: context, oldest first, then persistent slots; every head by distance; or windows");
-  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  add_device_option(*command, arguments->device);
-  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  add_threads_option(*command, arguments->threads);
+  arguments->model.add_options(*command);
   command->add_flag("--json", arguments->json, "print one JSON object");
   arguments->windows.add_to(*command, arguments->distances.add_to(*command));
   command->callback([arguments, command] { run_attention(*command, *arguments); });

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/studies/attention/distance_pictures.hpp"
-#include "apps/studies/attention/distance_study.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "core/files/durable_file.hpp"
+#include "apps/studies/attention/distance_pictures.hpp"
+#include "apps/studies/attention/distance_study.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {
@@ -87,19 +87,19 @@ void AttentionDistancesArguments::refuse_given(std::string_view other, bool read
     refuse(option, "family transformer_xl");
 }
 
-void show_attention_distances(TrainedModel& trained, Runtime& runtime, const AttentionDistancesArguments& arguments,
+void show_attention_distances(OpenedModel& opened, const AttentionDistancesArguments& arguments,
                               std::span<const std::int32_t> text_tokens, const AttentionDistancesFiles& files,
                               WorkProgress& progress) {
+  TrainedModel& trained = opened.trained;
   std::vector<std::int32_t> tokens(text_tokens.begin(), text_tokens.end());
   if (!arguments.data.empty()) {
-    const data::DataSet data = data::DataSet::open(arguments.data);
-    data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
+    const data::DataSet data = opened.open_data(arguments.data);
     const data::TokenView split = data.split(arguments.split);
     for (std::int64_t i = 0; i < split.size(); ++i) tokens.push_back(split[i]);
   }
   if (arguments.tokens > 0 && arguments.tokens < std::ssize(tokens))
     tokens.resize(static_cast<std::size_t>(arguments.tokens));
-  DistanceStudy study(dynamic_cast<TransformerXlModel&>(trained.model()), runtime, trained.dtype(),
+  DistanceStudy study(dynamic_cast<TransformerXlModel&>(trained.model()), opened.runtime, trained.dtype(),
                       term_of(arguments.term));
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "apps/command_line/command.hpp"
+#include "apps/commands/model_arguments.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/work_progress.hpp"
 
 namespace engram {
@@ -39,7 +39,7 @@ struct AttentionDistancesFiles {
 
 /// Reads --data, or without it `text_tokens`, with the model, which must be of the family, made for studies
 /// (DistanceStudy), and tells how far back each head looks.
-void show_attention_distances(TrainedModel& trained, Runtime& runtime, const AttentionDistancesArguments& arguments,
+void show_attention_distances(OpenedModel& opened, const AttentionDistancesArguments& arguments,
                               std::span<const std::int32_t> text_tokens, const AttentionDistancesFiles& files,
                               WorkProgress& progress);
 

@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
-#include "apps/studies/attention/window_pictures.hpp"
-#include "apps/studies/attention/window_study.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/data/blocks/segment_evaluation.hpp"
-#include "core/files/durable_file.hpp"
+#include "apps/studies/attention/window_pictures.hpp"
+#include "apps/studies/attention/window_study.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {
@@ -155,10 +155,11 @@ void AttentionWindowsArguments::refuse_given(std::string_view other) const {
       throw UsageError(text("attention: ", option, " is for models of the family recurrent, got ", other));
 }
 
-void show_attention_windows(TrainedModel& trained, Runtime& runtime, const AttentionWindowsArguments& arguments,
+void show_attention_windows(OpenedModel& opened, const AttentionWindowsArguments& arguments,
                             std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading,
                             WorkProgress& progress) {
-  const StudyMaker study{trained, runtime, progress.watch()};
+  TrainedModel& trained = opened.trained;
+  const StudyMaker study{trained, opened.runtime, progress.watch()};
   const auto report = [&](const WindowStudy& read, const std::string& what) {
     progress.end();
     write_files(read, trained, arguments, reading, what);
@@ -167,8 +168,7 @@ void show_attention_windows(TrainedModel& trained, Runtime& runtime, const Atten
     print(table(read, model));
   };
   if (reading.data.empty()) return report(study.of_text(text_tokens, reading.rows), "the text");
-  const data::DataSet data = data::DataSet::open(reading.data);
-  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
+  const data::DataSet data = opened.open_data(reading.data);
   const data::ArticleSplit split = first_tokens({data, reading.split}, reading.tokens);
   const bool articles = split.articles() > 0;
   report(study.of_split(split, reading, arguments.article, arguments.article_given()),

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "apps/command_line/command.hpp"
-#include "apps/run/model/trained_model.hpp"
+#include "apps/commands/model_arguments.hpp"
 #include "apps/terminal/work_progress.hpp"
 
 namespace engram {
@@ -37,7 +37,7 @@ struct AttentionWindowsReading {
 
 /// Reads a split, or without one `text_tokens`, with the model, which must be of the family, and tells where in its
 /// window it looks. Throws UsageError for an article that is not there.
-void show_attention_windows(TrainedModel& trained, Runtime& runtime, const AttentionWindowsArguments& arguments,
+void show_attention_windows(OpenedModel& opened, const AttentionWindowsArguments& arguments,
                             std::span<const std::int32_t> text_tokens, const AttentionWindowsReading& reading,
                             WorkProgress& progress);
 

@@ -1,4 +1,4 @@
-#include "apps/commands/bench.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/bench_memory.hpp"
+#include "apps/commands/bench_vanilla.hpp"
+#include "apps/commands/output.hpp"
+#include "apps/commands/shared_options.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/machine_limits.hpp"
 #include "apps/studies/bench/softmax_bench.hpp"
 #include "apps/studies/bench/training_bench.hpp"
-#include "apps/commands/bench_memory.hpp"
-#include "apps/commands/bench_vanilla.hpp"
-#include "apps/commands/output.hpp"
-#include "apps/commands/shared_options.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -53,11 +54,13 @@ std::vector<std::int64_t> ragged_spans(const AllAttentionOptions& model) {
 std::vector<BenchCase> cases_of(const BenchArguments& arguments) {
   std::vector<std::string> files = arguments.configs;
   const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
-  if (files.empty() && arguments.compare_spans) files = {(folder / "bench-b.toml").string()};
+  if (files.empty() && arguments.compare_spans) files = {(folder / "bench/bench-b.toml").string()};
   if (files.empty()) {
-    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"}) files.push_back((folder / name).string());
+    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"})
+      files.push_back((folder / "bench" / name).string());
     // Spans, and most keys that one would set, are of the other family.
-    if (arguments.spans.empty() && arguments.overrides.empty()) files.push_back((folder / "bench-xl.toml").string());
+    if (arguments.spans.empty() && arguments.overrides.empty())
+      files.push_back((folder / "bench/bench-xl.toml").string());
   }
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.dtype.empty()) overrides.push_back("training.products=" + arguments.dtype);
@@ -188,7 +191,7 @@ Command* add_bench_command(Command& program) {
   Command* command = program.add_subcommand("bench", "time training and evaluation against this machine's limits");
   const auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--config", arguments->configs,
-                      "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs]");
+                      "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs/bench]");
   command->add_key_settings(arguments->overrides, "override keys of the configs: section.key=value");
   command->add_option("--filter", arguments->filter, "only configs with this text in their names");
   command

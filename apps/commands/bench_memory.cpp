@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "apps/commands/output.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/memory_bench_report.hpp"
-#include "apps/commands/output.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

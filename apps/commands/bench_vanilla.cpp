@@ -2,13 +2,14 @@
 
 #include <filesystem>
 
-#include "apps/studies/bench/vanilla_bench.hpp"
-#include "apps/studies/bench/vanilla_report.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/studies/bench/vanilla_bench.hpp"
+#include "apps/studies/bench/vanilla_report.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {
@@ -30,7 +31,7 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArg
   if (shared.configs.size() > 1)
     throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
   check_output_file("bench: --svg", arguments.svg, {kSvgBeginning});
-  const std::filesystem::path usual = std::filesystem::path(ENGRAM_CONFIG_DIR) / "bench-table-9.toml";
+  const std::filesystem::path usual = std::filesystem::path(ENGRAM_CONFIG_DIR) / "bench/bench-table-9.toml";
   const std::filesystem::path file = shared.configs.empty() ? usual : std::filesystem::path(shared.configs.front());
   VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};
   if (shared.vocabulary != 0) bench.config.model.transformer_xl.vocabulary = shared.vocabulary;

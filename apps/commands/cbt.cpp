@@ -1,8 +1,8 @@
-#include "apps/commands/cbt.hpp"
+#include "apps/commands/commands.hpp"
+#include "core/stopwatch.hpp"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,33 +11,32 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/studies/cbt/question_results.hpp"
-#include "apps/studies/cbt/question_scores.hpp"
-#include "apps/studies/cbt/question_tokens.hpp"
+#include "apps/commands/model_arguments.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "apps/data/text/cbt.hpp"
-#include "apps/data/data_set.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/studies/cbt/question_results.hpp"
+#include "apps/studies/cbt/question_scores.hpp"
+#include "apps/studies/cbt/question_tokens.hpp"
 #include "apps/terminal/terminal.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {
 namespace {
 
 struct CbtArguments {
-  std::string source, data;
+  ModelArguments model;
+  std::string data;
   std::vector<std::string> questions;
   std::string score = "whole";
   std::string csv, carry;
-  std::string device = "cpu", dtype = "f32";
-  int batch = 32, threads = 0;
-  bool lenient = false, best = false, json = false;
+  int batch = 32;
+  bool lenient = false, json = false;
 };
 
 RecurrentModel& recurrent_model(TrainedModel& trained) {
@@ -94,21 +93,19 @@ QuestionResults answer(const std::filesystem::path& path, const CbtArguments& ar
 void run_cbt(const CbtArguments& arguments) {
   const ContextOptions context{.memory = {}, .clamp = {}, .visibility = {}, .carry = carry_option(arguments.carry)};
   check_output_file("cbt: --csv", arguments.csv, {candidates_csv_names()});
-  WorkProgress progress(text("reading '", arguments.source, "'"));
-  Runtime runtime(parse_device(arguments.device), arguments.threads);
-  const DType dtype = dtype_option("cbt", arguments.dtype);
-  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, dtype,
-                       [&context](ModelOptions& model) { context.apply(model, "cbt"); });
+  WorkProgress progress(text("reading '", arguments.model.run, "'"));
+  OpenedModel opened(arguments.model, "cbt", [&context](ModelOptions& model) { context.apply(model, "cbt"); });
+  TrainedModel& trained = opened.trained;
   RecurrentModel& model = recurrent_model(trained);
-  const data::DataSet data = data::DataSet::open(arguments.data);
-  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
+  const data::DataSet data = opened.open_data(arguments.data);
   const QuestionTokens tokens_of(data);
-  QuestionScorer scorer(model, runtime, dtype, arguments.score == "word" ? CandidateScore::word : CandidateScore::whole,
-                        arguments.batch, trained.config().training.block);
+  QuestionScorer scorer(model, opened.runtime, trained.dtype(),
+                        arguments.score == "word" ? CandidateScore::word : CandidateScore::whole, arguments.batch,
+                        trained.config().training.block);
 
   const std::int64_t expected = is_line_terminal() ? count_questions(arguments.questions) : 0;
   progress.begin("answered", "questions");
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   std::vector<QuestionResults> files;
   QuestionResults all;
   all.name = "all";
@@ -119,7 +116,7 @@ void run_cbt(const CbtArguments& arguments) {
     }));
     all.add(files.back());
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   progress.end();
   if (all.questions == 0)
     throw FileError(text("cbt: there must be a question to answer, got ", files.size(),
@@ -145,7 +142,7 @@ void run_cbt(const CbtArguments& arguments) {
 Command* add_cbt_command(Command& program) {
   Command* command = program.add_subcommand("cbt", "answer questions of the Children's Book Test (recurrent models)");
   const auto arguments = std::make_shared<CbtArguments>();
-  command->add_option("run", arguments->source, "folder of a run, or a checkpoint")->required();
+  arguments->model.add_run(*command);
   command
       ->add_option("--data", arguments->data,
                    "data folder that the model was trained on: how its words were read is how questions are")
@@ -165,10 +162,7 @@ Command* add_cbt_command(Command& program) {
       ->positive()
       ->capture_default_str();
   command->add_option("--csv", arguments->csv, "write every candidate's ln p, and which is predicted, to this file");
-  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  add_device_option(*command, arguments->device);
-  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  add_threads_option(*command, arguments->threads);
+  arguments->model.add_options(*command);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_cbt(*arguments); });
   return command;

@@ -1,24 +1,4 @@
-#include "apps/commands/all_commands.hpp"
-
-#include "apps/commands/attention.hpp"
-#include "apps/commands/bench.hpp"
-#include "apps/commands/cbt.hpp"
-#include "apps/commands/count.hpp"
-#include "apps/commands/evaluate.hpp"
-#include "apps/commands/export.hpp"
-#include "apps/commands/generate.hpp"
-#include "apps/commands/gradients.hpp"
-#include "apps/commands/import.hpp"
-#include "apps/commands/keys.hpp"
-#include "apps/commands/lengths.hpp"
-#include "apps/commands/map.hpp"
-#include "apps/commands/memory.hpp"
-#include "apps/commands/orderings.hpp"
-#include "apps/commands/prepare.hpp"
-#include "apps/commands/recl.hpp"
-#include "apps/commands/spans.hpp"
-#include "apps/commands/sweep.hpp"
-#include "apps/commands/train.hpp"
+#include "apps/commands/commands.hpp"
 
 namespace engram {
 

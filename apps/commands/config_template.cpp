@@ -4,7 +4,8 @@
 #include <string_view>
 
 #include "apps/command_line/wrapped_text.hpp"
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -1,4 +1,4 @@
-#include "apps/commands/count.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "apps/commands/output.hpp"
-#include "apps/config/config_values.hpp"
-#include "apps/run/config/run_config.hpp"
-#include "apps/run/cost/cluster_shares.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/run/config/config_values.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/cost/cluster_shares.hpp"
 #include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/cost/product_key_cost.hpp"
 #include "apps/run/cost/recurrent_cost.hpp"
@@ -20,7 +21,6 @@
 #include "apps/run/cost/table_cost.hpp"
 #include "apps/run/cost/training_state.hpp"
 #include "apps/run/cost/transformer_xl_cost.hpp"
-#include "apps/data/data_set.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

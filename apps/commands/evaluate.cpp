@@ -1,4 +1,4 @@
-#include "apps/commands/evaluate.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -12,16 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/model_arguments.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/data/data_set.hpp"
-#include "apps/run/evaluation/loss_report.hpp"
 #include "apps/report/npy.hpp"
-#include "apps/run/model/runtime.hpp"
+#include "apps/run/evaluation/loss_report.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -31,14 +29,14 @@ namespace engram {
 namespace {
 
 struct EvaluateArguments {
-  std::string source, data, per_token;
+  ModelArguments model;
+  std::string data, per_token;
   std::string split = "valid";
-  std::string device = "cpu", dtype = "f32";
   std::string same_length, carry;
   std::int64_t memory = 0, clamp = 0;
   NeuralCacheOptions cache;
-  int batch = 0, block = 0, window = 0, stride = 1, threads = 0;
-  bool exact = false, best = false, apart = false, json = false;
+  int batch = 0, block = 0, window = 0, stride = 1;
+  bool exact = false, apart = false, json = false;
 };
 
 /// With more digits than a progress line, and for words bits too.
@@ -72,9 +70,7 @@ ContextOptions context_of(const Command& command, const EvaluateArguments& argum
   ContextOptions context;
   if (command.count("--mem-len") > 0) context.memory = arguments.memory;
   if (command.count("--clamp-len") > 0) context.clamp = arguments.clamp;
-  if (command.count("--same-length") > 0)
-    for (const Visibility visibility : {Visibility::all, Visibility::last_memory, Visibility::last_memory_plus_1})
-      if (arguments.same_length == name_of(visibility)) context.visibility = visibility;
+  if (command.count("--same-length") > 0) context.visibility = find_named<Visibility>(arguments.same_length);
   context.carry = carry_option(arguments.carry);
   return context;
 }
@@ -90,13 +86,11 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
   if (arguments.apart && (arguments.window == 0 || command.count("--stride") > 0))
     throw UsageError("evaluate: --apart is for --window without --stride, got no --window or a --stride");
   check_output_file("evaluate: --per-token", arguments.per_token, {kNpyBeginning});
-  WorkProgress progress(text("reading '", arguments.source, "'"));
-  Runtime runtime(parse_device(arguments.device), arguments.threads);
-  const DType dtype = dtype_option("evaluate", arguments.dtype);
-  TrainedModel trained(arguments.source, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime, dtype,
-                       [&context](ModelOptions& model) { context.apply(model, "evaluate"); });
-  const data::DataSet data = data::DataSet::open(arguments.data);
-  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
+  WorkProgress progress(text("reading '", arguments.model.run, "'"));
+  OpenedModel opened(arguments.model, "evaluate",
+                     [&context](ModelOptions& model) { context.apply(model, "evaluate"); });
+  TrainedModel& trained = opened.trained;
+  const data::DataSet data = opened.open_data(arguments.data);
   const data::TokenView tokens = data.split(arguments.split);
 
   std::vector<double> losses;
@@ -115,13 +109,13 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
                                        .watch = progress.watch(),
                                        .begins = [&options] { warn_of_reading(options); }};
   const auto [result, rows] =
-      evaluate_split(trained, {data, arguments.split}, options, runtime, [&](std::int64_t token, double nll) {
+      evaluate_split(trained, {data, arguments.split}, options, opened.runtime, [&](std::int64_t token, double nll) {
         without_ends.add(token, nll);
         without_marks.add(token, nll);
         if (!losses.empty()) losses[static_cast<std::size_t>(token)] = nll;
       });
   progress.end();
-  if (!losses.empty()) write_npy(arguments.per_token, losses, dtype);
+  if (!losses.empty()) write_npy(arguments.per_token, losses, trained.dtype());
 
   const data::TokenKind kind = trained.vocabulary().kind();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
@@ -179,7 +173,7 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
 Command* add_evaluate_command(Command& program) {
   Command* command = program.add_subcommand("evaluate", "measure a model on a split of prepared data");
   const auto arguments = std::make_shared<EvaluateArguments>();
-  command->add_option("run", arguments->source, "folder of a run, or a checkpoint")->required();
+  arguments->model.add_run(*command);
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_flag("--exact", arguments->exact,
@@ -222,13 +216,10 @@ Command* add_evaluate_command(Command& program) {
           "transformer_xl: every position sees --mem-len ones, itself among them (last_memory, or no value), one more "
           "(last_memory_plus_1) or all there are (all) [the run's]")
       ->one_of_or({"last_memory", "last_memory_plus_1", "all"}, "last_memory");  // what follows may be the run
-  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
   command->add_option("--per-token", arguments->per_token,
                       "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32, "
                       "with --dtype f64 float64)");
-  add_device_option(*command, arguments->device);
-  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  add_threads_option(*command, arguments->threads);
+  arguments->model.add_options(*command);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([command, arguments] { run_evaluate(*command, *arguments); });
   return command;

@@ -1,4 +1,4 @@
-#include "apps/commands/export.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/commands/generate.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <unistd.h>
 
@@ -6,14 +6,13 @@
 #include <memory>
 #include <string>
 
+#include "apps/commands/model_arguments.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/commands/shared_options.hpp"
-#include "apps/terminal/line_reader.hpp"
 #include "apps/run/generation/session.hpp"
-#include "apps/terminal/session_signals.hpp"
 #include "apps/run/generation/text_writer.hpp"
+#include "apps/terminal/line_reader.hpp"
+#include "apps/terminal/session_signals.hpp"
 #include "apps/terminal/signals.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 
@@ -21,14 +20,10 @@ namespace engram {
 namespace {
 
 struct GenerateArguments {
-  std::string run;
+  ModelArguments model;
   std::string prompt;
   std::string oov = "error";  ///< for words of the prompt
   WritingOptions writing;
-  bool best = false;
-  std::string device = "cpu";
-  std::string dtype = "f32";
-  int threads = 0;
 };
 
 /// One text after its beginning.
@@ -57,15 +52,13 @@ void run_session(TextWriter& writer, const TrainedModel& trained, const WritingO
 
 void run_generate(const Command& command, const GenerateArguments& arguments) {
   arguments.writing.sampling.check();
-  WorkProgress progress(text("reading '", arguments.run, "'"));
-  Runtime runtime(parse_device(arguments.device), arguments.threads);
-  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       dtype_option("generate", arguments.dtype));
-  TextWriter writer(trained, runtime, data::parse_unseen(arguments.oov));
+  WorkProgress progress(text("reading '", arguments.model.run, "'"));
+  OpenedModel opened(arguments.model, "generate");
+  TextWriter writer(opened.trained, opened.runtime, parse_named<data::UnseenWords>("words: --oov", arguments.oov));
   progress.end();
   if (command.count("--prompt") == 0) {
     const bool asks = ::isatty(STDIN_FILENO) == 1;
-    if (asks && ::isatty(STDOUT_FILENO) == 1) return run_session(writer, trained, arguments.writing);
+    if (asks && ::isatty(STDOUT_FILENO) == 1) return run_session(writer, opened.trained, arguments.writing);
     StreamLines lines(std::cin);
     if (!asks && write_for_lines(writer, lines, arguments.writing, print) > 0) return;
   }
@@ -77,7 +70,7 @@ void run_generate(const Command& command, const GenerateArguments& arguments) {
 Command* add_generate_command(Command& program) {
   Command* command = program.add_subcommand("generate", "let a trained model write on");
   const auto arguments = std::make_shared<GenerateArguments>();
-  command->add_option("run", arguments->run, "folder of a run, or a checkpoint file")->required();
+  arguments->model.add_run(*command);
   command->add_option("--prompt", arguments->prompt,
                       "the beginning, printed too [none: lines that are typed or piped, see below]");
   command
@@ -97,10 +90,7 @@ Command* add_generate_command(Command& program) {
   command->add_option("--top-p", sampling.top_p, "only the likeliest tokens whose probabilities together reach p")
       ->capture_default_str();
   command->add_option("--seed", sampling.seed, "the same seed writes the same text")->capture_default_str();
-  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  add_device_option(*command, arguments->device);
-  command->add_option("--dtype", arguments->dtype, "f32 or f64")->capture_default_str();
-  add_threads_option(*command, arguments->threads);
+  arguments->model.add_options(*command);
   command->footer(
       "Without --prompt, on a terminal, a session begins: type a beginning, and the model writes on; :help lists its "
       "commands. Without a terminal at stdin, every line that comes is a beginning of a text of its own. Where no line "

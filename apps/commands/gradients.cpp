@@ -1,4 +1,4 @@
-#include "apps/commands/gradients.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include "apps/commands/output_file.hpp"
 #include "apps/run/folder/metrics_reader.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {

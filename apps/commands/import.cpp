@@ -1,4 +1,4 @@
-#include "apps/commands/import.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ struct ImportArguments {
   bool json = false;
 };
 
-/// None: by what tells it.
+/// The order that an option names; none: what tells it says it.
 std::optional<ClusterOrder> order_of(const ImportArguments& arguments) {
   for (const ClusterOrder order : {ClusterOrder::natural, ClusterOrder::reversed})
     if (arguments.cluster_order == name_of(order)) return order;

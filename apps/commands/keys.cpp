@@ -1,12 +1,12 @@
-#include "apps/commands/keys.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <memory>
 #include <string>
 
 #include "apps/commands/config_template.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/run/config/config_key.hpp"
-#include "core/error.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 namespace {
@@ -16,19 +16,9 @@ struct KeysArguments {
   bool toml = false;
 };
 
-/// "a, b or c"
-std::string family_names() {
-  std::string names;
-  for (const ModelFamily family : kModelFamilies)
-    names += text(names.empty() ? "" : family == kModelFamilies.back() ? " or " : ", ", name_of(family));
-  return names;
-}
-
 void run_keys(const KeysArguments& arguments) {
-  for (const ModelFamily family : kModelFamilies)
-    if (arguments.family == name_of(family))
-      return print(arguments.toml ? config_template(family) : config_help(family));
-  throw UsageError(text("keys: the family must be ", family_names(), ", got '", arguments.family, "'"));
+  const auto family = parse_named<ModelFamily>("keys: the family", arguments.family);
+  print(arguments.toml ? config_template(family) : config_help(family));
 }
 
 }  // namespace
@@ -36,7 +26,8 @@ void run_keys(const KeysArguments& arguments) {
 Command* add_keys_command(Command& program) {
   Command* command = program.add_subcommand("keys", "list the keys of a configuration, or print a whole one");
   const auto arguments = std::make_shared<KeysArguments>();
-  command->add_option("family", arguments->family, "kind of model: " + family_names())->capture_default_str();
+  command->add_option("family", arguments->family, "kind of model: " + choices_text<ModelFamily>())
+      ->capture_default_str();
   command->add_flag("--toml", arguments->toml,
                     "print a configuration to save, change and train, with what each key means and may be");
   command->footer(

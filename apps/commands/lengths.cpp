@@ -1,4 +1,4 @@
-#include "apps/commands/lengths.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "apps/command_line/number_list.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/study_arguments.hpp"
-#include "apps/studies/context/length_report.hpp"
-#include "apps/command_line/number_list.hpp"
 #include "apps/run/evaluation/score.hpp"
+#include "apps/studies/context/length_report.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
 
@@ -30,7 +30,7 @@ struct LengthsArguments {
   bool same_length = false, exact = false;
 };
 
-/// Those of --lengths; none where a list up to --longest is to be made.
+/// The lengths of --lengths; none where a list up to --longest is to be made.
 std::vector<std::int64_t> listed_lengths(const Command& command, const LengthsArguments& arguments) {
   if (command.count("--lengths") == 0) return {};
   if (command.count("--step") + command.count("--longest") > 0)

@@ -1,4 +1,4 @@
-#include "apps/commands/map.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,9 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/run/weights/mapped_run.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/training/session.hpp"
+#include "apps/run/weights/mapped_run.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

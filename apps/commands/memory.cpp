@@ -1,4 +1,4 @@
-#include "apps/commands/memory.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -8,19 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/model_arguments.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
-#include "apps/commands/shared_options.hpp"
-#include "apps/studies/context/studied_run.hpp"
-#include "apps/data/data_set.hpp"
-#include "apps/studies/product_keys/memory_picture.hpp"
-#include "apps/studies/product_keys/memory_report.hpp"
 #include "apps/run/evaluation/model_memory_usage.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
-#include "apps/run/model/trained_model.hpp"
+#include "apps/studies/context/studied_run.hpp"
+#include "apps/studies/product_keys/memory_picture.hpp"
+#include "apps/studies/product_keys/memory_report.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/mapped_table.hpp"
 
@@ -28,11 +26,11 @@ namespace engram {
 namespace {
 
 struct MemoryArguments {
-  std::string run, data, csv, svg;
-  std::string split = "test", device = "cpu";
+  ModelArguments model;
+  std::string data, csv, svg;
+  std::string split = "test";
   std::int64_t tokens = 0;
-  int threads = 0;
-  bool best = false, json = false;
+  bool json = false;
 };
 
 void require_memories(const ModelOptions& model) {
@@ -69,18 +67,17 @@ std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::stri
 void run_memory(const MemoryArguments& arguments) {
   check_output_file("memory: --csv", arguments.csv, {"memory,rank,"});
   check_output_file("memory: --svg", arguments.svg, {kSvgBeginning});
-  WorkProgress progress(text("reading '", arguments.run, "'"));
-  Runtime runtime(parse_device(arguments.device), arguments.threads);
-  TrainedModel trained(arguments.run, arguments.best ? CheckpointKind::best : CheckpointKind::newest, runtime,
-                       DType::f32, require_memories);
-  const data::DataSet data = data::DataSet::open(arguments.data);
-  data.require_vocabulary(trained.vocabulary(), text("the checkpoint '", trained.path().string(), "'"));
+  WorkProgress progress(text("reading '", arguments.model.run, "'"));
+  OpenedModel opened(arguments.model, "memory", require_memories);
+  TrainedModel& trained = opened.trained;
+  const data::DataSet data = opened.open_data(arguments.data);
   const ModelOptions& model = trained.config().model;
   ModelMemoryUsage usage(model);
   progress.begin("scored", "tokens");
   SplitEvaluationOptions way;
   way.watch = progress.watch();
-  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, runtime, {}, usage.reads());
+  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, opened.runtime, {},
+                 usage.reads());
   progress.begin("measuring the rows of the tables");
   MemoryReport report{.checkpoint = trained.path().string(),
                       .data = arguments.data,
@@ -89,7 +86,8 @@ void run_memory(const MemoryArguments& arguments) {
                       .heads = model.memories().heads,
                       .selected = model.memories().selected,
                       .rows = {}};
-  report.add(usage, runtime.backend(), [&trained](std::int64_t layer) { return table_of(trained.store(), layer); });
+  report.add(usage, opened.runtime.backend(),
+             [&trained](std::int64_t layer) { return table_of(trained.store(), layer); });
   const CheckpointFile file(trained.path());
   for (MemoryReport::Row& row : report.rows) {
     const std::int64_t layer = row.layer > 0 ? row.layer : report.rows.front().layer;
@@ -108,7 +106,7 @@ Command* add_memory_command(Command& program) {
   Command* command =
       program.add_subcommand("memory", "show how a trained model's product-key memories use their slots");
   const auto arguments = std::make_shared<MemoryArguments>();
-  command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
+  arguments->model.add_run(*command);
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_option("--tokens", arguments->tokens, "only so many tokens from the start of the split [all]")
@@ -116,9 +114,7 @@ Command* add_memory_command(Command& program) {
   command->add_option("--csv", arguments->csv,
                       "write rank and share of the slots that were read to this file, of many slots a part");
   command->add_option("--svg", arguments->svg, "draw the shares by rank, a line for each memory");
-  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
-  add_device_option(*command, arguments->device);
-  add_threads_option(*command, arguments->threads);
+  arguments->model.add_options(*command, false);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_memory(*arguments); });
   return command;

@@ -1,4 +1,4 @@
-#include "apps/commands/orderings.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "apps/run/model/trained_model.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/safetensors.hpp"
 
 namespace engram {

@@ -19,8 +19,8 @@ inline constexpr std::string_view kNpyBeginning = "\x93NUMPY";
 void check_output_file(std::string_view option, const std::string& path,
                        std::initializer_list<std::string_view> beginnings);
 
-/// The same for weights: safetensors files may be replaced, but no checkpoint of a run, and those of Engram only where
-/// `own` weights are written.
+/// check_output_file() for weights: safetensors files may be replaced, but no checkpoint of a run, and those of Engram
+/// only where `own` weights are written.
 void check_output_weights(std::string_view option, const std::string& path, bool own);
 
 }  // namespace engram

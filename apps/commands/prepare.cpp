@@ -1,4 +1,4 @@
-#include "apps/commands/prepare.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
 #include "apps/data/prepare/named_rules.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -51,12 +51,6 @@ bool parse_newlines(const std::string& name) {
   throw UsageError(text("prepare: --newlines must be keep or drop, got '", name, "'"));
 }
 
-data::VocabularyFrom parse_vocabulary_from(const std::string& name) {
-  if (name == "train") return data::VocabularyFrom::train;
-  if (name == "all") return data::VocabularyFrom::all;
-  throw UsageError(text("prepare: --vocabulary-from must be train or all, got '", name, "'"));
-}
-
 nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& out, bool replaced) {
   nlohmann::json splits = nlohmann::json::object();
   for (const data::SplitSummary& split : summary.splits) {
@@ -82,7 +76,7 @@ nlohmann::json as_json(const data::PrepareSummary& summary, const std::string& o
   }
   return {{"out", out},
           {"replaced", replaced},
-          {"kind", data::name_of(summary.kind)},
+          {"kind", name_of(summary.kind)},
           {"vocabulary", summary.vocabulary_size},
           {"vocabulary_hash", data::hash_text(summary.vocabulary_hash)},
           {"splits", splits},
@@ -114,7 +108,7 @@ std::string table_of(const data::PrepareSummary& summary) {
 void set_rules(const PrepareArguments& arguments, const Command& command, data::PrepareOptions& options) {
   const auto given = [&command](const char* name) { return command.count(name) > 0; };
   if (given("--rules")) data::set_named_rules(arguments.rules, options);
-  const data::TokenKind kind = data::parse_token_kind(arguments.kind);
+  const data::TokenKind kind = parse_named<data::TokenKind>("prepare: --kind", arguments.kind);
   if (given("--rules") && given("--kind") && kind != options.kind)
     throw UsageError(text("prepare: the rules ", arguments.rules, " are for ", data::plural_of(options.kind),
                           ", got --kind ", arguments.kind));
@@ -125,11 +119,13 @@ void set_rules(const PrepareArguments& arguments, const Command& command, data::
   if (given("--rule")) options.rule = data::parse_text_rule(arguments.old_rule);
   if (given("--exact-bytes")) options.exact_bytes = arguments.exact_bytes;
   if (given("--newlines")) options.drop_newlines = parse_newlines(arguments.newlines);
-  if (given("--vocabulary-from")) options.vocabulary_from = parse_vocabulary_from(arguments.vocabulary_from);
-  if (given("--ids")) options.byte_order = data::parse_byte_order(arguments.ids);
+  if (given("--vocabulary-from"))
+    options.vocabulary_from =
+        parse_named<data::VocabularyFrom>("prepare: --vocabulary-from", arguments.vocabulary_from);
+  if (given("--ids")) options.byte_order = parse_named<data::ByteOrder>("prepare: --ids", arguments.ids);
   if (given("--eol")) options.words.end_of_line = data::parse_end_of_line(arguments.eol);
-  if (given("--ties")) options.words.ties = data::parse_ties(arguments.ties);
-  if (given("--oov")) options.words.unseen = data::parse_unseen(arguments.oov);
+  if (given("--ties")) options.words.ties = parse_named<data::TieOrder>("prepare: --ties", arguments.ties);
+  if (given("--oov")) options.words.unseen = parse_named<data::UnseenWords>("words: --oov", arguments.oov);
   if (given("--min-count")) options.words.min_count = arguments.min_count;
   if (given("--eos-id")) options.words.end_first = data::parse_end_id(arguments.eos_id);
   if (given("--count-from")) options.words.count_all = data::parse_count_from(arguments.count_from);
@@ -137,7 +133,8 @@ void set_rules(const PrepareArguments& arguments, const Command& command, data::
   if (given("--vocabulary")) options.subwords.vocabulary = arguments.vocabulary;
   if (given("--bpe-sample")) options.subwords.sample = arguments.bpe_sample;
   options.subwords.model = arguments.bpe_model;
-  if (given("--sentences")) options.words.sentences = data::parse_sentence_marks(arguments.sentences);
+  if (given("--sentences"))
+    options.words.sentences = parse_named<data::SentenceMarks>("prepare: --sentences", arguments.sentences);
 }
 
 /// The rules of articles, if they are wanted.
@@ -157,7 +154,7 @@ void set_article_rules(const PrepareArguments& arguments, const Command& command
   data::ArticleRules& rules = options.articles.emplace();
   for (const std::string& path : arguments.articles)
     if (!path.empty()) rules.paths.emplace_back(path);
-  rules.format = data::parse_article_format(arguments.format);
+  rules.format = parse_named<data::ArticleFormat>("prepare: --format", arguments.format);
   rules.pretokenized = arguments.pretokenized;
   rules.sentence_lines = arguments.sentence_lines;
   rules.sentence_end = !arguments.no_eos;

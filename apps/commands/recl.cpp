@@ -1,22 +1,22 @@
-#include "apps/commands/recl.hpp"
+#include "apps/commands/commands.hpp"
+#include "core/stopwatch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/command_line/number_list.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/commands/study_arguments.hpp"
-#include "apps/command_line/number_list.hpp"
 #include "apps/studies/context/relative_report.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
 
@@ -30,12 +30,6 @@ struct ReclArguments {
   std::uint64_t seed = 1;
   double threshold = 0.01;
 };
-
-ContextMethod method_of(const std::string& name) {
-  for (const ContextMethod method : {ContextMethod::exact, ContextMethod::windowed})
-    if (name == name_of(method)) return method;
-  throw UsageError(text("recl: --method must be exact or windowed, got '", name, "'"));
-}
 
 bool is_transformer_xl(const StudiedRun& run) { return run.config.model.family == ModelFamily::transformer_xl; }
 
@@ -59,19 +53,19 @@ std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vec
       continue;
     }
     progress.begin(text(what, ", context ", lengths[i], ":"), "positions");
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     losses.push_back(method == ContextMethod::exact ? reader.exact(lengths[i]) : reader.windowed(lengths[i]));
     if (!std::ranges::all_of(losses.back(), [](double loss) { return std::isfinite(loss); }))
       throw UsageError(text("recl: losses must be finite, got one of '", run.name, "' that is not, with ", lengths[i],
                             " tokens of context\n  leave out runs that diverged"));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = watch.seconds();
     log(LogLevel::info, fmt::format("recl: {}, {} tokens of context in {:.1f} s", run.name, lengths[i], seconds));
   }
   return losses;
 }
 
 void run_recl(const ReclArguments& arguments) {
-  const ContextMethod method = method_of(arguments.method);
+  const ContextMethod method = parse_named<ContextMethod>("recl: --method", arguments.method);
   check_output_file("recl: --csv", arguments.study.csv, {"run,share,"});
   RelativeReport report{.data = arguments.study.data,
                         .split = arguments.study.split,

@@ -28,9 +28,6 @@ void add_carry_option(Command& command, std::string& carry) {
       ->one_of({"detached", "none"});
 }
 
-std::optional<Carry> carry_option(std::string_view carry) {
-  if (carry.empty()) return {};
-  return carry == name_of(Carry::none) ? Carry::none : Carry::detached;
-}
+std::optional<Carry> carry_option(std::string_view carry) { return find_named<Carry>(carry); }
 
 }  // namespace engram

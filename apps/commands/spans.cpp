@@ -1,4 +1,4 @@
-#include "apps/commands/spans.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/studies/spans/span_cost.hpp"
 #include "apps/studies/spans/span_drawing.hpp"
 #include "apps/studies/spans/span_history.hpp"
 #include "apps/studies/spans/span_report.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/work_progress.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/command_line/command.hpp"
-#include "apps/studies/context/studied_run.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/studies/context/studied_run.hpp"
 #include "core/dtype.hpp"
 
 namespace engram {
@@ -35,7 +35,7 @@ struct StudyArguments {
   bool best_ = false;
 };
 
-/// The same, opened.
+/// What the arguments name, opened.
 struct Study {
   /// Throws UsageError for a dtype other than f32 and f64, and as open_studied_runs() and data::DataSet do.
   Study(const StudyArguments& arguments, std::string_view command);

@@ -1,4 +1,4 @@
-#include "apps/commands/sweep.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <memory>
 #include <string>

@@ -1,12 +1,12 @@
-#include "apps/commands/train.hpp"
+#include "apps/commands/commands.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "apps/commands/shared_options.hpp"
-#include "apps/terminal/signals.hpp"
 #include "apps/run/training/training_run.hpp"
+#include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "nn/option_limits.hpp"
 

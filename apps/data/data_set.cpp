@@ -181,4 +181,18 @@ void DataSet::require_kind(TokenKind needed, std::string_view because) const {
                           "\n  ", because, "; prepare the text with engram prepare --kind ", name_of(needed)));
 }
 
+TextRules read_text_rules(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kDataFile;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  try {
+    return text_rules_of(read_json(path, kDataFormat, kDataVersion));
+  } catch (const FileError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw FileError(
+        text("data: '", path.string(), "' must state how its text became words, got this: ", error.what(), kAgain));
+  }
+}
+
 }  // namespace engram::data

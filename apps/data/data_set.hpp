@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/data/files/token_file.hpp"
 #include "apps/data/text/article_rules.hpp"
 #include "apps/data/text/text_rules.hpp"
-#include "apps/data/files/token_file.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
 
 namespace engram::data {
@@ -68,14 +68,14 @@ class DataSet {
   const std::string& rule() const { return rule_; }
   /// The sentence mark of data that has one before and one after each sentence, -1 for other data. A target that is
   /// this token and follows it begins a sentence, so that no model can miss it: perplexities with and without such
-  /// targets differ (spec transformer-xl 6.1, lm1b).
+  /// targets differ ([transformer-xl 6.1], lm1b).
   std::int32_t doubled_mark() const { return doubled_mark_; }
   const std::filesystem::path& folder() const { return folder_; }
 
   /// Throws FileError naming both hashes unless the vocabulary is the one with this hash; `of` says whose it is, for
   /// example "the checkpoint 'runs/a'".
   void require_vocabulary(std::uint64_t hash, std::string_view of) const;
-  /// The same, with another message where already what a token is differs.
+  /// require_vocabulary() of a whole vocabulary, with another message where already what a token is differs.
   void require_vocabulary(const Vocabulary& needed, std::string_view of) const;
   /// Throws UsageError unless tokens are of this kind; `because` says what needs it, for example "the configuration
   /// cuts its vocabulary into clusters of words (model.cutoffs)".
@@ -99,5 +99,9 @@ class DataSet {
   std::array<std::vector<std::int64_t>, 3> articles_;
   TextRules text_rules_;
 };
+
+/// How the text of a folder became words, what text_rules_of() reads; as TextRules is made where the folder has no
+/// data.json. Throws FileError for a file that is damaged.
+TextRules read_text_rules(const std::filesystem::path& folder);
 
 }  // namespace engram::data

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 
 namespace engram {
 

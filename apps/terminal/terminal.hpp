@@ -9,7 +9,8 @@ namespace engram {
 
 /// Whether a line can be written over and over on stderr: it is a terminal, and TERM is not "dumb".
 bool is_line_terminal();
-/// The same, while the program is in the foreground: in the background it would write over what a shell shows.
+/// Whether one may be written now: stderr is such a terminal, and the program is in the foreground; in the background
+/// it would write over what a shell shows.
 bool takes_lines();
 /// Of the terminal of stderr; where it does not say COLUMNS, and 80 without that.
 std::int64_t terminal_columns();

@@ -13,7 +13,7 @@
 #include "autograd/tape.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/layers/linear.hpp"
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 
 namespace engram::tour {
 namespace {

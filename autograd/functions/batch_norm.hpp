@@ -1,5 +1,5 @@
 #pragma once
-/// Batch normalisation. Ioffe, Szegedy: "Batch Normalization" (2015); spec of product-key memory, section 1.3.
+/// Batch normalisation. Ioffe, Szegedy: "Batch Normalization" (2015); [product-key 1.3].
 
 #include <cstdint>
 

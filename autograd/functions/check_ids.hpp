@@ -13,9 +13,9 @@ void check_ids(std::string_view op, std::string_view what, Step& step, const Ten
 /// Whether this build is one that looks.
 bool ids_are_checked();
 
-/// The same of rows of a table (i64) in every build, because reading a row costs far more than looking at its id, and a
-/// wrong one would be written to. A device that works behind the host looks itself, in release builds: there a wrong id
-/// becomes 0, and Step::wrong_ids() has the error.
+/// Looks at ids of rows of a table (i64) in every build, because reading a row costs far more than looking at its id,
+/// and a wrong one would be written to. A device that works behind the host looks itself, in release builds: there a
+/// wrong id becomes 0, and Step::wrong_ids() has the error.
 void check_row_ids(std::string_view op, std::string_view what, Step& step, const Tensor& ids, std::int64_t below);
 
 }  // namespace engram

@@ -10,7 +10,7 @@ namespace engram {
 /// x: [B, C + M, k], C carried rows before those of the block; preceding: [B, M] i32, how many positions before this
 /// one belong to its sequence, also those of earlier chunks. Result: [B, M, k]. Throws ShapeError, DTypeError or
 /// DeviceError; `parts`, at least 1, must divide k. "Frustratingly Short Attention Spans in Neural Language Modeling"
-/// (Daniluk et al. 2017), equation 21; spec of short-attention models, section 1.5.
+/// (Daniluk et al. 2017), equation 21; [key-value-predict 1.5].
 Variable delayed_slices(const Variable& x, const Tensor& preceding, std::int64_t parts);
 
 }  // namespace engram

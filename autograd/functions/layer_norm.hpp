@@ -13,7 +13,7 @@ struct ResidualNorm {
   Variable sum;         ///< x + residual
   Variable normalised;  ///< layer_norm of the sum
 };
-/// The same of x + residual (equal shapes) in one pass. Keeps the sum and two numbers per row.
+/// Layer norm of x + residual (equal shapes) in one pass. Keeps the sum and two numbers per row.
 ResidualNorm layer_norm_residual(const Variable& x, const Variable& residual, const Variable& gain,
                                  const Variable& bias, double epsilon = 1e-5);
 

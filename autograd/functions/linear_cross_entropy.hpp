@@ -1,6 +1,6 @@
 #pragma once
 /// The softmax over a large vocabulary and its loss, without its logits: they live for a few rows at a time, and so
-/// does their gradient. Spec of the key-value-predict family, section 3.2.
+/// does their gradient. [key-value-predict 3.2].
 
 #include <cstdint>
 

@@ -3,6 +3,7 @@
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
+#include "core/kernels/past.hpp"
 
 namespace engram {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/variable.hpp"
-#include "core/kernels/past.hpp"
+#include "core/rules/head_windows.hpp"
 
 namespace engram {
 

@@ -12,11 +12,11 @@ namespace engram {
 /// that works behind the host writes 0 in its place, into ids, and reports it (check_row_ids).
 ///
 /// The gradient of a table with gradients of rows is one more part of it; another one is summed into a tensor of the
-/// table's size, by the same kernel in the same order. Spec of product-key memory, sections 1.1 and 2.1 to 2.3.
+/// table's size, by the same kernel in the same order. [product-key 1.1, 2.1 to 2.3].
 Variable weighted_rows(const Variable& values, const Tensor& ids, const Variable& weights);
 
-/// The same, to the bit, of a table in a mapped file, on an inference tape of the CPU; throws Error on one of training.
-/// MappedTable::read_ahead should have been told the ids as soon as they were known.
+/// The sums, to the bit the same, of a table in a mapped file, on an inference tape of the CPU; throws Error on one of
+/// training. MappedTable::read_ahead should have been told the ids as soon as they were known.
 Variable weighted_rows(const MappedTable& table, const Tensor& ids, const Variable& weights);
 
 }  // namespace engram

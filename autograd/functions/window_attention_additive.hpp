@@ -21,8 +21,8 @@ struct AdditiveWindow {
 /// [B, C + M, n]; preceding: [B, M] i32, how many positions before this one belong to its sequence, also those of
 /// earlier chunks. Carried rows get gradients like the others: where they are to be constants, concatenate constants.
 /// Throws ShapeError, DTypeError or DeviceError.
-/// "Frustratingly Short Attention Spans in Neural Language Modeling" (Daniluk et al. 2017), equations 1 to 3; spec of
-/// short-attention models, sections 1.3, 2 and 3.4.
+/// "Frustratingly Short Attention Spans in Neural Language Modeling" (Daniluk et al. 2017), equations 1 to 3;
+/// [key-value-predict 1.3, 2, 3.4].
 WindowedResult window_attention_additive(const Variable& keys, const Variable& queries, const Variable& score_vector,
                                          const Variable& values, const Tensor& preceding,
                                          const AdditiveWindow& options);

@@ -13,7 +13,7 @@ namespace engram {
 /// may be absent: zeros; preceding: [B, M] i32, how many positions before this one belong to its sequence, also those
 /// of earlier chunks. Scores are not scaled. Carried rows get gradients like the others: where they are to be
 /// constants, concatenate constants. Throws ShapeError, DTypeError or DeviceError. "Recurrent Memory Networks for
-/// Language Modeling" (Tran, Bisazza, Monz 2016); spec of short-attention models, section 1.7.
+/// Language Modeling" (Tran, Bisazza, Monz 2016); [key-value-predict 1.7].
 WindowedResult window_attention_dot(const Variable& keys, const Variable& queries, const Variable& values,
                                     const Variable& position_keys, const Variable& position_values,
                                     const Tensor& preceding, std::int64_t window);

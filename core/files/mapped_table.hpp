@@ -1,7 +1,7 @@
 #pragma once
-/// A table in a file (core/files/table_file.hpp) that is read where it lies, so that a table may be larger than the memory.
-/// The file is mapped read-only and shared: what the system's page cache keeps of it are the rows that are read often,
-/// once for all processes that read the file. Nothing is read when it is opened but the header.
+/// A table in a file (core/files/table_file.hpp) that is read where it lies, so that a table may be larger than the
+/// memory. The file is mapped read-only and shared: what the system's page cache keeps of it are the rows that are read
+/// often, once for all processes that read the file. Nothing is read when it is opened but the header.
 
 #include <cstddef>
 #include <cstdint>

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/files/crc32.hpp"
 #include "core/files/durable_file.hpp"
-#include "core/error.hpp"
 #include "core/files/safetensors_header.hpp"
 
 namespace engram {

@@ -4,13 +4,12 @@
 /// {"key": "value"}}; then the data of all tensors, row-major, lowest byte first, without holes.
 ///
 /// Engram adds a checksum to the metadata: "engram.checksum": "crc32:" and eight lower-case hexadecimal digits, the
-/// CRC-32 (core/files/crc32.hpp) of the whole file in which these eight digits are replaced by zeros. A file without the
-/// entry is accepted: other programs need not write it. One whose entry is wrong is not.
+/// CRC-32 (core/files/crc32.hpp) of the whole file in which these eight digits are replaced by zeros. A file without
+/// the entry is accepted: other programs need not write it. One whose entry is wrong is not.
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,47 +17,18 @@
 #include <string>
 #include <string_view>
 
-#include "core/dtype.hpp"
-#include "core/shape.hpp"
+#include "core/files/stored_tensor.hpp"
 
 namespace engram {
-
-using Metadata = std::map<std::string, std::string, std::less<>>;
-
-/// A tensor to be written.
-struct TensorSource {
-  std::string name;
-  DType dtype;
-  Shape shape;
-  /// Copies the bytes [offset, offset + to.size()) of the tensor to `to`. Called with rising offsets, at most
-  /// kChunkBytes at a time, so that a tensor of a device needs no whole copy on the host.
-  std::function<void(std::size_t offset, std::span<std::byte> to)> read;
-
-  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-};
 
 /// A source that reads shape.count() elements of host memory, which must stay until it is written.
 TensorSource host_tensor(std::string name, DType dtype, Shape shape, const void* data);
 
-/// Replaces the file as a whole (core/files/durable_file.hpp). The tensors are laid out by falling element size, then by
-/// name, so that each is aligned. Throws FileError when it cannot be written, and Error for a name that is empty, not
-/// UTF-8, given twice or "__metadata__", or a metadata key "engram.checksum"; the old file is untouched then.
+/// Replaces the file as a whole (core/files/durable_file.hpp). The tensors are laid out by falling element size, then
+/// by name, so that each is aligned. Throws FileError when it cannot be written, and Error for a name that is empty,
+/// not UTF-8, given twice or "__metadata__", or a metadata key "engram.checksum"; the old file is untouched then.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorSource> tensors,
                        const Metadata& metadata);
-
-/// Where a tensor lies in a file.
-struct StoredTensor {
-  DType dtype;
-  Shape shape;
-  std::size_t begin = 0;  ///< bytes from the start of the data
-  std::size_t end = 0;
-};
-
-/// What becomes of tensors with elements F16 (IEEE binary16), which Engram has no dtype for.
-enum class HalfFloats : std::uint8_t {
-  refused,
-  listed  ///< they are as other tensors, but of no dtype of Engram: listed as bf16, which has as many bytes
-};
 
 /// A file mapped into memory, every statement of its header checked. Reading is undefined when another program
 /// shortens the file meanwhile; one that replaces it, as write_safetensors does, is harmless.

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/files/safetensors.hpp"
+#include "core/files/stored_tensor.hpp"
 
 namespace engram {
 

@@ -1,7 +1,7 @@
 #pragma once
-/// The file of a table whose rows are read where they lie (docs/tables.md, "Tables in mapped files"; spec of
-/// product-key memory, section 7.5): a header of 4096 bytes, then the rows, each from a multiple of the row stride on.
-/// All numbers are little-endian.
+/// The file of a table whose rows are read where they lie (docs/tables.md, "Tables in mapped files";
+/// [product-key 7.5]): a header of 4096 bytes, then the rows, each from a multiple of the row stride on. All numbers
+/// are little-endian.
 ///
 ///   offset  bytes
 ///        0      8  "ENGRTABL"
@@ -21,8 +21,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/files/crc32.hpp"
 #include "core/dtype.hpp"
+#include "core/files/crc32.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/shape.hpp"
 
@@ -40,7 +40,7 @@ struct TableHeader {
   std::int64_t stride = 0;     ///< bytes from one row to the next
   std::uint32_t contents = 0;  ///< CRC-32 of the rows: which table this is
 
-  /// That of a table [rows, width]. Throws ShapeError unless both are at least 1, and DTypeError for integers.
+  /// The header of a table [rows, width]. Throws ShapeError unless both are at least 1, and DTypeError for integers.
   static TableHeader of(const Shape& shape, DType dtype);
 
   Shape shape() const { return {rows, width}; }
@@ -51,7 +51,7 @@ struct TableHeader {
   }
   /// The 4096 bytes at the start of the file.
   std::string bytes() const;
-  /// The inverse, for the first bytes of a file of `file_bytes` bytes. Throws FileError, naming `path`, the rule and
+  /// A header from the first bytes of a file of `file_bytes` bytes. Throws FileError, naming `path`, the rule and
   /// what there is, for a file that is shorter than a header, another magic, version, checksum, dtype, shape or stride
   /// than are possible, and a file of another size than the header says.
   static TableHeader parse(std::string_view bytes, std::uint64_t file_bytes, const std::filesystem::path& path);

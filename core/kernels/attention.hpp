@@ -8,7 +8,8 @@
 #include <algorithm>
 
 #include "core/kernel.hpp"
-#include "core/kernels/past.hpp"
+#include "core/names.hpp"
+#include "core/rules/head_windows.hpp"
 
 namespace engram {
 
@@ -18,6 +19,10 @@ enum class RampGradient : std::uint8_t {
   right,      ///< the derivative for a growing span, 0 <= raw < 1
   open        ///< neither, 0 < raw < 1
 };
+constexpr auto names_of(RampGradient) {
+  return std::to_array<Named<RampGradient>>(
+      {{RampGradient::inclusive, "inclusive"}, {RampGradient::right, "right"}, {RampGradient::open, "open"}});
+}
 
 struct AttentionOptions {
   int heads = 1;

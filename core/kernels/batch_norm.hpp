@@ -1,6 +1,6 @@
 #pragma once
 /// Batch normalisation of every feature over the rows. Ioffe, Szegedy: "Batch Normalization" (2015), algorithms 1 and
-/// 2; running statistics and masked rows as in the spec of product-key memory, section 1.3. Beside bf16 rows all
+/// 2; running statistics and masked rows as in the [product-key 1.3]. Beside bf16 rows all
 /// vectors (statistics, gain, bias, and the gradients of those) are f32.
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-/// Parts of a row, each from one step earlier than the part before: what an N-gram recurrent network reads. Spec of
-/// short-attention models, section 1.5.
+/// Parts of a row, each from one step earlier than the part before: what an N-gram recurrent network reads.
+/// [key-value-predict 1.5].
 
 #include "core/kernel.hpp"
 #include "core/rules/window_rule.hpp"

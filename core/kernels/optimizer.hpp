@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/rules/adam_step.hpp"
 #include "core/kernel.hpp"
+#include "core/rules/adam_step.hpp"
 
 namespace engram {
 

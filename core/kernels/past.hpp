@@ -1,33 +1,12 @@
 #pragma once
-/// Keys and values of past positions, each head keeping as many as its own window reaches back. The layout serves
-/// training (projections of the cached hidden states) and evaluation (ring buffers) alike.
+/// Keys and values of past positions, packed as core/rules/head_windows.hpp says.
 
 #include <cstdint>
-#include <vector>
 
 #include "core/kernel.hpp"
-#include "core/shared_array.hpp"
+#include "core/rules/head_windows.hpp"
 
-namespace engram {
-
-/// Window of every head: how many positions before the present one it may look at. Host data, an upper bound of
-/// what the span on the device needs; refreshed between steps, so that no kernel waits for the host.
-///
-/// A packed past has shape [streams * total, depth]: head h owns streams * window[h] rows, starting at row
-/// streams * first[h]; of these, stream b owns window[h] rows, oldest position first (or a ring of them).
-struct HeadWindows {
-  SharedArray<std::int32_t> window;
-  SharedArray<std::int64_t> first;  ///< sum of the windows of the heads before
-  std::int64_t total = 0;           ///< sum of all windows
-  std::int32_t longest = 0;
-
-  HeadWindows() = default;
-  explicit HeadWindows(std::vector<std::int32_t> windows);
-  int heads() const { return static_cast<int>(window.size()); }
-  friend bool operator==(const HeadWindows&, const HeadWindows&) = default;
-};
-
-namespace kernels {
+namespace engram::kernels {
 
 /// Projects the last window[h] of C cached states with head h's rows of `weight`; positions before the first cached
 /// one are zero vectors, so their projection is zero.
@@ -49,5 +28,4 @@ inline constinit Kernel<void(const Tensor& block, std::int64_t count, const Head
 /// C' <= C + M, in other memory. When C' > C + M the front of y is zero. f32, f64, bf16, or i32.
 inline constinit Kernel<void(const Tensor& cache, const Tensor& block, Tensor& y)> shift_cache{"shift_cache"};
 
-}  // namespace kernels
-}  // namespace engram
+}  // namespace engram::kernels

@@ -1,6 +1,6 @@
 #pragma once
 /// Selection of the best slots of a product-key memory, and the way back. "Large Memory Layers with Product Keys"
-/// (Lample et al. 2019), section 3; spec of product-key memory, sections 1.1 and 3.
+/// (Lample et al. 2019), section 3; [product-key 1.1, 3].
 ///
 /// F sets of n sub-keys each, F = 1 (flat keys), 2 or 3, name n^F slots. The slot of sub-keys (a, b, c) has the id
 /// (a n + b) n + c and the score (s1[a] + s2[b]) + s3[c], each + one addition in the dtype of the half-scores; with

@@ -1,12 +1,14 @@
 #pragma once
-/// Update rules of tables with gradients of rows. Spec of product-key memory, 2.4 and 7.5. Nothing of the table's size
+/// Update rules of tables with gradients of rows. [product-key 2.4, 7.5]. Nothing of the table's size
 /// is ever stored for a gradient. A table [rows, width] is f32, f64 or bf16; moments and sums are f32, or f64 beside
-/// f64. New values of bf16 are rounded stochastically (core/rules/stochastic_rounding.hpp) with bits of the given stream.
+/// f64. New values of bf16 are rounded stochastically (core/rules/stochastic_rounding.hpp) with bits of the given
+/// stream.
 
 #include <cstdint>
 
-#include "core/rules/adam_step.hpp"
 #include "core/kernel.hpp"
+#include "core/names.hpp"
+#include "core/rules/adam_step.hpp"
 #include "core/rules/row_uses.hpp"
 #include "core/rules/table_clock.hpp"
 
@@ -20,6 +22,12 @@ enum class TableMode : std::uint8_t {
   row_step,  ///< those with a gradient, bias-corrected with the number of the row's own steps
   deferred   ///< the results of dense at the cost of lazy: a row catches up when it is needed
 };
+constexpr auto names_of(TableMode) {
+  return std::to_array<Named<TableMode>>({{TableMode::dense, "dense"},
+                                          {TableMode::lazy, "lazy"},
+                                          {TableMode::row_step, "row_step"},
+                                          {TableMode::deferred, "deferred"}});
+}
 
 /// The gradient of a table's rows, in one of two forms with the same bits: summed, with `order` and `sums`, or as it
 /// was read, with `uses` and `order`, and summed where it is used. All empty: no row has one.

@@ -1,5 +1,5 @@
 #pragma once
-/// Gradients of a table's rows: what a lookup read, put in order and summed. Spec of product-key memory, 2.2 and 2.3.
+/// Gradients of a table's rows: what a lookup read, put in order and summed. [product-key 2.2, 2.3].
 
 #include <cstdint>
 

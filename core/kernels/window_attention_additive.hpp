@@ -1,6 +1,6 @@
 #pragma once
 /// Additive attention over a short window: "Frustratingly Short Attention Spans in Neural Language Modeling" (Daniluk
-/// et al. 2017), equations 1 to 3; spec of short-attention models, sections 1.3 and 3.4. Shapes, types and the rows
+/// et al. 2017), equations 1 to 3; [key-value-predict 1.3, 3.4]. Shapes, types and the rows
 /// that a position sees are those of core/kernels/window_rows.hpp, whose sums follow.
 
 #include "core/kernel.hpp"

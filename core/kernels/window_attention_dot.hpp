@@ -1,8 +1,7 @@
 #pragma once
 /// Attention by dot products over a short window with a table of positions, as a recurrent memory over words has it:
-/// "Recurrent Memory Networks for Language Modeling" (Tran, Bisazza, Monz 2016); spec of short-attention models,
-/// section 1.7. Shapes, types and the rows that a position sees are those of core/kernels/window_rows.hpp, whose sums
-/// follow.
+/// "Recurrent Memory Networks for Language Modeling" (Tran, Bisazza, Monz 2016); [key-value-predict 1.7]. Shapes, types
+/// and the rows that a position sees are those of core/kernels/window_rows.hpp, whose sums follow.
 
 #include "core/kernel.hpp"
 #include "core/rules/window_rule.hpp"

@@ -1,10 +1,10 @@
 #pragma once
 /// What attentions over short windows share, whatever their scores are: sums of the rows that a position sees, and the
-/// way back. Spec of short-attention models, sections 1.3, 1.7, 2 and 3.4; core/rules/window_rule.hpp says which rows those
-/// are. Everywhere: rows [B, C + M, n]; preceding [B, M] i32; weights [B, M, L], the column of the newest row being the
-/// last; y [B, M, n]. Matrices are f32 or f64, or bf16 on devices with bf16 activations; weights are f64 beside f64,
-/// else f32. A row that nobody sees is not used, whatever it holds. position_rows: [L, n], one for every column, or
-/// empty: zeros.
+/// way back. [key-value-predict 1.3, 1.7, 2, 3.4]; core/rules/window_rule.hpp says which rows
+/// those are. Everywhere: rows [B, C + M, n]; preceding [B, M] i32; weights [B, M, L], the column of the newest row
+/// being the last; y [B, M, n]. Matrices are f32 or f64, or bf16 on devices with bf16 activations; weights are f64
+/// beside f64, else f32. A row that nobody sees is not used, whatever it holds. position_rows: [L, n], one for every
+/// column, or empty: zeros.
 
 #include "core/kernel.hpp"
 #include "core/rules/window_rule.hpp"

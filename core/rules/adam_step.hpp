@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/host_device.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -15,6 +16,10 @@ enum class EpsilonAt : std::uint8_t {
   corrected,   ///< lr / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + epsilon): Kingma, Ba (2015), algorithm 1
   uncorrected  ///< lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon): the end of their section 2
 };
+constexpr auto names_of(EpsilonAt) {
+  return std::to_array<Named<EpsilonAt>>(
+      {{EpsilonAt::corrected, "corrected"}, {EpsilonAt::uncorrected, "uncorrected"}});
+}
 
 /// What m / (sqrt(v) + epsilon) is multiplied by in the form `uncorrected`.
 ENGRAM_HD inline double adam_step_size(double rate, double beta1, double beta2, std::int64_t t) {
@@ -27,7 +32,7 @@ ENGRAM_HD inline double adam_epsilon(EpsilonAt at, double epsilon, double beta2,
   return at == EpsilonAt::uncorrected ? epsilon : epsilon * std::sqrt(1 - std::pow(beta2, static_cast<double>(t)));
 }
 
-/// The same with epsilon as it is given: p loses size m / (sqrt(v) root_scale + epsilon).
+/// The step of Adam with epsilon as it is given: p loses size m / (sqrt(v) root_scale + epsilon).
 struct AdamStep {
   double size = 0, root_scale = 1;
 

@@ -1,4 +1,5 @@
-#include "core/kernels/past.hpp"
+#include "core/rules/head_windows.hpp"
+
 #include "core/error.hpp"
 
 namespace engram {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/host_device.hpp"
+#include "core/names.hpp"
 #include "core/rules/pointwise.hpp"
 
 namespace engram {
@@ -25,19 +26,11 @@ enum class RecurrentCell : std::uint8_t {
   /// q_{t,m} = sigmoid(g_{t,m} + R_m h_{t-m}), h_t = f(a_t + sum_m q_{t,m} * (U_m h_{t-m})). The same, with gates.
   hornn_gated
 };
-
-/// "rnn", "lstm", "hornn_fofe" or "hornn_gated".
-constexpr std::string_view name_of(RecurrentCell cell) {
-  switch (cell) {
-    case RecurrentCell::rnn:
-      return "rnn";
-    case RecurrentCell::lstm:
-      return "lstm";
-    case RecurrentCell::hornn_fofe:
-      return "hornn_fofe";
-    default:
-      return "hornn_gated";
-  }
+constexpr auto names_of(RecurrentCell) {
+  return std::to_array<Named<RecurrentCell>>({{RecurrentCell::lstm, "lstm"},
+                                              {RecurrentCell::rnn, "rnn"},
+                                              {RecurrentCell::hornn_fofe, "hornn_fofe"},
+                                              {RecurrentCell::hornn_gated, "hornn_gated"}});
 }
 
 struct RecurrenceOptions {
@@ -81,7 +74,7 @@ template <class X>
 ENGRAM_HD X through_tanh(const X& dy, const X& y) {
   return dy - dy * (y * y);
 }
-/// The same where y = sigmoid(x).
+/// The gradient of x where y = sigmoid(x) has the gradient dy.
 template <class X>
 ENGRAM_HD X through_sigmoid(const X& dy, const X& y) {
   return dy * (y - y * y);

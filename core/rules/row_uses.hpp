@@ -1,7 +1,7 @@
 #pragma once
 /// Gradients of a table's rows. A lookup that reads A rows of a table per result touches few of its rows, so the
 /// gradient is kept as the list of what was read, not as a tensor of the table's size. Row ids take 64 bits
-/// everywhere. Source: spec of product-key memory, sections 2.1 to 2.3.
+/// everywhere. Source: [product-key 2.1 to 2.3].
 
 #include <cstdint>
 
@@ -11,9 +11,9 @@ namespace engram {
 
 /// The numbers of uses take 32 bits in an order.
 inline constexpr std::int64_t kMostRowUses = 0x7fffffff;
-/// How the uses of a row are summed, everywhere, so that all get the same bits (spec 2.3): in order, in pieces of so
-/// many; the pieces' sums are added by a fixed tree: neighbours in pairs, level by level, a last one without a partner
-/// going up as it is.
+/// How the uses of a row are summed, everywhere, so that all get the same bits ([product-key 2.3]): in order, in pieces
+/// of so many; the pieces' sums are added by a fixed tree: neighbours in pairs, level by level, a last one without a
+/// partner going up as it is.
 inline constexpr std::int64_t kUsesOfPiece = 256;
 
 /// What was read, with P = R A uses: use p adds weights[p] sources[p / A, :] to the gradient of row ids[p]. A row may
@@ -29,9 +29,9 @@ struct RowUses {
   std::int64_t width() const { return sources.shape()[-1]; }   ///< numbers in a row
 };
 
-/// The same uses in the order in which they are summed: by row, and those of a row as they come (spec 2.3). Built by
-/// kernels::order_row_uses. Capacity C = min(P, rows of the table); the number of distinct rows, U, stays on the
-/// device.
+/// The uses in the order in which they are summed: by row, and those of a row as they come ([product-key 2.3]).
+/// Built by kernels::order_row_uses. Capacity C = min(P, rows of the table); the number of distinct rows, U, stays on
+/// the device.
 struct RowOrder {
   Tensor uses;    ///< [P] i32: the numbers p, sorted by (ids[p], p)
   Tensor rows;    ///< [C] i64: the distinct ids, ascending; -1 from place U on

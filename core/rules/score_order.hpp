@@ -1,6 +1,6 @@
 #pragma once
 /// How product-key memories order scores, and which combinations of ranks can be among the best: shared by all devices.
-/// Spec of product-key memory, section 3.
+/// [product-key 3].
 
 #include <bit>
 #include <cstdint>

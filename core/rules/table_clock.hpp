@@ -3,7 +3,7 @@
 /// same, because its moments fade but are not zero. From step t0 to step t, without epsilon, its elements become
 ///   p(t) = D(t0, t) p(t0) - F(t0, t) m / sqrt(v),   m <- b1^(t - t0) m,   v <- b2^(t - t0) v
 ///   F(t0, t) = sum over t0 < i <= t of c_i D(i, t) (b1 / sqrt(b2))^(i - t0),   c_i = lr_i sqrt(1 - b2^i) / (1 - b1^i)
-/// with D(t0, t) the product of the steps' 1 - lr_i decay: spec of product-key memory, 2.4, with weight decay added.
+/// with D(t0, t) the product of the steps' 1 - lr_i decay: [product-key 2.4].
 /// Rates may change from step to step. The terms of F shrink by r = b1 / sqrt(b2) each, so that a sum ends after
 /// `terms` of them, where r^terms < 1e-17.
 

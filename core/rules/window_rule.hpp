@@ -1,6 +1,6 @@
 #pragma once
 /// Which rows a position of a recurrent model's readout sees: a short window that ends before it (or with it), and that
-/// begins no earlier than the sequence. Spec of short-attention models, section 2.
+/// begins no earlier than the sequence. [key-value-predict 2].
 ///
 /// Rows are those of an extended tensor [B, C + M, ...]: C carried rows of earlier chunks, then the M positions of the
 /// block. `preceding` says for every position of the block how many positions before it belong to its sequence, also

@@ -1,6 +1,6 @@
 #pragma once
-/// Neighbouring units of a recurrent cell at a time, for the formulas of core/rules/recurrent_cell.hpp: whole vectors of f32,
-/// single numbers of f64.
+/// Neighbouring units of a recurrent cell at a time, for the formulas of core/rules/recurrent_cell.hpp: whole vectors
+/// of f32, single numbers of f64.
 
 #include <algorithm>
 #include <cstdint>

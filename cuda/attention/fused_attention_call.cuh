@@ -167,8 +167,8 @@ struct FusedCall {
   __device__ __forceinline__ std::uint64_t dropout_row(const Place& p, int query) const {
     return static_cast<std::uint64_t>(((p.stream * heads + p.head) * block + query) * dropout_stride);
   }
-  /// That of the place in the query's row of the key at `position`. Meaningless, but the neighbour of meaningful ones,
-  /// outside of the window.
+  /// Number of the random element of the place in the query's row of the key at `position`. Meaningless, but the
+  /// neighbour of meaningful ones, outside of the window.
   __device__ __forceinline__ std::uint64_t dropout_element(const Place& p, int query, int position) const {
     return dropout_row(p, query) + static_cast<std::uint64_t>(std::int64_t{longest} - query + position);
   }

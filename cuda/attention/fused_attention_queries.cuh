@@ -1,8 +1,8 @@
 #pragma once
 /// Fused attention, backward: gradients of a tile of queries, and the tile's share of the span's gradient.
 
-#include "cuda/block.cuh"
 #include "cuda/attention/fused_attention_gradients.cuh"
+#include "cuda/block.cuh"
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {

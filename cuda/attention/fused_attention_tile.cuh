@@ -67,7 +67,7 @@ __device__ __forceinline__ void load_rows(bf16* tile, int first, int count, RowO
     *reinterpret_cast<Words<4>*>(tile + (row & (kRing - 1)) * kTileStride<kDepth> + pack) = eight;
   }
 }
-/// The same for a whole tile whose first row need not be a multiple of its size.
+/// load_rows() for a whole tile whose first row need not be a multiple of its size.
 template <int kDepth, class RowOf>
 __device__ __forceinline__ void load_tile(bf16* tile, int first, RowOf row_of) {
   load_rows<kDepth, kTileRows>(tile, 0, kTileRows, [&](int row) { return row_of(first + row); });
@@ -80,7 +80,7 @@ __device__ __forceinline__ void load_context(const FusedCall<T>& call, const Pla
   load_tile<kDepth>(keys, first, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
   load_tile<kDepth>(values, first, [&](int c) { return call.context_row(call.past_values, call.values, place, c); });
 }
-/// Those of 64 persistent slots.
+/// Keys and values of 64 persistent slots.
 template <int kDepth, class T>
 __device__ __forceinline__ void load_slots(const FusedCall<T>& call, int head, int first, bf16* keys, bf16* values) {
   load_tile<kDepth>(keys, first, [&](int n) { return call.slot_row(call.slot_keys, head, n); });

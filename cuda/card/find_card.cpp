@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/device.hpp"
 #include "core/error.hpp"
 #include "cuda/card/check.hpp"
 

@@ -35,7 +35,7 @@ class Fiber {
 
   /// Suspends `from`, the caller, and continues `to`.
   static void switch_to(Fiber& from, Fiber& to);
-  /// The same for a fiber that will never run again.
+  /// switch_to() from a fiber that will never run again.
   [[noreturn]] static void leave_for_good(Fiber& from, Fiber& to);
 
  private:

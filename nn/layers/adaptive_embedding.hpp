@@ -1,6 +1,6 @@
 #pragma once
 /// Adaptive input: rare words have shorter vectors, which a projection per cluster brings to the model's width. Baevski
-/// and Auli (2019), section 3; spec of the all-attention family, section 4, and of Transformer-XL, sections 1.1 and 3.
+/// and Auli (2019), section 3; [all-attention 4], and of Transformer-XL, sections 1.1 and 3.
 
 #include <memory>
 #include <optional>

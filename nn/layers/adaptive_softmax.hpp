@@ -1,7 +1,7 @@
 #pragma once
 /// Adaptive softmax: a first softmax over the frequent words and one slot for each cluster of rarer ones, and within a
 /// cluster a softmax of its own, which only its words need. Grave et al. (2017); tied to the input as by Baevski and
-/// Auli (2019); spec of the all-attention family, section 4, and of Transformer-XL, section 3:
+/// Auli (2019); [all-attention 4], and of Transformer-XL, section 3:
 ///   head:    logits = (E_0 s + b_0, W_cl s + b_cl), s = P_0^T h
 ///   tail i:  logits = E_i (P_i^T h) + b_i
 /// where a cluster without projection takes h itself;

@@ -106,8 +106,8 @@ void AttentionSpan::follow_zeta() {
     wanted_windows_.push_back(static_cast<std::int32_t>(std::min(options_.max_span, rounded)));
   }
   // Equal windows need not be built again: the common case, and it saves the allocations.
-  if (!(windows_.window == wanted_windows_)) windows_ = HeadWindows(wanted_windows_);
-  cache_length_ =
+  if (!(extent_.windows.window == wanted_windows_)) extent_.windows = HeadWindows(wanted_windows_);
+  extent_.cache_length =
       adaptive ? span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache
                : options_.max_span;
 }

@@ -9,7 +9,9 @@
 
 #include "autograd/variable.hpp"
 #include "core/kernels/attention.hpp"
+#include "core/names.hpp"
 #include "nn/module.hpp"
+#include "nn/past/span_extent.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
@@ -19,6 +21,10 @@ enum class SpanKind : std::uint8_t {
   fixed,     ///< every head sees the last max_span positions, no mask
   dynamic    ///< one span per head and query, computed from the hidden state: the same paper, section 2.3
 };
+constexpr auto names_of(SpanKind) {
+  return std::to_array<Named<SpanKind>>(
+      {{SpanKind::adaptive, "adaptive"}, {SpanKind::fixed, "fixed"}, {SpanKind::dynamic, "dynamic"}});
+}
 
 struct SpanOptions {
   SpanKind kind = SpanKind::adaptive;
@@ -28,10 +34,6 @@ struct SpanOptions {
   int mask_offset = 0;        ///< 1: the paper's mask argument, one position earlier
   RampGradient ramp_gradient = RampGradient::inclusive;
 };
-
-/// What windows are multiples of: 16 positions, and 64 on devices that work behind the host, where a captured step is
-/// void as soon as a window changes.
-inline std::int64_t window_unit(const Backend& backend) { return backend.works_behind() ? 64 : 16; }
 
 class AttentionSpan final : public Module {
  public:
@@ -50,7 +52,7 @@ class AttentionSpan final : public Module {
   /// Reads zeta from the device into the host's copy below: after loading and after every update. Throws Error naming
   /// the head when a value is not finite.
   void refresh(Backend& backend) { refresh(backend, std::array{this}); }
-  /// The same for all layers of a model in one copy: their parameters lie in one block of a ParameterStore.
+  /// Refreshes all layers of a model in one copy: their parameters lie in one block of a ParameterStore.
   static void refresh(Backend& backend, std::span<AttentionSpan* const> spans);
   /// Takes the mean of dynamic spans over some text, [H], for reports: they are no parameters.
   void take_means(std::vector<double> zeta);
@@ -58,12 +60,13 @@ class AttentionSpan final : public Module {
   const std::vector<double>& zeta() const { return zeta_; }
   /// Positions that each head can see: min(S, ceil(z) + ramp); S when fixed.
   std::vector<std::int64_t> reach() const;
-  /// Positions to compute for each head: its reach and the corner of the ramp, rounded up to the unit, at most S. S
-  /// unless spans are adaptive: those of queries are not known on the host.
-  const HeadWindows& windows() const { return windows_; }
-  /// Hidden states a layer must keep for the next block: min(S, window + 64) with the layer's window a multiple of 64
-  /// below S; spare positions because a span may grow before the next block.
-  std::int64_t cache_length() const { return cache_length_; }
+  /// What there is to compute and to keep. The window of a head is its reach and the corner of the ramp, rounded up to
+  /// the unit, at most S; S unless spans are adaptive: those of queries are not known on the host. States are kept for
+  /// min(S, window + 64) positions, with the layer's window a multiple of 64 below S: a span may grow before the next
+  /// block.
+  const SpanExtent& extent() const { return extent_; }
+  const HeadWindows& windows() const { return extent_.windows; }
+  std::int64_t cache_length() const { return extent_.cache_length; }
 
   void visit(Visitor& visit) override;
 
@@ -84,8 +87,7 @@ class AttentionSpan final : public Module {
   std::int64_t window_unit_ = 16;     // until the first refresh()
   std::vector<std::byte> read_zeta_;  // as the device has it; kept, like the next, to save an allocation in every step
   std::vector<std::int32_t> wanted_windows_;
-  HeadWindows windows_;
-  std::int64_t cache_length_ = 0;
+  SpanExtent extent_;
 };
 
 }  // namespace engram

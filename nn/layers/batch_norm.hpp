@@ -7,8 +7,7 @@
 namespace engram {
 
 /// Batch normalisation of every feature over the rows of a call: gain 1 and bias 0 at the start, and two buffers, the
-/// running mean, 0 at the start, and the running variance, 1, with which inference normalises. Spec of product-key
-/// memory, section 1.3.
+/// running mean, 0 at the start, and the running variance, 1, with which inference normalises. [product-key 1.3].
 class BatchNorm final : public Module {
  public:
   /// width: features, at least 1. rule: epsilon above 0, momentum from 0 to 1. Throws UsageError otherwise.

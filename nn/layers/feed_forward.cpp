@@ -4,8 +4,6 @@
 
 namespace engram {
 
-std::string_view name_of(Activation activation) { return activation == Activation::relu ? "relu" : "gelu"; }
-
 FeedForward::FeedForward(std::int64_t width, std::int64_t inner, double dropout, Activation activation)
     : inner_(width, inner), outer_(inner, width), dropout_(dropout), activation_(activation) {}
 

@@ -9,7 +9,7 @@
 
 namespace engram {
 
-/// What a linear map starts as. Transformer-XL: {init::normal(0.02), init::zeros()} (its spec, section 4.1).
+/// What a linear map starts as. Transformer-XL: {init::normal(0.02), init::zeros()} ([transformer-xl 4.1]).
 struct LinearStart {
   Initializer weight, bias;
 };

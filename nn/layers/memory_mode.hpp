@@ -1,11 +1,12 @@
 #pragma once
 /// Where a layer keeps what it knows about every text: the variants that Sukhbaatar et al. compare in "Augmenting
-/// Self-attention with Persistent Memory" (2019), figure 2. Exact definitions: spec of the all-attention family,
-/// section 3.
+/// Self-attention with Persistent Memory" (2019), figure 2. Exact definitions: [all-attention 3].
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -18,12 +19,14 @@ enum class MemoryMode : std::uint8_t {
   none,         ///< neither persistent slots nor feed-forward: the ablation N = 0
   transformer   ///< the standard layer: attention, then a ReLU feed-forward sublayer
 };
-
-/// As a configuration writes it.
-constexpr std::string_view name_of(MemoryMode mode) {
-  constexpr std::string_view kNames[] = {"all",     "attn_split", "head_split", "single_head",
-                                         "ff_attn", "none",       "transformer"};
-  return kNames[static_cast<std::size_t>(mode)];
+constexpr auto names_of(MemoryMode) {
+  return std::to_array<Named<MemoryMode>>({{MemoryMode::all, "all"},
+                                           {MemoryMode::attn_split, "attn_split"},
+                                           {MemoryMode::head_split, "head_split"},
+                                           {MemoryMode::single_head, "single_head"},
+                                           {MemoryMode::ff_attn, "ff_attn"},
+                                           {MemoryMode::none, "none"},
+                                           {MemoryMode::transformer, "transformer"}});
 }
 
 /// Whether attention itself has persistent slots: `slots` of the options.

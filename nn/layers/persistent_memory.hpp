@@ -1,6 +1,6 @@
 #pragma once
 /// Key and value vectors that every position of every text can attend to: what a feed-forward sublayer becomes when it
-/// is written as attention. Sukhbaatar et al.: "Augmenting Self-attention with Persistent Memory" (2019), section 3.2.
+/// is written as attention. Sukhbaatar et al.: "Augmenting Self-attention with Persistent Memory" (2019), section 4.2.
 
 #include "autograd/functions/attention.hpp"
 #include "nn/module.hpp"

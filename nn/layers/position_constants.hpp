@@ -16,7 +16,8 @@ namespace engram {
 class PositionConstants {
  public:
   /// Rows 0 .. rows - 1 of R, [rows, width]: R_p[m] = sin(p w_m), R_p[width / 2 + m] = cos(p w_m) with w_m = 10000^(-2
-  /// m / width), computed in double (Vaswani et al. 2017, section 3.5, in the order of spec 1.2). Even width.
+  /// m / width), computed in double (Vaswani et al. 2017, section 3.5, in the order of [transformer-xl 1.2]). Even
+  /// width.
   Tensor sinusoids(Step& step, std::int64_t rows, std::int64_t width, DType dtype);
 
   /// What an index is for, and the numbers that it depends on.

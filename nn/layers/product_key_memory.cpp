@@ -21,7 +21,7 @@ Shape key_shape(const ProductKeyOptions& options) {
   return {options.heads, options.factors, options.subkeys, options.query_width / options.factors};
 }
 
-/// U(-1/sqrt(length of a sub-key), ...): spec 1.4.
+/// U(-1/sqrt(length of a sub-key), ...): [product-key 1.4].
 Parameter make_keys(const ProductKeyOptions& options) {
   const Shape shape = key_shape(options);
   Initializer start = init::uniform_fan_in(shape[-1]);

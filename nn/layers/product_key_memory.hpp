@@ -1,6 +1,6 @@
 #pragma once
 /// A product-key memory: every head finds its k best of many slots by a query, and the slots' values, weighted by a
-/// softmax over these k, are added up over all heads. Lample et al. (2019), section 3; spec of the family, section 1.
+/// softmax over these k, are added up over all heads. Lample et al. (2019), section 3; [product-key 1].
 
 #include <memory>
 #include <optional>

@@ -96,32 +96,4 @@ void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) con
           subkeys);
 }
 
-std::string_view name_of(MemoryPlacement placement) {
-  switch (placement) {
-    case MemoryPlacement::replace:
-      return "replace";
-    case MemoryPlacement::beside:
-      return "beside";
-    case MemoryPlacement::after:
-      return "after";
-  }
-  return "?";
-}
-
-std::string_view name_of(KeyKind keys) { return keys == KeyKind::flat ? "flat" : "product"; }
-
-std::string_view name_of(MemoryGate gate) {
-  switch (gate) {
-    case MemoryGate::none:
-      return "none";
-    case MemoryGate::swish:
-      return "swish";
-    case MemoryGate::scalar:
-      return "scalar";
-  }
-  return "?";
-}
-
-std::string_view name_of(ValueStart start) { return start == ValueStart::zeros ? "zeros" : "normal"; }
-
 }  // namespace engram

@@ -1,39 +1,54 @@
 #pragma once
 /// Everything that defines the product-key memories of a model, and what is refused. Lample et al.: "Large Memory
-/// Layers with Product Keys" (2019); all details in the family's spec.
+/// Layers with Product Keys" (2019); all details in docs/mathematics/product-key.md.
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/names.hpp"
 #include "nn/layers/query_network.hpp"
 #include "nn/layers/query_norm.hpp"
 
 namespace engram {
 
-/// Where a memory stands in its layer; F is the feed-forward sublayer (spec, section 1.6).
+/// Where a memory stands in its layer; F is the feed-forward sublayer ([product-key 1.6]).
 enum class MemoryPlacement : std::uint8_t {
   replace,  ///< instead of F, inside the residual and its norm: the paper's
   beside,   ///< F(x) + memory(x), inside the residual and its norm: Kim, Jung (2020)
   after     ///< x + memory(x) behind the layer, without a norm of its own
 };
+constexpr auto names_of(MemoryPlacement) {
+  return std::to_array<Named<MemoryPlacement>>(
+      {{MemoryPlacement::replace, "replace"}, {MemoryPlacement::beside, "beside"}, {MemoryPlacement::after, "after"}});
+}
 /// What slots are found by.
 enum class KeyKind : std::uint8_t {
   product,  ///< a slot for every combination of sub-keys: n^factors slots
   flat      ///< a key for each of as many slots: the paper's baseline
 };
-/// What the values that were read go through (spec, section 8).
+constexpr auto names_of(KeyKind) {
+  return std::to_array<Named<KeyKind>>({{KeyKind::product, "product"}, {KeyKind::flat, "flat"}});
+}
+/// What the values that were read go through ([product-key 8]).
 enum class MemoryGate : std::uint8_t {
   none,   ///< nothing; or one linear map, where values are not as wide as the model
   swish,  ///< W2 (y * silu(W1 x)): Memory+ of Berges et al. (2024)
   scalar  ///< sigmoid(<u, x>) y, one number for each position
 };
+constexpr auto names_of(MemoryGate) {
+  return std::to_array<Named<MemoryGate>>(
+      {{MemoryGate::none, "none"}, {MemoryGate::swish, "swish"}, {MemoryGate::scalar, "scalar"}});
+}
 /// From which distribution values start.
 enum class ValueStart : std::uint8_t {
   normal,  ///< N(0, 1 / value width)
   zeros
 };
+constexpr auto names_of(ValueStart) {
+  return std::to_array<Named<ValueStart>>({{ValueStart::normal, "normal"}, {ValueStart::zeros, "zeros"}});
+}
 
 struct ProductKeyOptions {
   std::vector<std::int64_t> layers =
@@ -62,7 +77,7 @@ struct ProductKeyOptions {
   bool same_keys = false;          ///< all memories start with the same keys, as in the released program
   double input_dropout = 0;        ///< on what the query network reads
   double query_dropout = 0;
-  double value_dropout = 0;  ///< on the sum of the values
+  double value_dropout = 0;  ///< on the layer's result, behind gate and projection
 
   /// Whether a model has memories at all.
   bool any() const { return count > 0 || !layers.empty(); }
@@ -70,16 +85,11 @@ struct ProductKeyOptions {
   std::int64_t slots() const;
   std::int64_t value_width_in(std::int64_t width) const { return value_width > 0 ? value_width : width; }
   QueryNetworkOptions query_options(std::int64_t width) const;
-  /// The layers that have a memory, from 1 on, ascending, in a model of so many: `layers`, or the rule of the spec's
-  /// section 1.7, which puts m of them at regular intervals, none in the last layer. Throws UsageError.
+  /// The layers that have a memory, from 1 on, ascending, in a model of so many: `layers`, or the rule of
+  /// [product-key 1.7], which puts m of them at regular intervals, none in the last layer. Throws UsageError.
   std::vector<std::int64_t> memory_layers(std::int64_t model_layers) const;
-  /// Throws UsageError naming the option and its value (spec, section 9). width, model_layers: of the model.
+  /// Throws UsageError naming the option and its value ([product-key 9]). width, model_layers: of the model.
   void check(std::int64_t width, std::int64_t model_layers) const;
 };
-
-std::string_view name_of(MemoryPlacement placement);
-std::string_view name_of(KeyKind keys);
-std::string_view name_of(MemoryGate gate);
-std::string_view name_of(ValueStart start);
 
 }  // namespace engram

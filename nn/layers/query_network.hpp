@@ -1,5 +1,5 @@
 #pragma once
-/// From the states of a layer to the queries of its memory. Spec of product-key memory, section 1.2.
+/// From the states of a layer to the queries of its memory. [product-key 1.2].
 
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/names.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/layers/query_norm.hpp"
 
@@ -18,11 +19,11 @@ enum class QueryNetworkKind : std::uint8_t {
   heads_mlp,  ///< one such network for every head and factor of the keys, with a sub-query as its output
   identity    ///< none: every head sees the states themselves
 };
-
-/// As a configuration writes it.
-constexpr std::string_view name_of(QueryNetworkKind kind) {
-  constexpr std::string_view kNames[] = {"linear", "mlp", "heads_mlp", "identity"};
-  return kNames[static_cast<std::size_t>(kind)];
+constexpr auto names_of(QueryNetworkKind) {
+  return std::to_array<Named<QueryNetworkKind>>({{QueryNetworkKind::linear, "linear"},
+                                                 {QueryNetworkKind::mlp, "mlp"},
+                                                 {QueryNetworkKind::heads_mlp, "heads_mlp"},
+                                                 {QueryNetworkKind::identity, "identity"}});
 }
 
 struct QueryNetworkOptions {

@@ -1,11 +1,12 @@
 #pragma once
-/// How the queries of a product-key memory are normalised. Spec of product-key memory, section 1.3.
+/// How the queries of a product-key memory are normalised. [product-key 1.3].
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "core/names.hpp"
 #include "nn/layers/batch_norm.hpp"
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/rms_norm.hpp"
@@ -19,11 +20,12 @@ enum class QueryNorm : std::uint8_t {
   rms,    ///< every sub-query by itself: mean square 1, then gain
   l2      ///< every sub-query by itself: length 1; one of zeros stays zero
 };
-
-/// As a configuration writes it.
-constexpr std::string_view name_of(QueryNorm norm) {
-  constexpr std::string_view kNames[] = {"none", "batch", "layer", "rms", "l2"};
-  return kNames[static_cast<std::size_t>(norm)];
+constexpr auto names_of(QueryNorm) {
+  return std::to_array<Named<QueryNorm>>({{QueryNorm::none, "none"},
+                                          {QueryNorm::batch, "batch"},
+                                          {QueryNorm::layer, "layer"},
+                                          {QueryNorm::rms, "rms"},
+                                          {QueryNorm::l2, "l2"}});
 }
 
 /// Normalises queries [..., H dq] of H heads, each of F sub-queries, one for every factor of the keys (2: product keys,

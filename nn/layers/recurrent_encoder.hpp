@@ -1,5 +1,5 @@
 #pragma once
-/// One recurrent layer: vectors of words to states. Spec of the key-value-predict family, sections 1.1, 1.2 and 1.6.
+/// One recurrent layer: vectors of words to states. [key-value-predict 1.1, 1.2, 1.6].
 
 #include "autograd/functions/recurrence.hpp"
 #include "nn/layers/recurrent_options.hpp"

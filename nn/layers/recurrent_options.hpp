@@ -1,15 +1,17 @@
 #pragma once
 /// Everything that defines a recurrent language model with short attention, and what is refused. Daniluk et al.:
-/// "Frustratingly Short Attention Spans in Neural Language Modeling" (2017); all details in the family's spec.
+/// "Frustratingly Short Attention Spans in Neural Language Modeling" (2017); all details in
+/// docs/mathematics/key-value-predict.md.
 
 #include <cstdint>
 #include <string_view>
 
+#include "core/names.hpp"
 #include "core/rules/recurrent_cell.hpp"
 
 namespace engram {
 
-/// What is made of the states before the softmax (spec, sections 1.3 to 1.5 and 1.7).
+/// What is made of the states before the softmax ([key-value-predict 1.3 to 1.5, 1.7]).
 enum class ReadoutKind : std::uint8_t {
   identity,           ///< the states themselves
   attention,          ///< attention over the last `window` states
@@ -18,26 +20,30 @@ enum class ReadoutKind : std::uint8_t {
   n_gram,             ///< `parts` slices of states, each one position older than the one before
   recurrent_memory    ///< attention over the last `window` words. Tran et al. (2016), RM(+tM-g)
 };
-/// What readouts see of the blocks before, in training (spec, section 2). States always cross blocks.
+constexpr auto names_of(ReadoutKind) {
+  return std::to_array<Named<ReadoutKind>>({{ReadoutKind::identity, "identity"},
+                                            {ReadoutKind::attention, "attention"},
+                                            {ReadoutKind::key_value, "key_value"},
+                                            {ReadoutKind::key_value_predict, "key_value_predict"},
+                                            {ReadoutKind::n_gram, "n_gram"},
+                                            {ReadoutKind::recurrent_memory, "recurrent_memory"}});
+}
+/// What readouts see of the blocks before, in training ([key-value-predict 2]). States always cross blocks.
 enum class Carry : std::uint8_t {
   detached,  ///< all that the window reaches, as constants
   none       ///< nothing: as the paper trained
 };
-/// What a window is at the start of a text (spec, section 2).
+constexpr auto names_of(Carry) {
+  return std::to_array<Named<Carry>>({{Carry::detached, "detached"}, {Carry::none, "none"}});
+}
+/// What a window is at the start of a text ([key-value-predict 2]).
 enum class MissingPositions : std::uint8_t {
   masked,  ///< as short as the text
   zero     ///< filled up with keys and values of zero that have weight too
 };
-
-/// As a configuration writes them.
-constexpr std::string_view name_of(ReadoutKind kind) {
-  constexpr std::string_view kNames[] = {"identity",          "attention", "key_value",
-                                         "key_value_predict", "n_gram",    "recurrent_memory"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-constexpr std::string_view name_of(Carry carry) { return carry == Carry::detached ? "detached" : "none"; }
-constexpr std::string_view name_of(MissingPositions missing) {
-  return missing == MissingPositions::masked ? "masked" : "zero";
+constexpr auto names_of(MissingPositions) {
+  return std::to_array<Named<MissingPositions>>(
+      {{MissingPositions::masked, "masked"}, {MissingPositions::zero, "zero"}});
 }
 
 struct RecurrentOptions {

@@ -41,34 +41,28 @@ Tensor columns(Tape& tape, const Tensor& block, std::int64_t count) {
 
 }  // namespace
 
-RelativeAttention::RelativeAttention(const TransformerXlOptions& options)
+RelativeAttention::RelativeAttention(const RelativeAttentionOptions& options)
     : heads_(options.heads),
-      depth_(options.head_depth()),
+      depth_(options.depth),
       kind_(options.positions),
-      dropout_(options.attention_dropout),
-      keep_bytes_((options.attention_memory << 20) / options.layers),
-      query_({heads_ * depth_, options.width}, options.weight_start()),
-      key_({heads_ * depth_, options.width}, options.weight_start()),
-      value_({heads_ * depth_, options.width}, options.weight_start()),
-      output_({options.width, heads_ * depth_}, options.weight_start()) {
-  const Initializer start = options.weight_start();
+      dropout_(options.dropout),
+      keep_bytes_(options.keep_bytes),
+      query_({heads_ * depth_, options.width}, options.start),
+      key_({heads_ * depth_, options.width}, options.start),
+      value_({heads_ * depth_, options.width}, options.start),
+      output_({options.width, heads_ * depth_}, options.start) {
   const Shape bias{heads_ * depth_};
   if (kind_ == PositionKind::relative) {
-    position_.emplace(query_.shape(), start);
-    if (options.tie_position_biases) return;
-    content_bias_.emplace(bias, start);
-    position_bias_.emplace(bias, start);
+    position_.emplace(query_.shape(), options.start);
+    if (!options.own_biases) return;
+    content_bias_.emplace(bias, options.start);
+    position_bias_.emplace(bias, options.start);
   } else if (kind_ == PositionKind::shaw) {
-    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, start);
+    distance_keys_.emplace(Shape{options.position_rows, heads_ * depth_}, options.start);
     if (options.shaw_terms == ShawTerms::ab) return;
-    content_bias_.emplace(bias, start);
+    content_bias_.emplace(bias, options.start);
     distance_biases_.emplace(Shape{options.position_rows, heads_}, init::zeros());
   }
-}
-
-std::int64_t RelativeAttention::key_depth(const TransformerXlOptions& options) {
-  const bool widened = options.positions == PositionKind::shaw && options.shaw_terms == ShawTerms::abcd;
-  return options.head_depth() + (widened ? 1 : 0);
 }
 
 Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, SegmentPast& past,
@@ -97,7 +91,8 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, SegmentP
   if (norm == nullptr)
     past.read(tape, key_weight, value_weight, in, options);
   else
-    past.read_normalised(tape, *norm, key_weight, value_weight, in, options);
+    past.read_normalised(
+        tape, [norm](const Variable& states) { return norm->forward(states); }, key_weight, value_weight, in, options);
   // States of the past were projected to the depth of the weights.
   if (widened() && in.past_keys && in.past_keys.shape()[1] == depth_) {
     in.past_keys = widen(in.past_keys, depth_, 0);

@@ -1,16 +1,16 @@
 #pragma once
 /// Multi-head attention over a memory and a segment, with one of the kinds of positions of the Transformer-XL family:
-/// Dai et al. (2019), section 3.3; Shaw et al. (2018), eq. 4, keys only; none, where positions are in the input. Spec
-/// of the family, sections 1.3 and 1.8.
+/// Dai et al. (2019), section 3.3; Shaw et al. (2018), eq. 4, keys only; none, where positions are in the input.
+/// [transformer-xl 1.3, 1.8].
 
 #include <optional>
 
 #include "autograd/variable.hpp"
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/position_constants.hpp"
+#include "nn/layers/position_kind.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/past/segment_past.hpp"
-#include "nn/models/transformer_xl_options.hpp"
 
 namespace engram {
 
@@ -25,9 +25,27 @@ struct RelativePositions {
   std::int64_t remembered = 0;  ///< columns of the block, from the first on, that memories take in
 };
 
+struct RelativeAttentionOptions {
+  std::int64_t width = 0;  ///< D, of the hidden states
+  std::int64_t heads = 0;  ///< H
+  std::int64_t depth = 0;  ///< d_h, of each head
+  PositionKind positions = PositionKind::relative;
+  ShawTerms shaw_terms = ShawTerms::ab;
+  std::int64_t position_rows = 0;  ///< L, of the table of distances; shaw only
+  bool own_biases = false;         ///< relative: u and v are the layer's own
+  double dropout = 0;              ///< on attention weights
+  std::int64_t keep_bytes = 0;     ///< of attention weights that may be kept for the backward pass
+  Initializer start;               ///< of all weights
+  /// Depth of the keys and values that a past for frozen weights keeps: one more than d_h where positions have a number
+  /// of their own in the scores.
+  std::int64_t key_depth() const {
+    return depth + (positions == PositionKind::shaw && shaw_terms == ShawTerms::abcd ? 1 : 0);
+  }
+};
+
 class RelativeAttention final : public Module {
  public:
-  explicit RelativeAttention(const TransformerXlOptions& options);
+  explicit RelativeAttention(const RelativeAttentionOptions& options);
 
   /// x: [B, M, width], the block; `norm`, if there is one, normalises it and the memory before they are projected
   /// (pre-norm). past: this layer's memory, updated with x, of SegmentPast too. Returns [B, M, width]. Fills `trace`,
@@ -35,10 +53,6 @@ class RelativeAttention final : public Module {
   Variable forward(const Variable& x, LayerNorm* norm, SegmentPast& past, const RelativePositions& positions,
                    AttentionTrace* trace = nullptr);
   void visit(Visitor& visit) override;
-
-  /// Depth of the keys and values that a past for frozen weights keeps: one more than d_h where positions have a number
-  /// of their own in the scores.
-  static std::int64_t key_depth(const TransformerXlOptions& options);
 
  private:
   void read_positions(Tape& tape, const Variable& query, SegmentPast& past, const RelativePositions& positions,

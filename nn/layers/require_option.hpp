@@ -15,7 +15,8 @@ void require_option(bool valid, std::string_view option, std::string_view rule, 
   if (!valid) throw UsageError(text("model: ", option, " must be ", rule, ", got ", value));
 }
 
-/// The same for a whole number or a number in [least, most]; `meaning` stands behind the bounds, as ", 0 for none".
+/// require_option() for a whole number or a number in [least, most]; `meaning` stands behind the bounds, as ", 0 for
+/// none".
 template <class T>
 void require_within(std::string_view option, T value, std::type_identity_t<T> least, std::type_identity_t<T> most,
                     std::string_view meaning = "") {

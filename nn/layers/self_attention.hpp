@@ -1,6 +1,6 @@
 #pragma once
-/// Multi-head attention over the recent past and to persistent slots, which share a softmax or have their own. Spec of
-/// the all-attention family, sections 1.3 to 1.8 and 3.
+/// Multi-head attention over the recent past and to persistent slots, which share a softmax or have their own.
+/// [all-attention 1.3 to 1.8, 3].
 
 #include <optional>
 
@@ -8,8 +8,8 @@
 #include "nn/layers/attention_span.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/layers/persistent_memory.hpp"
-#include "nn/past/past.hpp"
 #include "nn/module.hpp"
+#include "nn/past/past.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {

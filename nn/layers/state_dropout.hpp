@@ -8,7 +8,7 @@ namespace engram {
 struct StateDropout {
   double rate = 0;
   /// One mask for all positions: Gal and Ghahramani, "A Theoretically Grounded Application of Dropout in Recurrent
-  /// Neural Networks" (2016); spec of the Transformer-XL family, section 4.6.
+  /// Neural Networks" (2016); [transformer-xl 4.6].
   bool over_time = false;
 
   StateDropout(double rate_of_elements = 0, bool one_mask_over_time = false)

@@ -34,7 +34,7 @@ class Identity final : public StateReadout {
   void visit(Visitor&) override {}
 };
 
-/// (1) to (5), (8) to (12), (16) and (17) of the paper: states are cut into 1, 2 or 3 parts of width d.
+/// (1) to (4), (8) to (12), (16) and (17) of the paper: states are cut into 1, 2 or 3 parts of width d.
 class WindowReadout final : public StateReadout {
  public:
   explicit WindowReadout(const RecurrentOptions& options)

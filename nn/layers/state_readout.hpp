@@ -1,6 +1,5 @@
 #pragma once
-/// From the states of an encoder to what the softmax sees: readouts. Spec of the key-value-predict family, sections 1.3
-/// to 1.5, 1.7 and 2.
+/// From the states of an encoder to what the softmax sees: readouts. [key-value-predict 1.3 to 1.5, 1.7, 2].
 
 #include <memory>
 

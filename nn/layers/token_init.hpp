@@ -1,10 +1,11 @@
 #pragma once
-/// How both ends of a language model start: spec of the all-attention family, section 1.9, and of Transformer-XL,
+/// How both ends of a language model start: [all-attention 1.9], and of Transformer-XL,
 /// section 4.1.
 
 #include <cstdint>
 #include <optional>
 
+#include "core/names.hpp"
 #include "nn/init.hpp"
 
 namespace engram {
@@ -15,6 +16,9 @@ enum class TableInit : std::uint8_t {
   unit,   ///< N(0, 1)
   scaled  ///< N(0, 1 / E_i): first losses near ln V
 };
+constexpr auto names_of(TableInit) {
+  return std::to_array<Named<TableInit>>({{TableInit::unit, "unit"}, {TableInit::scaled, "scaled"}});
+}
 
 /// What both ends start from: the Transformer-XL family's way.
 struct TokenStart {

@@ -10,6 +10,7 @@
 #include "autograd/functions/reshape.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/scope.hpp"
@@ -20,15 +21,10 @@ namespace engram {
 namespace {
 
 std::vector<double> on_host(const Variable& values) {
-  std::vector<double> read(static_cast<std::size_t>(values.shape().count()));
-  dispatch_float(values.dtype(), "token output", [&]<class T>() {
-    std::vector<T> host(read.size());
-    Step& step = values.tape().step();
-    step.backend().copy(host.data(), values.value().raw(), values.value().bytes(), CopyKind::device_to_host);
-    step.wrong_ids().check();
-    std::ranges::copy(host, read.begin());
-  });
-  return read;
+  Step& step = values.tape().step();
+  std::vector<double> host = host_doubles(step.backend(), values.value());
+  step.wrong_ids().check();
+  return host;
 }
 
 /// Logits to ln of their softmax, row by row.

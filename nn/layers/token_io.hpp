@@ -20,7 +20,7 @@ struct TokenBatch {
   /// For a vocabulary in clusters: the block sorted into them, and the values of that on the device.
   const TokenPartition* partition = nullptr;
   Tensor lists;
-  /// Of models with segments (spec of the Transformer-XL family, 1.7 and 1.9). Leading columns that are context only:
+  /// Of models with segments ([transformer-xl 1.7, 1.9]). Leading columns that are context only:
   /// they are fed, and have no loss.
   std::int64_t context = 0;
   /// Trailing columns that the next block is fed again, as its context: memories do not take them in, so that no

@@ -1,13 +1,15 @@
 #pragma once
 /// A vocabulary ordered by frequency, cut into clusters of decreasing width: frequent words have long vectors, rare
 /// ones short ones. Grave et al.: "Efficient softmax approximation for GPUs" (2017); Baevski and Auli: "Adaptive input
-/// representations for neural language modeling" (2019); spec of the all-attention family, section 4, and of
+/// representations for neural language modeling" (2019); [all-attention 4], and of
 /// Transformer-XL, section 3.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -16,6 +18,9 @@ enum class ClusterOrder : std::uint8_t {
   natural,  ///< the first tail has the first slot
   reversed  ///< the first tail has the last slot, as in the released all-attention models
 };
+constexpr auto names_of(ClusterOrder) {
+  return std::to_array<Named<ClusterOrder>>({{ClusterOrder::natural, "natural"}, {ClusterOrder::reversed, "reversed"}});
+}
 
 class VocabularyClusters {
  public:

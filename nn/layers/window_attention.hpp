@@ -1,13 +1,13 @@
 #pragma once
 /// Multi-head attention of the positions of a window among themselves, each seeing itself and those before it: Vaswani
 /// et al.: "Attention Is All You Need" (2017), section 3.2, with biases on all four maps. Positions are in the input,
-/// and nothing is remembered of what came before the window. Spec of product-key memory, section 1.6.
+/// and nothing is remembered of what came before the window. [product-key 1.6].
 
 #include <cstdint>
 #include <map>
 
 #include "autograd/variable.hpp"
-#include "core/kernels/past.hpp"
+#include "core/rules/head_windows.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/module.hpp"

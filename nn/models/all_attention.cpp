@@ -105,8 +105,8 @@ ModelPast AllAttentionModel::training_past(Backend& backend, Allocator& allocato
                                            DType dtype) const {
   ModelPast past;
   for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(
-        std::make_unique<HiddenCache>(backend, allocator, streams, options_.width, dtype, options_.pad, span(layer)));
+    past.push_back(std::make_unique<HiddenCache>(backend, allocator, streams, options_.width, dtype, options_.pad,
+                                                 span(layer).extent()));
   return past;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// The all-attention network and the Transformer with adaptive spans it is compared with. Sukhbaatar et al.:
-/// "Augmenting Self-attention with Persistent Memory" (2019), section 3; all details in the family's spec.
+/// "Augmenting Self-attention with Persistent Memory" (2019), section 4; all details in
+/// docs/mathematics/all-attention.md.
 
 #include <memory>
 #include <optional>

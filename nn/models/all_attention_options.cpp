@@ -38,16 +38,4 @@ void AllAttentionOptions::check() const {
                           ", which has no feed-forward sublayer, got ", name_of(memories.placement)));
 }
 
-std::string_view name_of(SpanKind kind) {
-  return kind == SpanKind::adaptive ? "adaptive" : kind == SpanKind::fixed ? "fixed" : "dynamic";
-}
-std::string_view name_of(PositionValues kind) {
-  return kind == PositionValues::none ? "none" : kind == PositionValues::shared ? "shared" : "own";
-}
-std::string_view name_of(TableInit init) { return init == TableInit::unit ? "unit" : "scaled"; }
-std::string_view name_of(Pad pad) { return pad == Pad::mask ? "mask" : "attend_zero"; }
-std::string_view name_of(RampGradient mode) {
-  return mode == RampGradient::inclusive ? "inclusive" : mode == RampGradient::right ? "right" : "open";
-}
-
 }  // namespace engram

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/kernels/attention.hpp"
+#include "core/names.hpp"
 #include "nn/layers/adaptive_embedding.hpp"
 #include "nn/layers/attention_span.hpp"
 #include "nn/layers/memory_mode.hpp"
@@ -15,12 +16,17 @@
 
 namespace engram {
 
-/// Relative positions on the value side (decision 2 of the spec): the paper prints them, the released models have none.
+/// Relative positions on the value side ([all-attention 0], choice 2): the paper prints them, the released models have
+/// none.
 enum class PositionValues : std::uint8_t {
   none,    ///< positions change the scores only
   shared,  ///< the table of the keys serves the values too
   own      ///< a second table
 };
+constexpr auto names_of(PositionValues) {
+  return std::to_array<Named<PositionValues>>(
+      {{PositionValues::none, "none"}, {PositionValues::shared, "shared"}, {PositionValues::own, "own"}});
+}
 
 struct AllAttentionOptions {
   MemoryMode memory_mode = MemoryMode::all;
@@ -57,11 +63,5 @@ struct AllAttentionOptions {
   /// Throws UsageError naming the option and its value.
   void check() const;
 };
-
-std::string_view name_of(SpanKind kind);
-std::string_view name_of(PositionValues kind);
-std::string_view name_of(TableInit init);
-std::string_view name_of(Pad pad);
-std::string_view name_of(RampGradient mode);
 
 }  // namespace engram

@@ -11,8 +11,8 @@
 #include "nn/layers/product_key_memory.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/layers/token_io.hpp"
-#include "nn/past/past.hpp"
 #include "nn/module.hpp"
+#include "nn/past/past.hpp"
 
 namespace engram {
 

@@ -34,11 +34,6 @@ void check_cutoffs(const RecurrentOptions&) {}
 
 }  // namespace
 
-std::string_view name_of(ModelFamily family) {
-  constexpr std::string_view kNames[] = {"all_attention", "transformer_xl", "product_key", "recurrent"};
-  return kNames[static_cast<std::size_t>(family)];
-}
-
 std::int64_t ModelOptions::vocabulary() const {
   return with_own_options(*this, [](const auto& own) { return own.vocabulary; });
 }
@@ -90,9 +85,10 @@ std::unique_ptr<LanguageModel> make_model(const ModelOptions& options) {
       return std::make_unique<ProductKeyTransformer>(options.product_key);
     case ModelFamily::recurrent:
       return std::make_unique<RecurrentModel>(options.recurrent);
-    default:
+    case ModelFamily::all_attention:
       return std::make_unique<AllAttentionModel>(options.all_attention);
   }
+  throw Error("model: the family must be one that there is");
 }
 
 AllAttentionModel* all_attention_of(LanguageModel& model) { return dynamic_cast<AllAttentionModel*>(&model); }

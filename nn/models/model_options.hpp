@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/names.hpp"
 #include "nn/layers/recurrent_options.hpp"
 #include "nn/models/all_attention.hpp"
 #include "nn/models/all_attention_options.hpp"
@@ -23,10 +24,18 @@ enum class ModelFamily : std::uint8_t {
   product_key,     ///< docs/product-key.md
   recurrent        ///< docs/key-value-predict.md
 };
-inline constexpr std::array kModelFamilies{ModelFamily::all_attention, ModelFamily::transformer_xl,
-                                           ModelFamily::product_key, ModelFamily::recurrent};
-/// As a configuration writes it.
-std::string_view name_of(ModelFamily family);
+constexpr auto names_of(ModelFamily) {
+  return std::to_array<Named<ModelFamily>>({{ModelFamily::all_attention, "all_attention"},
+                                            {ModelFamily::transformer_xl, "transformer_xl"},
+                                            {ModelFamily::product_key, "product_key"},
+                                            {ModelFamily::recurrent, "recurrent"}});
+}
+inline constexpr auto kModelFamilies = [] {
+  constexpr auto kNames = names_of(ModelFamily{});
+  std::array<ModelFamily, kNames.size()> families{};
+  for (std::size_t i = 0; i < kNames.size(); ++i) families[i] = kNames[i].value;
+  return families;
+}();
 
 struct ModelOptions {
   ModelFamily family = ModelFamily::all_attention;
@@ -67,9 +76,10 @@ decltype(auto) with_own_options(Options& model, Use&& use) {
       return std::forward<Use>(use)(model.product_key);
     case ModelFamily::recurrent:
       return std::forward<Use>(use)(model.recurrent);
-    default:
+    case ModelFamily::all_attention:
       return std::forward<Use>(use)(model.all_attention);
   }
+  throw Error("model: the family must be one that there is");
 }
 
 /// The model without memory (ParameterStore::place). Throws UsageError when the options are not valid.
@@ -78,7 +88,7 @@ std::unique_ptr<LanguageModel> make_model(const ModelOptions& options);
 /// The model, where it is of the all-attention family; nullptr where it is not.
 AllAttentionModel* all_attention_of(LanguageModel& model);
 const AllAttentionModel* all_attention_of(const LanguageModel& model);
-/// The same for what only this family has. Throws UsageError saying that `command` is for it.
+/// The model of the all-attention family, for what only it has. Throws UsageError saying that `command` is for it.
 AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command);
 const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command);
 

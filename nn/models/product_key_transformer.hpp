@@ -1,6 +1,6 @@
 #pragma once
 /// The Transformer of the paper on product-key memory. Lample et al.: "Large Memory Layers with Product Keys" (2019),
-/// section 4; spec of product-key memory, section 1.6. It reads windows of text, each from nothing: positions are
+/// section 4; [product-key 1.6]. It reads windows of text, each from nothing: positions are
 /// counted from the start of a block, and no layer remembers the block before.
 
 #include <memory>
@@ -17,7 +17,8 @@
 namespace engram {
 
 /// x <- LN1(x + dropout(attention(x))), x <- LN2(x + dropout(F(x))); with pre_norm x <- x + dropout(attention(LN1(x))),
-/// x <- x + dropout(F(LN2(x))). F is a feed-forward network, a product-key memory, or both.
+/// x <- x + dropout(F(LN2(x))). F is a feed-forward network, a product-key memory, or
+/// both; the dropout is on the feed-forward part alone.
 class ProductKeyTransformerLayer final : public Module {
  public:
   /// `memory`: nullptr where the layer has none.

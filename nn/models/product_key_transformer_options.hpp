@@ -1,7 +1,6 @@
 #pragma once
 /// Everything that defines the Transformer of the paper on product-key memory, and what is refused. Lample et al.:
-/// "Large Memory Layers with Product Keys" (2019), section 4; all details in the spec of product-key memory, section
-/// 1.6.
+/// "Large Memory Layers with Product Keys" (2019), section 4; all details in the [product-key 1.6].
 
 #include <cstdint>
 

@@ -1,18 +1,19 @@
 #pragma once
 /// Recurrent language models with short attention: words, an encoder, a readout, a softmax. Daniluk et al.:
-/// "Frustratingly Short Attention Spans in Neural Language Modeling" (2017); spec of the key-value-predict family.
+/// "Frustratingly Short Attention Spans in Neural Language Modeling" (2017); docs/mathematics/key-value-predict.md.
 
 #include <memory>
 
 #include "nn/layers/position_constants.hpp"
 #include "nn/layers/recurrent_encoder.hpp"
 #include "nn/layers/state_readout.hpp"
-#include "nn/past/recurrent_past.hpp"
 #include "nn/models/language_model.hpp"
+#include "nn/past/recurrent_past.hpp"
 
 namespace engram {
 
-/// Parameters: embedding.weight [V, w], encoder.{input, recurrent, bias}, readout.*, output.weight [V, d], output.bias.
+/// Parameters: embedding.weight [V, w], encoder.{input, recurrent, bias} (and encoder.output, where the
+/// options have output_map), readout.*, output.weight [V, d], output.bias.
 class RecurrentModel final : public LanguageModel {
  public:
   /// Throws UsageError when the options are not valid. Takes no memory: see ParameterStore::place.

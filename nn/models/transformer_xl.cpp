@@ -48,6 +48,19 @@ LayerNorm layer_norm(const TransformerXlOptions& options) {
   return LayerNorm(options.width, init::normal(options.norm_init_deviation, 1), options.norm_epsilon);
 }
 
+RelativeAttentionOptions attention_options(const TransformerXlOptions& options) {
+  return {.width = options.width,
+          .heads = options.heads,
+          .depth = options.head_depth(),
+          .positions = options.positions,
+          .shaw_terms = options.shaw_terms,
+          .position_rows = options.position_rows,
+          .own_biases = !options.tie_position_biases,
+          .dropout = options.attention_dropout,
+          .keep_bytes = (options.attention_memory << 20) / options.layers,
+          .start = options.weight_start()};
+}
+
 /// What index a PositionConstants::Key is of.
 enum IndexUse : std::int64_t { kClamped, kShaw, kAbsolute };
 
@@ -56,7 +69,7 @@ enum IndexUse : std::int64_t { kClamped, kShaw, kAbsolute };
 TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory)
     : pre_norm_(options.pre_norm),
       dropout_(state_dropout(options)),
-      attention_(options),
+      attention_(attention_options(options)),
       attention_norm_(layer_norm(options)),
       sublayer_(options.memories.placement, std::move(memory),
                 [&options] {
@@ -143,7 +156,7 @@ ModelPast TransformerXlModel::frozen_past(Backend& backend, Allocator& allocator
   const auto geometry = std::make_shared<SegmentGeometry>(backend, allocator, context_, streams, options_.heads);
   ModelPast past;
   for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(std::make_unique<SegmentRing>(backend, allocator, geometry, RelativeAttention::key_depth(options_),
+    past.push_back(std::make_unique<SegmentRing>(backend, allocator, geometry, attention_options(options_).key_depth(),
                                                  dtype, longest_block));
   return past;
 }
@@ -210,10 +223,11 @@ Tensor TransformerXlModel::absolute_rows(Step& step, std::int64_t streams, std::
 
 Variable TransformerXlModel::drop_words(const Variable& embedded, const Tensor& ids, ModelPast& past) const {
   const Variable dropped = word_dropout(embedded, ids, options_.word_dropout);
+  if (options_.word_dropout == 0 || !embedded.tape().training()) return dropped;
   // A first token that sees itself alone and whose word is dropped is a vector of zeros in every layer, while all
   // biases are 0: each layer norm then multiplies its gradient by 1 / sqrt(1e-5), beyond f32 after some 16 of them.
-  if (options_.word_dropout == 0 || !embedded.tape().training() || state_past(*past.front()).valid() > 0)
-    return dropped;
+  const bool remembers = segment_past(*past.front()).context().memory > 0;
+  if (remembers && state_past(*past.front()).valid() > 0) return dropped;
   return concat(std::array{slice(embedded, 1, 0, 1), slice(dropped, 1, 1, ids.shape()[1])}, 1);
 }
 

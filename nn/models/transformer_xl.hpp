@@ -1,6 +1,6 @@
 #pragma once
 /// Transformer-XL and its vanilla baselines. Dai et al.: "Transformer-XL: Attentive Language Models Beyond a
-/// Fixed-Length Context" (2019), section 3; all details in the family's spec.
+/// Fixed-Length Context" (2019), section 3; all details in docs/mathematics/transformer-xl.md.
 
 #include <memory>
 #include <optional>
@@ -11,14 +11,14 @@
 #include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/relative_attention.hpp"
 #include "nn/layers/state_dropout.hpp"
-#include "nn/past/segment_geometry.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/models/transformer_xl_options.hpp"
+#include "nn/past/segment_geometry.hpp"
 
 namespace engram {
 
-/// One layer, spec 1.6: attention and a feed-forward network, each with a residual. Post-norm normalises the sums,
-/// pre-norm what goes into the sublayers.
+/// One layer, [transformer-xl 1.6]: attention and a feed-forward network, each with a residual. Post-norm normalises
+/// the sums, pre-norm what goes into the sublayers.
 class TransformerXlLayer final : public Module {
  public:
   /// `memory`: the layer's product-key memory, or nullptr.

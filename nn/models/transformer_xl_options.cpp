@@ -82,29 +82,4 @@ Initializer TransformerXlOptions::table_start() const {
   return embedding_init == EmbeddingStart::normal ? init::normal(init_deviation) : init::uniform(embedding_init_range);
 }
 
-std::string_view name_of(PositionKind kind) {
-  switch (kind) {
-    case PositionKind::shaw:
-      return "shaw";
-    case PositionKind::absolute_sinusoidal:
-      return "absolute_sinusoidal";
-    case PositionKind::absolute_learned:
-      return "absolute_learned";
-    default:
-      return "relative";
-  }
-}
-std::string_view name_of(ShawTerms terms) { return terms == ShawTerms::ab ? "ab" : "abcd"; }
-std::string_view name_of(Visibility visibility) {
-  return visibility == Visibility::all           ? "all"
-         : visibility == Visibility::last_memory ? "last_memory"
-                                                 : "last_memory_plus_1";
-}
-std::string_view name_of(MemoryStart start) { return start == MemoryStart::empty ? "empty" : "zeros"; }
-std::string_view name_of(WeightStart start) { return start == WeightStart::normal ? "normal" : "uniform"; }
-std::string_view name_of(EmbeddingStart start) {
-  return start == EmbeddingStart::as_weights ? "as_weights" : start == EmbeddingStart::normal ? "normal" : "uniform";
-}
-std::string_view name_of(ClusterOrder order) { return order == ClusterOrder::natural ? "natural" : "reversed"; }
-
 }  // namespace engram

@@ -1,53 +1,40 @@
 #pragma once
 /// Everything that defines a Transformer-XL or one of the vanilla Transformers it is compared with, and what is
 /// refused. Dai et al.: "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context" (2019); all details
-/// in the family's spec.
+/// in docs/mathematics/transformer-xl.md.
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "autograd/initializer.hpp"
+#include "core/names.hpp"
+#include "nn/layers/position_kind.hpp"
 #include "nn/layers/product_key_options.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
+#include "nn/past/segment_context.hpp"
 
 namespace engram {
 
-/// How attention knows positions (spec, sections 1.3 and 1.8).
-enum class PositionKind : std::uint8_t {
-  relative,             ///< sinusoids of distances, projected by every layer, with biases u and v of the queries
-  shaw,                 ///< a learned vector for every distance and head: Shaw et al. (2018)
-  absolute_sinusoidal,  ///< sinusoids added to the embeddings: Vaswani et al. (2017)
-  absolute_learned  ///< a learned vector for every position, added to the input of every layer: Al-Rfou et al. (2018)
-};
-/// What positions `shaw` has in its scores.
-enum class ShawTerms : std::uint8_t {
-  ab,   ///< q k + q e: the paper's baseline
-  abcd  ///< with a bias of the queries and a scalar for every distance, as in the released program
-};
-/// Which keys a query sees (spec, section 1.5); M is `memory`.
-enum class Visibility : std::uint8_t {
-  all,                ///< all of the memory and of the segment up to itself
-  last_memory,        ///< the last M positions, itself among them (same_length of the released PyTorch program)
-  last_memory_plus_1  ///< one more (same_length of the released TensorFlow program)
-};
-/// What a memory is at the start of a stream.
-enum class MemoryStart : std::uint8_t {
-  empty,  ///< nothing; it grows to its length
-  zeros   ///< zero vectors that take part in the softmax
-};
-
-/// From which distribution weights start (spec, section 4.1).
+/// From which distribution weights start ([transformer-xl 4.1]).
 enum class WeightStart : std::uint8_t {
   normal,  ///< N(0, init_deviation^2)
   uniform  ///< U(-init_range, init_range)
 };
+constexpr auto names_of(WeightStart) {
+  return std::to_array<Named<WeightStart>>({{WeightStart::normal, "normal"}, {WeightStart::uniform, "uniform"}});
+}
 /// And from which the input's table of vectors does, which the output shares where tables are tied.
 enum class EmbeddingStart : std::uint8_t {
   as_weights,  ///< from theirs
   normal,      ///< N(0, init_deviation^2)
   uniform      ///< U(-embedding_init_range, embedding_init_range)
 };
+constexpr auto names_of(EmbeddingStart) {
+  return std::to_array<Named<EmbeddingStart>>({{EmbeddingStart::as_weights, "as_weights"},
+                                               {EmbeddingStart::normal, "normal"},
+                                               {EmbeddingStart::uniform, "uniform"}});
+}
 
 struct TransformerXlOptions {
   std::int64_t vocabulary = 0;  ///< V, symbols
@@ -58,7 +45,8 @@ struct TransformerXlOptions {
   std::int64_t inner = 0;       ///< F, of the feed-forward sublayer
   PositionKind positions = PositionKind::relative;
   ShawTerms shaw_terms = ShawTerms::ab;
-  /// Rows of the tables of learned positions (shaw, absolute_learned): extension, memory and segment together.
+  /// Rows of the tables of learned positions: shaw, a row for each distance that is told apart; absolute_learned, the
+  /// tokens of the longest block, its extension among them.
   std::int64_t position_rows = 0;
   bool tie_position_biases = true;  ///< one u and one v for all layers
   bool pre_norm = false;            ///< layer norms before the sublayers instead of after the residuals
@@ -66,7 +54,7 @@ struct TransformerXlOptions {
   std::int64_t memory = 0;  ///< M, positions that every layer remembers of what came before; 0: none
   Visibility visibility = Visibility::all;
   MemoryStart memory_start = MemoryStart::empty;
-  /// Distances above it count as it, with `shaw` those from it on as one less (spec, section 1.8); 0, -1: no clamp.
+  /// Distances above it count as it, with `shaw` those from it on as one less ([transformer-xl 1.8]); 0, -1: no clamp.
   std::int64_t clamp = 0;
 
   std::int64_t embedding_width = 0;        ///< E; 0: width
@@ -81,8 +69,8 @@ struct TransformerXlOptions {
   double dropout = 0;  ///< on embeddings, positions, sublayers' outputs, feed-forward activations, last states
   double attention_dropout = 0;    ///< on attention weights
   bool dropout_over_time = false;  ///< `dropout` drops a feature of a stream in all positions of a segment, or in none
-  /// On the input's words: all vectors of a word in a block are dropped, or none is (spec, section 4.6), but for the
-  /// first of a block that has no memory. The output's table has none of it, even where it is the input's.
+  /// On the input's words: all vectors of a word in a block are dropped, or none is ([transformer-xl 4.6]), but for the
+  /// first of a block that sees nothing before itself. The output's table has none of it, even where it is the input's.
   double word_dropout = 0;
   double norm_epsilon = 1e-5;
   WeightStart init = WeightStart::normal;  ///< of weights, tables, biases of queries and slots of clusters
@@ -101,16 +89,8 @@ struct TransformerXlOptions {
   /// What weights and the input's table start as.
   Initializer weight_start() const;
   Initializer table_start() const;
-  /// Throws UsageError naming the option and its value (spec, section 11).
+  /// Throws UsageError naming the option and its value ([transformer-xl 11]).
   void check() const;
 };
-
-std::string_view name_of(PositionKind kind);
-std::string_view name_of(ShawTerms terms);
-std::string_view name_of(Visibility visibility);
-std::string_view name_of(MemoryStart start);
-std::string_view name_of(WeightStart start);
-std::string_view name_of(EmbeddingStart start);
-std::string_view name_of(ClusterOrder order);
 
 }  // namespace engram

@@ -4,8 +4,7 @@
 
 namespace engram {
 
-/// Adagrad with per-tensor clipping, the rule that the character models were trained with: spec of the all-attention
-/// family, section 5.1.
+/// Adagrad with per-tensor clipping, the rule that the character models were trained with: [all-attention 5.1].
 class Adagrad final : public Optimizer {
  public:
   /// State starts at zero. The store must be placed.

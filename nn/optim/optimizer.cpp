@@ -3,12 +3,10 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
-#include "nn/optim/adagrad.hpp"
-#include "nn/optim/adam.hpp"
 #include "nn/optim/parameter_blocks.hpp"
-#include "nn/optim/sgd.hpp"
 #include "nn/option_limits.hpp"
 
 namespace engram {
@@ -85,24 +83,9 @@ void Optimizer::visit_state(const StateFound& found) const {
 }
 
 std::vector<double> Optimizer::gradient_norms(Backend& backend) const {
-  if (!squared_norms_) return {};
-  std::vector<double> norms(static_cast<std::size_t>(squared_norms_.count()));
-  backend.copy(norms.data(), squared_norms_.raw(), squared_norms_.bytes(), CopyKind::device_to_host);
+  std::vector<double> norms = host_copy<double>(backend, squared_norms_);
   for (double& norm : norms) norm = std::sqrt(norm);
   return norms;
-}
-
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step) {
-  options.check();
-  switch (options.kind) {
-    case OptimizerKind::adagrad:
-      return std::make_unique<Adagrad>(options, store, step);
-    case OptimizerKind::adam:
-      return std::make_unique<Adam>(options, store, step);
-    case OptimizerKind::sgd:
-      return std::make_unique<Sgd>(options, store, step);
-  }
-  throw UsageError("optimizer: unknown kind");
 }
 
 }  // namespace engram

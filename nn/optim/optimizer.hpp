@@ -9,17 +9,26 @@
 #include <vector>
 
 #include "autograd/parameter_store.hpp"
+#include "core/names.hpp"
 #include "nn/optim/table_optimizer.hpp"
 
 namespace engram {
 
 enum class OptimizerKind : std::uint8_t { adagrad, adam, sgd };
+constexpr auto names_of(OptimizerKind) {
+  return std::to_array<Named<OptimizerKind>>(
+      {{OptimizerKind::adagrad, "adagrad"}, {OptimizerKind::adam, "adam"}, {OptimizerKind::sgd, "sgd"}});
+}
 /// How gradients are kept from growing.
 enum class ClipKind : std::uint8_t {
   per_tensor_step,  ///< Adagrad: each tensor's step is shrunk, the accumulator sees the raw gradient (default there)
   per_tensor_gradient,  ///< each tensor's gradient is scaled first
   global  ///< all gradients together are scaled, by min(1, clip / (norm + 1e-6)): the default of Adam and SGD
 };
+constexpr auto names_of(ClipKind) {
+  return std::to_array<Named<ClipKind>>(
+      {{ClipKind::per_tensor_step, "step"}, {ClipKind::per_tensor_gradient, "gradient"}, {ClipKind::global, "global"}});
+}
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adagrad;
@@ -54,7 +63,7 @@ class Optimizer {
 
   /// For tables in the mode deferred (TableOptimizer::bring_up_to_date): before their values or the state are read.
   void bring_up_to_date(Step& step);
-  /// None: the store has no tables.
+  /// The rule of the tables; nullptr where the store has none.
   TableOptimizer* tables() { return tables_.get(); }
   const TableOptimizer* tables() const { return tables_.get(); }
 
@@ -87,8 +96,5 @@ class Optimizer {
   double span_rate_share_;
   std::unique_ptr<TableOptimizer> tables_;
 };
-
-/// The store must be placed; `step` clears the state. Throws UsageError when the options are not valid.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step);
 
 }  // namespace engram

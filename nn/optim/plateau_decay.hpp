@@ -1,6 +1,6 @@
 #pragma once
-/// Lowers the learning rate whenever the validation loss stops falling: `dev_perf` of Transformer-XL (its spec, section
-/// 4.3).
+/// Lowers the learning rate whenever the validation loss stops falling: `dev_perf` of Transformer-XL
+/// ([transformer-xl 4.3]).
 
 #include <cstdint>
 #include <span>

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/names.hpp"
+
 namespace engram {
 
 struct Schedule {
@@ -35,9 +37,9 @@ struct Schedule {
   /// The rate of update number `update`, counted from 1: the formula at the time of the clock; in fine-tuning from
   /// update finetune_after + 1 on. `plateau_share` is PlateauDecay::share(), for decay = plateau.
   double at(std::int64_t update, std::int64_t finetune_after, double plateau_share) const;
-  /// The same without a share. Throws Error for decay = plateau, which is no function of the step alone.
+  /// The rate without a share. Throws Error for decay = plateau, which is no function of the step alone.
   double at(std::int64_t update, std::int64_t finetune_after) const;
-  /// The same with fine-tuning after `steps`.
+  /// The rate with fine-tuning after `steps`.
   double at(std::int64_t update) const { return at(update, steps); }
   /// What no update's rate is above: `rate`, or the peak of inverse_root.
   double highest() const;
@@ -51,12 +53,30 @@ struct Schedule {
   ///                      after a warm-up the rate begins below lr
   ///   inverse_root       lr / sqrt(t) for t > w, lr t / w^1.5 up to there, lr at t = w = 0; highest: lr / sqrt(w)
   ///   plateau            lr plateau_share
-  /// and the last value of linear and cosines beyond T. Source: spec of Transformer-XL, section 4.3, for all but
+  /// and the last value of linear and cosines beyond T. Source: [transformer-xl 4.3], for all but
   /// linear.
   double formula(std::int64_t t, double plateau_share = 1) const;
 
   /// Throws UsageError naming the option and its value; among others for linear and cosines when T is not above w.
   void check() const;
 };
+
+constexpr auto names_of(Schedule::Decay) {
+  return std::to_array<Named<Schedule::Decay>>({{Schedule::Decay::none, "none"},
+                                                {Schedule::Decay::linear, "linear"},
+                                                {Schedule::Decay::cosine, "cosine"},
+                                                {Schedule::Decay::cosine_from_start, "cosine_from_start"},
+                                                {Schedule::Decay::inverse_root, "inverse_root"},
+                                                {Schedule::Decay::plateau, "plateau"}});
+}
+constexpr auto names_of(Schedule::Clock) {
+  return std::to_array<Named<Schedule::Clock>>({{Schedule::Clock::update, "update"},
+                                                {Schedule::Clock::completed, "completed"},
+                                                {Schedule::Clock::full_first, "full_first"}});
+}
+constexpr auto names_of(Schedule::Finetune) {
+  return std::to_array<Named<Schedule::Finetune>>(
+      {{Schedule::Finetune::fixed, "fixed"}, {Schedule::Finetune::plateau, "plateau"}});
+}
 
 }  // namespace engram

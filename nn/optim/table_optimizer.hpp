@@ -1,6 +1,6 @@
 #pragma once
 /// Update rules of tables with gradients of rows: a group of their own beside everything else, with their own rate and
-/// clip. Spec of product-key memory, 2.4; the kernels are in core/kernels/row_optimizer.hpp.
+/// clip. [product-key 2.4]; the kernels are in core/kernels/row_optimizer.hpp.
 
 #include <cstdint>
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "autograd/parameter_store.hpp"
 #include "core/kernels/row_optimizer.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -16,6 +17,9 @@ enum class TableKind : std::uint8_t {
   adam,        ///< two moments as large as the table
   row_adagrad  ///< one number per row
 };
+constexpr auto names_of(TableKind) {
+  return std::to_array<Named<TableKind>>({{TableKind::adam, "adam"}, {TableKind::row_adagrad, "row_adagrad"}});
+}
 
 struct TableOptimizerOptions {
   TableKind kind = TableKind::adam;
@@ -58,7 +62,7 @@ class TableOptimizer final : public RowRefresh {
   /// Deferred: all rows become what they are in the dense mode after the last update. Due before anyone reads whole
   /// tables: evaluation, checkpoints. In other modes they are that already, and nothing happens.
   void bring_up_to_date(Step& step);
-  /// The same for rows of one table that a step of training is about to read: Parameter::refresh_rows.
+  /// Deferred: brings rows of one table up to date that a step of training is about to read: Parameter::refresh_rows.
   void refresh(Step& step, const Parameter& table, const Tensor& ids) override;
 
   /// Every state tensor with its name. Adam: `<parameter>.first_moment` and `.second_moment`, shaped like the table;

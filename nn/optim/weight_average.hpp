@@ -1,6 +1,6 @@
 #pragma once
 /// The mean of the weights after many updates, with which a model is evaluated: Polyak, Juditsky (1992), begun where
-/// training has stopped to improve, as in AWD-LSTM (Merity, Keskar, Socher, 2018; spec of Transformer-XL, section 4.6).
+/// training has stopped to improve, as in AWD-LSTM (Merity, Keskar, Socher, 2018; [transformer-xl 4.6]).
 
 #include <cstdint>
 #include <span>

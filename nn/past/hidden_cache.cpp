@@ -7,16 +7,16 @@
 #include "autograd/functions/project_past.hpp"
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
-#include "core/kernels/past.hpp"
+#include "core/rules/head_windows.hpp"
 
 namespace engram {
 
 HiddenCache::HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype,
-                         Pad pad, const AttentionSpan& span)
+                         Pad pad, const SpanExtent& extent)
     : backend_(&backend),
       streams_(streams),
       pad_(pad),
-      span_(&span),
+      extent_(&extent),
       buffers_(backend, allocator, streams, width, dtype) {}
 
 void HiddenCache::reset() {
@@ -47,20 +47,20 @@ void HiddenCache::count_shortfall(const HeadWindows& windows) {
 }
 
 void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&) {
-  buffers_.push(step, hidden, span_->cache_length());
+  buffers_.push(step, hidden, extent_->cache_length);
   valid_ += hidden.shape()[1];
 }
 
 void HiddenCache::append_state(std::vector<std::int64_t>& state) const {
   buffers_.append_state(state);
   state.push_back(pad_ == Pad::mask ? valid_states() : 0);
-  state.push_back(span_->cache_length());
-  const auto& windows = span_->windows().window;
+  state.push_back(extent_->cache_length);
+  const auto& windows = extent_->windows.window;
   state.insert(state.end(), windows.begin(), windows.end());
 }
 
 void HiddenCache::replayed(std::int64_t positions) {
-  count_shortfall(span_->windows());
+  count_shortfall(extent_->windows);
   buffers_.replayed();
   valid_ += positions;
 }
@@ -68,18 +68,6 @@ void HiddenCache::replayed(std::int64_t positions) {
 void HiddenCache::undo(std::int64_t positions) {
   buffers_.undo();
   valid_ -= positions;
-}
-
-StatePast& state_past(LayerPast& past) {
-  auto* const states = dynamic_cast<StatePast*>(&past);
-  if (states == nullptr) throw Error("past: training must have hidden states, got another past");
-  return *states;
-}
-
-AttentionPast& attention_past(LayerPast& past) {
-  auto* const found = dynamic_cast<AttentionPast*>(&past);
-  if (found == nullptr) throw Error("past: attention must have keys and values of the past, got another past");
-  return *found;
 }
 
 }  // namespace engram

@@ -1,30 +1,30 @@
 #pragma once
 /// The last hidden states of a layer's input, from which training projects keys and values anew in every block, so that
-/// the projections get gradients from the past as well. Spec of the all-attention family, section 1.3.
+/// the projections get gradients from the past as well. [all-attention 1.3].
 
 #include <vector>
 
-#include "nn/layers/attention_span.hpp"
 #include "nn/past/past.hpp"
+#include "nn/past/span_extent.hpp"
 #include "nn/past/state_buffers.hpp"
 
 namespace engram {
 
 class HiddenCache final : public StatePast, public AttentionPast {
  public:
-  /// B streams of `width`, for a layer with this span, which says how many states to keep. Memory comes from
+  /// B streams of `width`, for a layer with spans of this extent, which says how many states to keep. Memory comes from
   /// `allocator`; both must outlive the cache.
   HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype, Pad pad,
-              const AttentionSpan& span);
+              const SpanExtent& extent);
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
             AttentionOptions& options) override;
-  /// Keeps the last span.cache_length() states of (cache, block). Call once per block, after read().
+  /// Keeps the last SpanExtent::cache_length states of (cache, block). Call once per block, after read().
   void update(Step& step, const Tensor& hidden, const Tensor& keys, const Tensor& values) override;
   void reset() override;
 
   void append_state(std::vector<std::int64_t>& state) const override;
-  void settle(std::int64_t) override { buffers_.settle(span_->cache_length()); }
+  void settle(std::int64_t) override { buffers_.settle(extent_->cache_length); }
   void replayed(std::int64_t positions) override;
   void undo(std::int64_t positions) override;
 
@@ -32,7 +32,7 @@ class HiddenCache final : public StatePast, public AttentionPast {
   std::int64_t valid() const override { return valid_; }
   void restore(std::int64_t length, std::int64_t valid) override;
   /// Blocks in which a window reached farther back than the cache did (after its first filling): the missing states
-  /// counted as zero vectors.
+  /// counted as zero vectors, or not at all with Pad::mask.
   std::int64_t shortfalls() const override { return shortfalls_; }
 
  private:
@@ -43,7 +43,7 @@ class HiddenCache final : public StatePast, public AttentionPast {
   Backend* backend_;
   std::int64_t streams_;
   Pad pad_;
-  const AttentionSpan* span_;
+  const SpanExtent* extent_;
   StateBuffers buffers_;
   std::int64_t valid_ = 0;
   std::int64_t shortfalls_ = 0;

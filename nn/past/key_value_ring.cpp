@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
+#include "core/kernels/past.hpp"
 
 namespace engram {
 

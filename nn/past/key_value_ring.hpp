@@ -1,6 +1,6 @@
 #pragma once
 /// Keys and values of the past in ring buffers, each head as long as its own window: exact when the weights do not
-/// change, and nothing is projected twice. Spec of the all-attention family, section 10.4.
+/// change, and nothing is projected twice. [all-attention 10.4].
 
 #include "nn/past/past.hpp"
 

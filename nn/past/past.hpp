@@ -8,6 +8,7 @@
 
 #include "autograd/functions/attention.hpp"
 #include "autograd/tape.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -16,6 +17,9 @@ enum class Pad : std::uint8_t {
   attend_zero,  ///< zero vectors that take part in the softmax, as in the released models (default)
   mask          ///< not there: weight 0
 };
+constexpr auto names_of(Pad) {
+  return std::to_array<Named<Pad>>({{Pad::attend_zero, "attend_zero"}, {Pad::mask, "mask"}});
+}
 
 /// One thing that is remembered: of a layer, or of another part of a model.
 class LayerPast {
@@ -61,7 +65,7 @@ class StatePast : public LayerPast {
   virtual void replayed(std::int64_t positions) = 0;
   /// Takes back the last update(), a block of so many positions, once.
   virtual void undo(std::int64_t positions) = 0;
-  /// Blocks that would have needed states which were no longer there, and took zero vectors instead.
+  /// Blocks that would have needed states which were no longer there, and took what Pad puts there instead.
   virtual std::int64_t shortfalls() const { return 0; }
 };
 

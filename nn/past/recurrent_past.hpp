@@ -1,6 +1,6 @@
 #pragma once
 /// What a recurrent model remembers of earlier blocks, one of these for each kind of it: the last states, the cells of
-/// an LSTM, the last words. Spec of the key-value-predict family, section 2.
+/// an LSTM, the last words. [key-value-predict 2].
 
 #include <span>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// How far back the queries of a block see when layers remember a fixed number of positions before it. One for the
-/// pasts of all layers of a model. Spec of the Transformer-XL family, sections 1.5 and 1.7.
+/// pasts of all layers of a model. [transformer-xl 1.5, 1.7].
 
 #include <cstdint>
 #include <map>
@@ -8,18 +8,11 @@
 
 #include "core/allocator.hpp"
 #include "core/backend.hpp"
-#include "core/kernels/past.hpp"
-#include "nn/models/transformer_xl_options.hpp"
+#include "core/rules/head_windows.hpp"
+#include "core/tensor.hpp"
+#include "nn/past/segment_context.hpp"
 
 namespace engram {
-
-/// What evaluation may set otherwise than training did, with the same weights.
-struct SegmentContext {
-  std::int64_t memory = 0;  ///< M, positions remembered
-  Visibility visibility = Visibility::all;
-  MemoryStart start = MemoryStart::empty;
-  std::int64_t clamp = 0;  ///< as TransformerXlOptions::clamp; 0 or less: none
-};
 
 class SegmentGeometry {
  public:

@@ -13,12 +13,6 @@
 
 namespace engram {
 
-SegmentPast& segment_past(LayerPast& past) {
-  auto* const found = dynamic_cast<SegmentPast*>(&past);
-  if (found == nullptr) throw Error("past: this family needs memories of segments, got another past");
-  return *found;
-}
-
 SegmentMemory::SegmentMemory(Backend& backend, Allocator& allocator, std::shared_ptr<SegmentGeometry> geometry,
                              std::int64_t width, DType dtype)
     : geometry_(std::move(geometry)), buffers_(backend, allocator, geometry_->streams(), width, dtype) {
@@ -54,13 +48,13 @@ void SegmentMemory::read(Tape& tape, const Variable& key_weight, const Variable&
   hide_missing(tape, in);
 }
 
-void SegmentMemory::read_normalised(Tape& tape, LayerNorm& norm, const Variable& key_weight,
+void SegmentMemory::read_normalised(Tape& tape, const Normalise& normalise, const Variable& key_weight,
                                     const Variable& value_weight, AttentionVariables& in, AttentionOptions& options) {
   const std::int64_t positions = states().shape()[1];
   // Where there is nothing, all of the past is hidden, whatever it holds.
   if (positions == 0) return read(tape, key_weight, value_weight, in, options);
   if (options.windows.total == 0) return;
-  const Variable normalised = norm.forward(tape.constant(states()));
+  const Variable normalised = normalise(tape.constant(states()));
   const std::int64_t heads = options.heads, depth = key_weight.shape()[0] / heads;
   const Tensor& rows = geometry_->packed_rows(in.content_query.shape()[1], positions);
   const auto packed = [&](const Variable& weight) {

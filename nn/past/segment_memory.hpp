@@ -1,7 +1,7 @@
 #pragma once
 /// The last M states of a layer's input, from which training projects keys and values anew in every block, so that the
-/// projections get gradients from the memory as well. Dai et al.: "Transformer-XL" (2019), section 3.2; spec of the
-/// family, section 1.7.
+/// projections get gradients from the memory as well. Dai et al.: "Transformer-XL" (2019), section 3.2;
+/// [transformer-xl 1.7].
 
 #include <memory>
 
@@ -22,7 +22,7 @@ class SegmentMemory final : public StatePast, public SegmentPast {
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
             AttentionOptions& options) override;
-  void read_normalised(Tape& tape, LayerNorm& norm, const Variable& key_weight, const Variable& value_weight,
+  void read_normalised(Tape& tape, const Normalise& normalise, const Variable& key_weight, const Variable& value_weight,
                        AttentionVariables& in, AttentionOptions& options) override;
   /// Keeps the last M of (memory, hidden). hidden: what is to be remembered of the block, [B, m, width]; m may be 0.
   /// Throws ShapeError for another number of streams.
@@ -40,7 +40,7 @@ class SegmentMemory final : public StatePast, public SegmentPast {
     if (remembers(positions)) buffers_.settle(context().memory);
   }
   void replayed(std::int64_t positions) override;
-  /// Whatever it remembered.
+  /// Takes back the last update(), whatever that remembered.
   void undo(std::int64_t positions) override;
 
  private:

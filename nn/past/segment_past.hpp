@@ -2,11 +2,15 @@
 /// What the Transformer-XL family asks of its pasts beside AttentionPast: how far they reach, and memory rows that are
 /// normalised before they are projected.
 
-#include "nn/layers/layer_norm.hpp"
+#include <functional>
+
 #include "nn/past/past.hpp"
 #include "nn/past/segment_geometry.hpp"
 
 namespace engram {
+
+/// What a layer does to its input first: [B, M, width] of the same shape.
+using Normalise = std::function<Variable(const Variable& states)>;
 
 class SegmentPast : public AttentionPast {
  public:
@@ -14,10 +18,10 @@ class SegmentPast : public AttentionPast {
   virtual std::int64_t streams() const = 0;
   /// The windows of attention for a block of so many positions: options.windows of read().
   virtual const HeadWindows& windows(std::int64_t block) = 0;
-  /// AttentionPast::read() of a layer that normalises its input, the past included, before it projects it. The norm's
-  /// parameters get gradients from the past as well.
-  virtual void read_normalised(Tape& tape, LayerNorm& norm, const Variable& key_weight, const Variable& value_weight,
-                               AttentionVariables& in, AttentionOptions& options) = 0;
+  /// AttentionPast::read() of a layer that normalises its input, the past included, before it projects it. The
+  /// parameters of `normalise` get gradients from the past as well.
+  virtual void read_normalised(Tape& tape, const Normalise& normalise, const Variable& key_weight,
+                               const Variable& value_weight, AttentionVariables& in, AttentionOptions& options) = 0;
   /// The layer's keys of positions, [P, H D], where weights are frozen and they were kept; else empty.
   virtual Tensor position_keys() const { return {}; }
   /// Keeps them, if it is a past for frozen weights.

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
+#include "core/kernels/past.hpp"
 
 namespace engram {
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Keys and values of the remembered positions in ring buffers, and the layer's keys of distances: exact when the
-/// weights do not change, and nothing is projected twice. Spec of the Transformer-XL family, section 9.2.
+/// weights do not change, and nothing is projected twice. [transformer-xl 9.2].
 
 #include <memory>
 
@@ -18,13 +18,13 @@ class SegmentRing final : public LayerPast, public SegmentPast {
 
   const SegmentContext& context() const override { return geometry_->context(); }
   std::int64_t streams() const override { return geometry_->streams(); }
-  /// The same for all blocks. Throws Error for a block that is too long.
+  /// Windows of attention, equal for all blocks. Throws Error for a block that is too long.
   const HeadWindows& windows(std::int64_t block) override;
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
             AttentionOptions& options) override;
   /// The rings hold keys of what was normalised already.
-  void read_normalised(Tape& tape, LayerNorm&, const Variable& key_weight, const Variable& value_weight,
+  void read_normalised(Tape& tape, const Normalise&, const Variable& key_weight, const Variable& value_weight,
                        AttentionVariables& in, AttentionOptions& options) override {
     read(tape, key_weight, value_weight, in, options);
   }

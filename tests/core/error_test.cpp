@@ -3,7 +3,10 @@
 #include <string>
 #include <thread>
 
+#include "core/device.hpp"
+#include "core/dtype.hpp"
 #include "core/scope.hpp"
+#include "core/shape.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::error_test {

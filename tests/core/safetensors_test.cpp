@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "core/files/crc32.hpp"
 #include "core/error.hpp"
+#include "core/files/crc32.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 

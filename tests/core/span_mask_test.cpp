@@ -1,9 +1,9 @@
-/// Values of the adaptive span's mask and of its windows: all-attention specification, sections 1.6, 1.7, T1, T11.
+/// Values of the adaptive span's mask and of its windows: [all-attention 1.6, 1.7], T1, T11.
 
 #include "core/rules/span_mask.hpp"
 
 #include "core/error.hpp"
-#include "core/kernels/past.hpp"
+#include "core/rules/head_windows.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::span_mask_test {

@@ -193,7 +193,7 @@ TEST_CASE_METHOD(WrittenTable, "table file: a table of another shape or dtype th
   CHECK_THAT(refusal(good, {5, 3}, DType::bf16), ContainsSubstring("bf16 [5, 3], got f32 [5, 3]"));
 }
 
-// Spec, test 19: offsets beyond 32 bits.
+// [product-key 10], test 19: offsets beyond 32 bits.
 TEST_CASE("mapped table: the last row of a file of more than 4 GiB") {
   const TemporaryFolder folder;
   TableHeader header = TableHeader::of({80'000'003, 16}, DType::f32);

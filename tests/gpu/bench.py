@@ -11,9 +11,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Name, config, rows of a step, spans of the heads, whether PyTorch takes part.
 CASES = [
-    ("all-attention large, spans 256", "enwik8-all-attention-large", 16, "256", True),
-    ("bench-a", "bench-a", 4, "", True),
-    ("6 layers, d 256, 8 x 128", "bench-small", 8, "", False),
+    ("all-attention large, spans 256", "all-attention/enwik8-all-attention-large", 16, "256", True),
+    ("bench-a", "bench/bench-a", 4, "", True),
+    ("6 layers, d 256, 8 x 128", "bench/bench-small", 8, "", False),
 ]
 # The targets of a row kernel are bytes over the card's copy rate.
 ROW_KERNELS = ("layer_norm", "softmax", "cross_entropy", "adagrad", "adam", "dropout", "bias", "pointwise")

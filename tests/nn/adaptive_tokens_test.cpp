@@ -1,4 +1,4 @@
-/// T13 of the all-attention spec: adaptive input and softmax through the real layers, against published numbers and
+/// T13 of [all-attention 12]: adaptive input and softmax through the real layers, against published numbers and
 /// against their definition; and whole models with them: T6 and T14.
 
 #include <cmath>
@@ -319,7 +319,7 @@ TEST_CASE("T6: the lengths of blocks do not change the probabilities of a vocabu
   }
 }
 
-TEST_CASE("a vocabulary in clusters starts as the spec says") {
+TEST_CASE("a vocabulary in clusters starts as the formulas say") {
   AllAttentionOptions options = small_model();
   options.vocabulary = 900;
   options.width = 256;

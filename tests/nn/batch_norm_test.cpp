@@ -4,7 +4,7 @@
 
 #include "nn/checkpoint.hpp"
 #include "nn/layers/linear.hpp"
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

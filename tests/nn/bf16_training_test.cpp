@@ -11,7 +11,7 @@
 #include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/linear.hpp"
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Fill rule G of section 12 of the Transformer-XL spec: the numbers of the gold model.
+/// Fill rule G of [transformer-xl 12]: the numbers of the gold model.
 
 #include "tests/nn/placed_xl.hpp"
 

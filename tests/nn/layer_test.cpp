@@ -1,4 +1,4 @@
-/// T4 of the all-attention spec through the real layer: outputs, loss and gradients that the released models' code
+/// T4 of [all-attention 12] through the real layer: outputs, loss and gradients that the released models' code
 /// gives for fixed numbers; and T22, slots alone are a position-free function.
 
 #include <cmath>
@@ -48,7 +48,8 @@ TEST_CASE("T4: the golden layer") {
     const double tolerance = dtype == DType::f64 ? 1e-7 : 1e-5;
     CAPTURE(name_of(dtype));
     GoldenLayer golden(dtype);
-    HiddenCache cache(*golden.backend, golden.heap, 1, 4, dtype, Pad::attend_zero, golden.layer.attention().span());
+    HiddenCache cache(*golden.backend, golden.heap, 1, 4, dtype, Pad::attend_zero,
+                      golden.layer.attention().span().extent());
     cache.restore(6, 6);
     golden.write(cache.states(), fill(8, {1, 6, 4}));
 

@@ -1,4 +1,4 @@
-/// T14 of the all-attention spec: every derivative of a whole small model against central differences, with caches that
+/// T14 of [all-attention 12]: every derivative of a whole small model against central differences, with caches that
 /// hold a block before; and what the truncated past and the span penalty contribute.
 
 #include <cmath>

@@ -1,5 +1,5 @@
-/// Whole models against their executable definition, and the properties that every model must have: T5, T6, T19 of the
-/// all-attention spec.
+/// Whole models against their executable definition, and the properties that every model must have: T5, T6, T19 of
+/// [all-attention 12].
 
 #include <cmath>
 #include <tuple>

@@ -1,9 +1,9 @@
-/// The optimiser classes over a parameter store: T9 and T16 of the all-attention spec, and random runs against the
+/// The optimiser classes over a parameter store: T9 and T16 of [all-attention 12], and random runs against the
 /// executable definitions of the update rules.
 
 #include <cmath>
 
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 #include "tests/reference/optimizers.hpp"
@@ -108,7 +108,7 @@ TEST_CASE("T9: Adagrad shrinks the step of a long gradient, its accumulator sees
   CHECK(other.read(other.first.value()).data[0] == Approx(1 - 0.125).epsilon(1e-7));
 }
 
-TEST_CASE("T9 with the spec's own numbers") {
+TEST_CASE("T9 with its own numbers") {
   OptimizerBench bench(options_of(OptimizerKind::adagrad, 0.03));
   bench.write(bench.first.gradient(), reference::array({2}, {3, 4}));
   bench.update(0.1);

@@ -1,6 +1,6 @@
 #pragma once
 /// A small recurrent model with memory, its parameters readable and writable as plain arrays, and the golden models of
-/// the spec of the key-value-predict family, section 8.1.
+/// the [key-value-predict 8.1].
 
 #include <cmath>
 #include <string>
@@ -83,7 +83,7 @@ struct PlacedRecurrent : PlacedParameters {
   }
 };
 
-/// The numbers of the spec: 0.5 sin(1.3 i + 0.7 s + 0.2).
+/// The numbers of [key-value-predict 8.1]: 0.5 sin(1.3 i + 0.7 s + 0.2).
 inline std::vector<double> spec_fill(int s, std::int64_t count) {
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(0.5 * std::sin(1.3 * double(i) + 0.7 * s + 0.2));
@@ -112,7 +112,7 @@ inline RecurrentOptions gold_options(RecurrentCell encoder, ReadoutKind readout,
           .parts = parts};
 }
 
-/// Gives all parameters of a model of gold_options() the values of the spec.
+/// Gives all parameters of a model of gold_options() the values of [key-value-predict 8.1].
 inline void set_gold_values(PlacedRecurrent& placed) {
   const RecurrentOptions& options = placed.model.options();
   const std::int64_t k = options.width, d = options.hidden_width(), w = options.vector_width();

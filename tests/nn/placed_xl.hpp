@@ -30,7 +30,7 @@ inline Ids random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t
   return ids;
 }
 
-/// The model of section 12 of the spec: two layers, clusters, projections tied but for the first.
+/// The model of [transformer-xl 12]: two layers, clusters, projections tied but for the first.
 inline TransformerXlOptions gold_options() {
   TransformerXlOptions options;
   options.vocabulary = 11;

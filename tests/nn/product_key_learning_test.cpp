@@ -1,4 +1,4 @@
-/// What a product-key memory is for: test 23 of the family's spec, section 10. Random vectors have random classes,
+/// What a product-key memory is for: test 23 of [product-key 10]. Random vectors have random classes,
 /// which can only be learned by heart.
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 #include "nn/layers/layer_norm.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/layers/product_key_memory.hpp"
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 

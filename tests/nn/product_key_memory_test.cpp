@@ -1,4 +1,4 @@
-/// The product-key memory layer against its plain definition: spec of the family, section 10.
+/// The product-key memory layer against its plain definition: [product-key 10].
 
 #include "nn/layers/product_key_memory.hpp"
 

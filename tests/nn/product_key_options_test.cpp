@@ -1,4 +1,4 @@
-/// Where memories stand, and what is refused: spec of product-key memory, sections 1.7, 9 and 10 (test 16).
+/// Where memories stand, and what is refused: [product-key 1.7, 9, 10] (test 16).
 
 #include "nn/layers/product_key_options.hpp"
 #include "core/error.hpp"

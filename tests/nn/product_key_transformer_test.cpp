@@ -1,5 +1,5 @@
-/// The Transformer of the paper on product-key memory against its executable definition; its parameters (sections 5.2
-/// and 5.3 of the spec) and what is refused.
+/// The Transformer of the paper on product-key memory against its executable definition; its parameters
+/// ([product-key 5.2, 5.3]) and what is refused.
 
 #include <cmath>
 #include <functional>
@@ -152,7 +152,7 @@ TEST_CASE("product-key host: one table serves input and output", "[product-key]"
   CHECK(ratios(5) == Approx(five).epsilon(1e-12));
 }
 
-TEST_CASE("product-key host: parameters of the spec's table, without memories", "[product-key][T14]") {
+TEST_CASE("product-key host: parameters of the worked table, without memories", "[product-key][T14]") {
   struct Row {
     std::int64_t layers, width, heads, total;
   };

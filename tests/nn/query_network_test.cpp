@@ -1,4 +1,4 @@
-/// Queries of a product-key memory against plain definitions: spec of product-key memory, sections 1.2, 1.3 and 9.
+/// Queries of a product-key memory against plain definitions: [product-key 1.2, 1.3, 9].
 
 #include "nn/layers/query_network.hpp"
 

@@ -1,4 +1,4 @@
-/// Blocks, texts and streams of recurrent models: spec of the key-value-predict family, section 8.2, items 13 to 15;
+/// Blocks, texts and streams of recurrent models: [key-value-predict 8.2], items 13 to 15;
 /// and what pasts do when a step is taken back, a stream begins anew or a checkpoint is loaded.
 
 #include <algorithm>

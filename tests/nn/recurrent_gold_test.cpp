@@ -1,4 +1,4 @@
-/// The golden numbers of the spec of the key-value-predict family, section 8.1.
+/// The golden numbers of [key-value-predict 8.1].
 
 #include <numeric>
 

@@ -1,10 +1,10 @@
-/// Item 22 of section 8.2 of the key-value-predict family's spec: every word is the one three before it, which readouts
+/// Item 22 of [key-value-predict 8.2]: every word is the one three before it, which readouts
 /// that look back should learn.
 
 #include <cmath>
 #include <memory>
 
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_recurrent.hpp"
 #include "tests/nn/recurrent_variants.hpp"

@@ -1,4 +1,4 @@
-/// What is refused of the options of recurrent models: spec of the key-value-predict family, section 7.
+/// What is refused of the options of recurrent models: [key-value-predict 7].
 
 #include <functional>
 #include <limits>

@@ -1,4 +1,4 @@
-/// Closed forms and equalities between recurrent models: spec of the key-value-predict family, section 8.2, items 5, 6,
+/// Closed forms and equalities between recurrent models: [key-value-predict 8.2], items 5, 6,
 /// 7, 10, 11 and 18.
 
 #include <array>
@@ -215,7 +215,7 @@ TEST_CASE("recurrent: a vocabulary of one word costs nothing", "[recurrent]") {
   for (const double loss : placed.losses({.inputs = {0, 0, 0}, .targets = {0, 0, 0}})) CHECK(loss == 0);
 }
 
-TEST_CASE("recurrent: weights start as the spec says", "[recurrent]") {
+TEST_CASE("recurrent: weights start as the formulas say", "[recurrent]") {
   for (const RecurrentVariant& variant : recurrent_variants()) {
     RecurrentOptions options = variant.options;
     options.vocabulary = 400;

@@ -1,4 +1,4 @@
-/// T10 of the all-attention spec and the shapes of the learning rate.
+/// T10 of [all-attention 12] and the shapes of the learning rate.
 
 #include "nn/optim/schedule.hpp"
 

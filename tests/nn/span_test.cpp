@@ -1,4 +1,4 @@
-/// What a span means for windows and caches: T11 of the all-attention spec, rounding, and spans that change.
+/// What a span means for windows and caches: T11 of [all-attention 12], rounding, and spans that change.
 
 #include "nn/layers/attention_span.hpp"
 

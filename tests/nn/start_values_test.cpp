@@ -1,4 +1,4 @@
-/// What layers start as when they are told: section 4.1 of the Transformer-XL spec.
+/// What layers start as when they are told: [transformer-xl 4.1].
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "nn/checkpoint.hpp"
-#include "nn/optim/optimizer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/row_uses_on_host.hpp"

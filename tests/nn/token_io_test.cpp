@@ -1,5 +1,5 @@
-/// Both ends of the Transformer-XL family: T9, T10 (e) and the columns of 5.2 that are theirs, of the family's spec;
-/// names and first values of parameters, and options that do not fit.
+/// Both ends of the Transformer-XL family: T9 and T10 (e) of [transformer-xl 12], and the columns of
+/// [transformer-xl 5.2] that are theirs; names and first values of parameters, and options that do not fit.
 
 #include <array>
 #include <cmath>

@@ -1,5 +1,5 @@
 /// Every kind of both ends against the executable definition: vectors, losses, probabilities, and gradients against
-/// central differences of the definition, on every device. T9 (b), (c) of the Transformer-XL spec are among them.
+/// central differences of the definition, on every device. T9 (b), (c) of [transformer-xl 12] are among them.
 
 #include <cmath>
 

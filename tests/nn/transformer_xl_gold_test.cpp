@@ -1,4 +1,4 @@
-/// T1, T2 and T3 of section 12 of the Transformer-XL spec: numbers of the gold model.
+/// T1, T2 and T3 of [transformer-xl 12]: numbers of the gold model.
 
 #include <cmath>
 

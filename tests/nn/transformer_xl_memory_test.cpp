@@ -1,4 +1,4 @@
-/// T4 to T8 of section 12 of the Transformer-XL spec: which keys a query sees, what memories hold, and that the cut
+/// T4 to T8 of [transformer-xl 12]: which keys a query sees, what memories hold, and that the cut
 /// into segments does not matter where it must not.
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// T11 of section 12 of the Transformer-XL spec, parameter counts from models without memory; and what section 11 says
+/// T11 of [transformer-xl 12], parameter counts from models without memory; and what section 11 says
 /// is refused.
 
 #include <functional>

@@ -1,4 +1,4 @@
-/// T12 of the Transformer-XL spec: the learning rates of the released programs at the times that they print, and what
+/// T12 of [transformer-xl 12]: the learning rates of the released programs at the times that they print, and what
 /// is refused (edge case 12); and the decay on a plateau.
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// What Transformer-XL starts from (section 4.1 of its spec), and word dropout (section 4.6).
+/// What Transformer-XL starts from ([transformer-xl 4.1]), and word dropout (section 4.6).
 
 #include <algorithm>
 #include <cmath>
@@ -104,7 +104,7 @@ TEST_CASE("usual options start as they always have: N(0, 0.02^2)") {
   }
   TransformerXlOptions uniform;
   uniform.init = WeightStart::uniform;
-  CHECK(uniform.weight_start().value == 0.1);  // the spec's only other choice
+  CHECK(uniform.weight_start().value == 0.1);  // the only other choice
   CHECK(uniform.table_start().kind == Initializer::Kind::uniform);
 }
 
@@ -161,26 +161,33 @@ TEST_CASE("word dropout drops a word at all its places in a block or at none, an
   }
 }
 
-TEST_CASE("a deep model whose words are nearly all dropped has a first gradient of a usual size") {
+TEST_CASE("a deep model whose words are nearly all dropped has gradients of a usual size") {
   constexpr std::int64_t kStreams = 8;
   TransformerXlOptions options = small_xl(PositionKind::relative);
   options.vocabulary = 40;
   options.layers = 16;
   options.word_dropout = 0.9;
-  PlacedXl placed(options, DType::f32);
-  ModelPast past = placed.memory(kStreams);
-  placed.store.zero_gradients(placed.step);
-  const Ids tokens = random_ids(kStreams * 24, options.vocabulary, 1);
-  placed.train(tokens, random_ids(kStreams * 24, options.vocabulary, 2), past, 1.0 / 24, kStreams);
-  for (const auto& [name, parameter] : placed.store.parameters()) {
-    CAPTURE(name);
-    const std::vector<double> gradient = placed.gradient(name).data;
-    CHECK(std::ranges::all_of(gradient, [](double number) { return std::abs(number) < 1e3; }));
-  }
+  // Without a memory no first token of any block sees another one.
+  for (const auto& [memory, blocks] : {std::pair<std::int64_t, int>{options.memory, 1}, {0, 3}}) {
+    CAPTURE(memory, blocks);
+    options.memory = memory;
+    PlacedXl placed(options, DType::f32);
+    ModelPast past = placed.memory(kStreams);
+    for (int block = 0; block < blocks; ++block) {
+      placed.store.zero_gradients(placed.step);
+      const Ids tokens = random_ids(kStreams * 24, options.vocabulary, 2 * block + 1);
+      placed.train(tokens, random_ids(kStreams * 24, options.vocabulary, 2 * block + 2), past, 1.0 / 24, kStreams);
+      for (const auto& [name, parameter] : placed.store.parameters()) {
+        CAPTURE(block, name);
+        const std::vector<double> gradient = placed.gradient(name).data;
+        CHECK(std::ranges::all_of(gradient, [](double number) { return std::abs(number) < 1e3; }));
+      }
+    }
 
-  // A block of one token is its first.
-  ModelPast fresh = placed.memory();
-  CHECK(std::isfinite(placed.train({3}, {4}, fresh, 1.0)));
+    // A block of one token is its first.
+    ModelPast fresh = placed.memory();
+    CHECK(std::isfinite(placed.train({3}, {4}, fresh, 1.0)));
+  }
 }
 
 TEST_CASE("word dropout is of the input alone, and of training alone") {

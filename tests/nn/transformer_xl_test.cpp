@@ -1,5 +1,4 @@
-/// Transformer-XL and its baselines against their executable definition, and T10, T13, T15, T16 of section 12 of the
-/// spec.
+/// Transformer-XL and its baselines against their executable definition, and T10, T13, T15, T16 of [transformer-xl 12].
 
 #include <cmath>
 

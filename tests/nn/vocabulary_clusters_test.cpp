@@ -1,5 +1,4 @@
-/// Clusters of a vocabulary and the partition of a block into them: spec of the all-attention family, sections 4
-/// and 11.
+/// Clusters of a vocabulary and the partition of a block into them: [all-attention 4, 11].
 
 #include <numeric>
 

@@ -1,4 +1,4 @@
-/// The mean of the weights against a plain mean, and the rule that starts it (Transformer-XL spec, section 4.6).
+/// The mean of the weights against a plain mean, and the rule that starts it ([transformer-xl 4.6]).
 
 #include "nn/optim/weight_average.hpp"
 

@@ -1,5 +1,5 @@
 /// Dropout on the weights of attention: op-table entries, whose reference draws every element by the documented
-/// numbering, and the statistics of the all-attention specification's T15.
+/// numbering, and the statistics of T15 of [all-attention 12].
 
 #include <cmath>
 
@@ -80,7 +80,7 @@ struct Statistics {
   }
 };
 
-TEST_CASE("T15: the mean over 100000 draws is the output without dropout", "[attention][spec]") {
+TEST_CASE("T15: the mean over 100000 draws is the output without dropout", "[attention][worked]") {
   Statistics statistics;
   const auto [mean, variance] = statistics.draw();
   AttentionOptions calm = statistics.options;
@@ -94,7 +94,7 @@ TEST_CASE("T15: the mean over 100000 draws is the output without dropout", "[att
   }
 }
 
-TEST_CASE("T15: weights are not renormalised after dropout", "[attention][spec]") {
+TEST_CASE("T15: weights are not renormalised after dropout", "[attention][worked]") {
   Statistics statistics;
   // With all values 1 the output is the sum of what is left of the weights. Renormalised it would always be 1; with
   // independent draws its variance is p / (1 - p) times the sum of the squared weights, 1 / slots or more of it.
@@ -122,7 +122,7 @@ TEST_CASE("T15: weights are not renormalised after dropout", "[attention][spec]"
   CHECK(variance[0] == Approx((rule.multiplier - 1) * squares).epsilon(0.03));
 }
 
-TEST_CASE("T15: the same draws whatever the block's tiles and the heads' windows", "[attention][spec]") {
+TEST_CASE("T15: the same draws whatever the block's tiles and the heads' windows", "[attention][worked]") {
   // A window of 150 makes tiles of 64 queries, one of 20 tiles of 32; the mask hides the difference.
   AttentionOptions wide = dropped(attention_options(150, {150}), 0.3);
   wide.ramp = 4;

@@ -1,5 +1,5 @@
-/// Fused attention (cuda/attention/fused_attention.hpp) on the simulated device, or on a card: against f64 on the CPU, and
-/// against the plain form, which serves the same calls where the queries are not aligned to 16 bytes.
+/// Fused attention (cuda/attention/fused_attention.hpp) on the simulated device, or on a card: against f64 on the CPU,
+/// and against the plain form, which serves the same calls where the queries are not aligned to 16 bytes.
 
 #include <cmath>
 #include <initializer_list>

@@ -1,5 +1,5 @@
-/// One softmax over context and persistent slots equals two passes put together by their lse (all-attention
-/// specification, section 2, T8): what separate kernels for the two parts would rely on.
+/// One softmax over context and persistent slots equals two passes put together by their lse ([all-attention 2], T8):
+/// what separate kernels for the two parts would rely on.
 
 #include <cmath>
 
@@ -51,7 +51,7 @@ void check(const std::vector<std::string>& faults) {
   CHECK(faults.empty());
 }
 
-TEST_CASE("T8: context pass and persistent pass merged by lse equal the joint kernel", "[attention][spec]") {
+TEST_CASE("T8: context pass and persistent pass merged by lse equal the joint kernel", "[attention][worked]") {
   const Passes passes;
   const AttentionTruth joint = run_attention(passes.joint, passes.context_options);
   const AttentionTruth both =
@@ -59,7 +59,7 @@ TEST_CASE("T8: context pass and persistent pass merged by lse equal the joint ke
   check(compare_elements("out and lse", std::array{both.out, both.lse}, std::array{joint.out, joint.lse}, 1e-13));
 }
 
-TEST_CASE("T8: each pass run backwards with the joint out and lse gives the joint gradients", "[attention][spec]") {
+TEST_CASE("T8: each pass run backwards with the joint out and lse gives the joint gradients", "[attention][worked]") {
   const Passes passes;
   const AttentionTruth joint = run_attention(passes.joint, passes.context_options);
   const Array64 dout = input_values("T8 cotangent", {normal({5, 37, 9})}, DType::f32)[0];
@@ -73,7 +73,7 @@ TEST_CASE("T8: each pass run backwards with the joint out and lse gives the join
   check(compare_elements("gradient of input", got, wanted, 1e-13));
 }
 
-TEST_CASE("T8: separate softmaxes with one persistent slot add its value to every output", "[attention][spec]") {
+TEST_CASE("T8: separate softmaxes with one persistent slot add its value to every output", "[attention][worked]") {
   Passes passes;
   passes.slot_options.slot_value_scale = 1;  // the square root of N = 1
   const std::int64_t heads = 3, depth = 3;

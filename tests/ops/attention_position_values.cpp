@@ -1,4 +1,4 @@
-/// Position values of attention (all-attention spec 1.8): op-table entries, and what they must not or must change.
+/// Position values of attention ([all-attention 1.8]): op-table entries, and what they must not or must change.
 
 #include "autograd/functions/attention.hpp"
 #include "autograd/tape.hpp"

@@ -1,4 +1,4 @@
-/// Attention with a span of every query (all-attention spec 1.6, `span=dynamic`): op-table entries, and what a span per
+/// Attention with a span of every query ([all-attention 1.6], `span=dynamic`): op-table entries, and what a span per
 /// query has in common with a span per head.
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// Worked numbers and properties of the all-attention specification, section 12, at the level of the operation: T2, T3,
+/// Worked numbers and properties of [all-attention 12], at the level of the operation: T2, T3,
 /// T7, T20, T22, and queries that see nothing.
 
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "tests/harness/each_device.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
-namespace engram::harness::attention_spec_test {
+namespace engram::harness::attention_worked_test {
 namespace {
 
 using reference::array;
@@ -48,7 +48,7 @@ struct ZeroQuery {
   }
 };
 
-TEST_CASE("T2: weights of a zero query are the mask's shares", "[attention][spec]") {
+TEST_CASE("T2: weights of a zero query are the mask's shares", "[attention][worked]") {
   const Precision precision = GENERATE(kDouble, kSingle);
   const ZeroQuery layer;
   const AttentionTruth result = run_attention(layer.x, layer.options, {.dtype = precision.dtype});
@@ -69,7 +69,7 @@ TEST_CASE("T2: weights of a zero query are the mask's shares", "[attention][spec
   }
 }
 
-TEST_CASE("T2: the span's gradient in the three modes of the ramp's ends", "[attention][spec]") {
+TEST_CASE("T2: the span's gradient in the three modes of the ramp's ends", "[attention][worked]") {
   const Precision precision = GENERATE(kDouble, kSingle);
   const bool keep = GENERATE(false, true);
   Backend& backend = each_device();
@@ -86,7 +86,7 @@ TEST_CASE("T2: the span's gradient in the three modes of the ramp's ends", "[att
   CHECK(gradient(RampGradient::open) == Approx(708.0 / 289).epsilon(10 * precision.tolerance));
 }
 
-TEST_CASE("T3: one context slot beside persistent slots with zero keys", "[attention][spec]") {
+TEST_CASE("T3: one context slot beside persistent slots with zero keys", "[attention][worked]") {
   const Precision precision = GENERATE(kDouble, kSingle);
   AttentionOptions options = plain_options(1);
   options.score_scale = 0.5;
@@ -111,7 +111,7 @@ TEST_CASE("T3: one context slot beside persistent slots with zero keys", "[atten
   }
 }
 
-TEST_CASE("T7: spans of everything are plain windowed softmax attention", "[attention][spec]") {
+TEST_CASE("T7: spans of everything are plain windowed softmax attention", "[attention][worked]") {
   AttentionOptions options = attention_options(70, {70, 70});
   options.ramp = 32;
   const bool query_spans = GENERATE(false, true);
@@ -141,7 +141,7 @@ struct HugeScore {
   }
 };
 
-TEST_CASE("T20: a huge score outside the mask does nothing", "[attention][spec]") {
+TEST_CASE("T20: a huge score outside the mask does nothing", "[attention][worked]") {
   const AttentionCall single{.dtype = DType::f32, .keep = GENERATE(false, true), .backend = &each_device()};
   const HugeScore huge(9), boundary(8);
   std::vector<Array64> calm = huge.x;
@@ -172,7 +172,7 @@ TEST_CASE("T20: a huge score outside the mask does nothing", "[attention][spec]"
   CHECK(std::abs(dspan) < 12.0 / 4 * std::exp(18) * 100);
 }
 
-TEST_CASE("T22: persistent slots alone are a position-free function", "[attention][spec]") {
+TEST_CASE("T22: persistent slots alone are a position-free function", "[attention][worked]") {
   const AttentionOptions slots_only = plain_options(0, 2);
   std::vector<Array64> x = attention_numbers("T22", slots_only, {.streams = 3, .block = 71, .depth = 5, .slots = 9});
   for (std::int64_t row = 0; row < 3 * 71; ++row)
@@ -198,7 +198,7 @@ TEST_CASE("T22: persistent slots alone are a position-free function", "[attentio
   check_equal_rows(run_attention(x, one).out);
 }
 
-TEST_CASE("attention: a query that sees nothing gives zero and no gradient", "[attention][spec]") {
+TEST_CASE("attention: a query that sees nothing gives zero and no gradient", "[attention][worked]") {
   const Precision precision = GENERATE(kDouble, kSingle);
   AttentionOptions options = attention_options(4, {4, 4});
   options.ramp = GENERATE(0, 2);
@@ -223,4 +223,4 @@ TEST_CASE("attention: a query that sees nothing gives zero and no gradient", "[a
 }
 
 }  // namespace
-}  // namespace engram::harness::attention_spec_test
+}  // namespace engram::harness::attention_worked_test

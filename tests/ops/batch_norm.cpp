@@ -167,7 +167,7 @@ struct BatchNormFixture {
   std::vector<double> host(const Tensor& x) { return to_host(backend, x).data; }
 };
 
-// Test 13 of the spec of product-key memory.
+// [product-key 10], test 13.
 TEST_CASE_METHOD(BatchNormFixture, "batch norm: a feature of 1 and 3", "[ops]") {
   const Variable x = leaf({2, 1}, {1, 3}), gain = leaf({1}, {1}), bias = leaf({1}, {0});
   const RunningStatistics running{leaf({1}, {0}).value(), leaf({1}, {1}).value()};

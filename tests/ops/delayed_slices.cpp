@@ -67,7 +67,8 @@ struct DelayFixture {
   std::vector<double> host(const Tensor& x) { return to_host(backend, x).data; }
 };
 
-TEST_CASE_METHOD(DelayFixture, "delayed_slices: worked example of three parts with one carried row", "[window][spec]") {
+TEST_CASE_METHOD(DelayFixture, "delayed_slices: worked example of three parts with one carried row",
+                 "[window][worked]") {
   // Rows: carried (1 2 3), then (4 5 6), (7 8 9), (10 11 12), of which the last begins a sequence.
   const Variable x = tape.leaf(numbers({1, 4, 3}));
   const Variable y = delayed_slices(x, tensor(integers({1, 3}, {5, 6, 0})), 3);
@@ -77,7 +78,7 @@ TEST_CASE_METHOD(DelayFixture, "delayed_slices: worked example of three parts wi
 }
 
 TEST_CASE_METHOD(DelayFixture, "delayed_slices: one part is the block itself; with constant rows, any number is",
-                 "[window][spec]") {
+                 "[window][worked]") {
   const Tensor before = tensor(integers({1, 4}, {0, 1, 2, 3}));
   CHECK(host(delayed_slices(tape.constant(numbers({1, 4, 3})), before, 1).value()) == host(numbers({1, 4, 3})));
   const Variable same = tape.constant(tensor(values({1, 4, 2}, {1, 2, 1, 2, 1, 2, 1, 2})));

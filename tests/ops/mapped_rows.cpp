@@ -1,12 +1,12 @@
-/// Reading of tables that are in mapped files: spec of product-key memory, test 19.
+/// Reading of tables that are in mapped files: [product-key 10], test 19.
 
 #include <algorithm>
 
 #include "autograd/functions/weighted_rows.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
-#include "core/kernels/weighted_rows.hpp"
 #include "core/files/mapped_table.hpp"
+#include "core/kernels/weighted_rows.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/each_device.hpp"
 #include "tests/harness/table_files.hpp"

@@ -1,4 +1,4 @@
-/// Update rules against the numbers of the all-attention spec (5.1, 5.2, T9) and the plain definitions.
+/// Update rules against the numbers of [all-attention 5.1, 5.2, 12] (T9) and the plain definitions.
 
 #include "core/kernels/optimizer.hpp"
 
@@ -64,7 +64,7 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
 const SegmentTable kSegments{{0, 5}, {64, 1}, {128, 33001}, {33152, 0}, {33216, 100}};
 constexpr std::size_t kCount = 33344;
 
-TEST_CASE_METHOD(Fixture, "spec T9: Adagrad shrinks the step, not the gradient", "[ops]") {
+TEST_CASE_METHOD(Fixture, "T9: Adagrad shrinks the step, not the gradient", "[ops]") {
   step.begin({.learning_rate = 0.1});
   const SegmentTable whole{{0, 2}};
   Tensor parameter = tensor({1, 1}), accumulator = tensor({0, 0});
@@ -81,7 +81,7 @@ TEST_CASE_METHOD(Fixture, "spec T9: Adagrad shrinks the step, not the gradient",
   check_close(host(accumulator), {0.018 * 0.018, 0.024 * 0.024}, 1e-11);
 }
 
-TEST_CASE_METHOD(Fixture, "spec T9: tensors in one block are updated as if they were separate", "[ops]") {
+TEST_CASE_METHOD(Fixture, "T9: tensors in one block are updated as if they were separate", "[ops]") {
   step.begin({.learning_rate = 0.1});
   const std::vector<double> gradients{3, 4, 0.003, 0.004};  // the first tensor is clipped, the second is not
   Tensor together = tensor({1, 1, 1, 1}), sums = tensor({0, 0, 0, 0});

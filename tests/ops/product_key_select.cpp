@@ -1,5 +1,5 @@
 /// The selection of slots from given half-scores, and the scatter of gradients, on every device: order, ties, NaN, and
-/// ids beyond 32 bits (spec of product-key memory, sections 3, 9 and 10).
+/// ids beyond 32 bits ([product-key 3, 9, 10]).
 
 #include <algorithm>
 #include <cmath>

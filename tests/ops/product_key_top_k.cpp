@@ -35,7 +35,7 @@ const std::vector<Role> kRoles{Role::activation, Role::matrix};
 constexpr Tolerance kTolerance{.bf16 = 2 * kRounding, .bf16_sums = kRounding}, kWithoutSums{.bf16 = kRounding};
 
 const OpCases cases{
-    // Two sets; n = 5, k = 3, H = 2, dq = 4 are those of the spec's gradient check (section 10, test 6). Then k above
+    // Two sets; n = 5, k = 3, H = 2, dq = 4 are those of the gradient check [product-key 10], test 6. Then k above
     // n,
     // and a single slot.
     OpCase{.name = "product_key_top_k",
@@ -109,7 +109,7 @@ void check_near(const std::vector<double>& got, const std::vector<double>& wante
   for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(wanted[i]).margin(margin).epsilon(0));
 }
 
-/// Spec, section 10, test 1. The values of slots are their ids, so the weights' gradients are as well.
+/// [product-key 10], test 1. The values of slots are their ids, so the weights' gradients are as well.
 TEST_CASE_METHOD(TopKFixture, "product_key_top_k: three sub-keys in each set, two slots", "[ops]") {
   const Variable query = tape.leaf(tensor({1, 2}, {1, 1}));
   const Variable keys = tape.leaf(tensor({1, 2, 3, 1}, {1, 2, 3, 1, -1, 0.5}));
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(TopKFixture, "product_key_top_k: three sub-keys in each set, tw
   check_near(gradient(keys), {0, 0, 0, -0.4700074244, 0, 0.4700074244});
 }
 
-/// Spec, section 10, test 7: softmax's gradients sum to zero, so what all selected slots share has none.
+/// [product-key 10], test 7: softmax's gradients sum to zero, so what all selected slots share has none.
 TEST_CASE_METHOD(TopKFixture, "product_key_top_k: what all scores share", "[ops]") {
   const std::int64_t rows = 6, heads = 2, n = 9, width = 3, k = 4;
   const Tensor query_values = random({rows, heads * 2 * width}, "queries"),

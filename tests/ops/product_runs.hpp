@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/kernels/past.hpp"
 #include "core/kernels/matmul.hpp"
+#include "core/kernels/past.hpp"
 #include "core/step.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/guarded_allocator.hpp"

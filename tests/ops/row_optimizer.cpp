@@ -1,5 +1,5 @@
-/// Update rules of tables with gradients of rows against the plain definitions and the numbers of the spec of
-/// product-key memory, section 10: tests 9, 10, 11.
+/// Update rules of tables with gradients of rows against the plain definitions and the numbers of [product-key 10]:
+/// tests 9, 10, 11.
 
 #include "core/kernels/row_optimizer.hpp"
 
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(TableFixture, "Adam on rows equals its definition in every mode
     }
 }
 
-// Spec, test 20: 46341^2 slots are the first square whose ids do not fit into 32 bits.
+// [product-key 10], test 20: 46341^2 slots are the first square whose ids do not fit into 32 bits.
 TEST_CASE_METHOD(TableFixture, "tables: row 2147488280 is updated, and no other", "[ops]") {
   if (backend.device().kind == DeviceKind::cuda) return;  // its memory is not sparse
   constexpr std::int64_t kRows = 46341LL * 46341, kLast = 2147488280, kWrapped = kLast - (std::int64_t{1} << 31);
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(TableFixture, "tables: row 2147488280 is updated, and no other"
   CHECK(elements_other_than_zero<float>(sum) == Elements{{1, 1}, {kLast, 16}});
 }
 
-TEST_CASE_METHOD(TableFixture, "spec 9: two uses of one row are added before they are squared", "[ops]") {
+TEST_CASE_METHOD(TableFixture, "test 9: two uses of one row are added before they are squared", "[ops]") {
   AdamTable table = new_table(3, 1, DType::f64, TableMode::lazy);
   const double g = 0.75;
   adam(on_device({{1, 1}, {1, 1}, reference::array({1, 1}, {g})}, 3, DType::f64), {}, table);
@@ -186,7 +186,7 @@ TEST_CASE_METHOD(TableFixture, "spec 9: two uses of one row are added before the
   CHECK(read(table.second_moment).data[0] == 0);
 }
 
-TEST_CASE_METHOD(TableFixture, "spec 10: what the modes make of the gradients 1, 0, 1", "[ops]") {
+TEST_CASE_METHOD(TableFixture, "test 10: what the modes make of the gradients 1, 0, 1", "[ops]") {
   const auto [mode, wanted] = GENERATE(table<TableMode, std::vector<double>>({
       {TableMode::dense, {-0.001, -0.00167005825, -0.00248806122}},
       {TableMode::lazy, {-0.001, -0.001, -0.00185846256}},
@@ -200,7 +200,7 @@ TEST_CASE_METHOD(TableFixture, "spec 10: what the modes make of the gradients 1,
   }
 }
 
-TEST_CASE_METHOD(TableFixture, "spec 10: what a gradient of 1 comes to in 200 steps without one", "[ops]") {
+TEST_CASE_METHOD(TableFixture, "test 10: what a gradient of 1 comes to in 200 steps without one", "[ops]") {
   const auto [mode, wanted] = GENERATE(table<TableMode, double>({
       {TableMode::dense, -0.00600550789},
       {TableMode::lazy, -0.001},
@@ -216,7 +216,7 @@ TEST_CASE_METHOD(TableFixture, "spec 10: what a gradient of 1 comes to in 200 st
   CHECK(read(table.values).data[0] == Approx(wanted).epsilon(1e-8));
 }
 
-TEST_CASE_METHOD(TableFixture, "spec 11: with all rows touched, lazy is dense bit by bit", "[ops]") {
+TEST_CASE_METHOD(TableFixture, "test 11: with all rows touched, lazy is dense bit by bit", "[ops]") {
   for (const DType dtype : {DType::f64, DType::f32}) {
     AdamTable lazy = new_table(6, 37, dtype, TableMode::lazy), dense = new_table(6, 37, dtype, TableMode::dense);
     for (int t = 0; t < 5; ++t) {
@@ -233,7 +233,7 @@ TEST_CASE_METHOD(TableFixture, "spec 11: with all rows touched, lazy is dense bi
   }
 }
 
-TEST_CASE_METHOD(TableFixture, "spec 11: deferred after 1, 0, 0, 0, 0", "[ops]") {
+TEST_CASE_METHOD(TableFixture, "test 11: deferred after 1, 0, 0, 0, 0", "[ops]") {
   AdamTable deferred = flat_table(1, TableMode::deferred), dense = flat_table(1, TableMode::dense);
   const kernels::RowAdamOptions options{.mode = TableMode::deferred, .epsilon = 0};
   for (int t = 0; t < 5; ++t) {

@@ -1,4 +1,4 @@
-/// Tables in bf16, whose new values are rounded stochastically: spec of product-key memory, 7.5 and test 22.
+/// Tables in bf16, whose new values are rounded stochastically: [product-key 7.5] and test 22.
 
 #include <bit>
 
@@ -22,7 +22,7 @@ TEST_CASE("stochastic rounding: bits below the chance of the upper neighbour go 
   CHECK(static_cast<float>(stochastically_rounded(0.0f, 0xffff)) == 0);
 }
 
-TEST_CASE_METHOD(TableFixture, "spec 22: updates far below the spacing of bf16 are not lost", "[ops]") {
+TEST_CASE_METHOD(TableFixture, "test 22: updates far below the spacing of bf16 are not lost", "[ops]") {
   constexpr std::int64_t kRows = 1000, kWidth = 1000;
   RowUsesOnHost uses{{}, std::vector<double>(kRows, -1), reference::constant(1, {1, kWidth})};
   for (std::int64_t row = 0; row < kRows; ++row) uses.ids.push_back(row);

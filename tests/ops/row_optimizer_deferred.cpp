@@ -1,4 +1,4 @@
-/// Deferred updates of a table against those of every row in every step: spec of product-key memory, 2.4.
+/// Deferred updates of a table against those of every row in every step: [product-key 2.4].
 
 #include <omp.h>
 

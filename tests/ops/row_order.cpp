@@ -1,4 +1,4 @@
-/// Gradients of a table's rows: the order of the uses and their sums (spec of product-key memory, 2.2 and 2.3).
+/// Gradients of a table's rows: the order of the uses and their sums ([product-key 2.2, 2.3]).
 
 #include "core/kernels/row_order.hpp"
 
@@ -100,7 +100,7 @@ TEST_CASE_METHOD(OrderFixture, "row order: can be captured, and sorts what lies 
   check_order(second, order);
 }
 
-// Spec, test 17.
+// [product-key 10], test 17.
 TEST_CASE_METHOD(OrderFixture, "row order: rows that uniform reads touch", "[rows]") {
   constexpr std::int64_t kRows = 262144, kUses = 1048576;
   const Tensor ids = tensor({kUses / 128, 128}, random_ids(kUses, kRows, "uniform"), DType::i64);
@@ -145,7 +145,7 @@ TEST_CASE_METHOD(OrderFixture, "row sums: pieces of 256 uses in order, and their
   CHECK(host(table) == with_rest);
 }
 
-// Spec, test 9, first half: duplicates are summed before anything else is done with them.
+// [product-key 10], test 9, first half: duplicates are summed before anything else is done with them.
 TEST_CASE_METHOD(OrderFixture, "row sums: two reads of one row by one result", "[rows]") {
   const RowUses uses{tensor({1, 2}, {3, 3}, DType::i64), tensor({1, 2}, {1, 1}), tensor({1, 3}, {0.5, -2, 7})};
   Tensor sums = step.empty({2, 3}, DType::f32);
@@ -207,7 +207,7 @@ struct Reads : OrderFixture {
   }
 };
 
-// Spec, test 8.
+// [product-key 10], test 8.
 TEST_CASE_METHOD(Reads, "row gradient: the bits of the dense one, for every number of threads and cut", "[rows]") {
   const int before = backend.threads();
   const std::vector<double> wanted = dense();

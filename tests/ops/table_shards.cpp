@@ -1,4 +1,4 @@
-/// A table in parts, as several machines would hold it, against the whole one: spec of product-key memory, 7.5 and
+/// A table in parts, as several machines would hold it, against the whole one: [product-key 7.5] and
 /// test 18. All parts are tables of one process here; what would be sent between machines is copied on the host.
 
 #include <algorithm>
@@ -117,7 +117,7 @@ struct Shards {
   }
 };
 
-TEST_CASE_METHOD(TableFixture, "spec 18: a table in parts of its columns or rows reads and learns as the whole one",
+TEST_CASE_METHOD(TableFixture, "test 18: a table in parts of its columns or rows reads and learns as the whole one",
                  "[ops]") {
   const auto [dtype, width] = GENERATE(table<DType, std::int64_t>(
       {{DType::f32, 4}, {DType::f32, 40}, {DType::f32, 128}, {DType::f32, 1048}, {DType::f64, 12}, {DType::f64, 264}}));

@@ -1,4 +1,4 @@
-/// Dropout whose decisions are shared: over time (T16 of the Transformer-XL spec), and by all places of a word.
+/// Dropout whose decisions are shared: over time (T16 of [transformer-xl 12]), and by all places of a word.
 
 #include <algorithm>
 #include <cmath>

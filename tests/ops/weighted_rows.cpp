@@ -100,7 +100,7 @@ TEST_CASE_METHOD(ReadFixture, "weighted_rows: weights must have the dtype that t
                     ContainsSubstring("weights must be f64, got f32"));
 }
 
-// Spec, test 20: 46341^2 slots are the first square whose ids do not fit into 32 bits.
+// [product-key 10], test 20: 46341^2 slots are the first square whose ids do not fit into 32 bits.
 TEST_CASE_METHOD(ReadFixture, "weighted_rows: row 2147488280 of a table", "[ops]") {
   if (backend.device().kind == DeviceKind::cuda) return;  // its memory is not sparse
   constexpr std::int64_t kSubkeys = 46341, kRows = kSubkeys * kSubkeys, kLast = 2147488280;

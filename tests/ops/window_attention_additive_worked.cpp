@@ -1,4 +1,4 @@
-/// Worked numbers and properties of additive attention over short windows: spec of short-attention models, section 8.2,
+/// Worked numbers and properties of additive attention over short windows: [key-value-predict 8.2],
 /// items 1 to 4, 13 and 14, and section 7.
 
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "tests/ops/window_runs.hpp"
 #include "tests/reference/window_attention.hpp"
 
-namespace engram::harness::window_attention_additive_spec_test {
+namespace engram::harness::window_attention_additive_worked_test {
 namespace {
 
 using reference::array;
@@ -34,7 +34,7 @@ WindowRun run_additive(const WindowCall& call, const std::vector<Array64>& x, co
   });
 }
 
-TEST_CASE("additive window of one position: the weight is 1 and the scores get no gradient", "[window][spec]") {
+TEST_CASE("additive window of one position: the weight is 1 and the scores get no gradient", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::vector<Array64> x = some_arguments(2, 1, 7, 19);
   const WindowRun run = run_additive(call, x, fill(5, {2, 7, 19}), {.window = 1});
@@ -44,7 +44,7 @@ TEST_CASE("additive window of one position: the weight is 1 and the scores get n
   CHECK_FALSE(all_zero(run.gradients[kValues]));
 }
 
-TEST_CASE("additive window: equal keys, or a score vector of zeros, give the mean of the values", "[window][spec]") {
+TEST_CASE("additive window: equal keys, or a score vector of zeros, give the mean of the values", "[window][worked]") {
   const WindowCall call = each_window_call();
   std::vector<Array64> x = some_arguments(2, 0, 6, 5);
   if (GENERATE(false, true))
@@ -67,7 +67,7 @@ TEST_CASE("additive window: equal keys, or a score vector of zeros, give the mea
     }
 }
 
-TEST_CASE("additive window: weights 1/4 and 3/4", "[window][spec]") {
+TEST_CASE("additive window: weights 1/4 and 3/4", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::vector<Array64> x{array({1, 3, 1}, {0, std::atanh(0.5), kNaN}), array({1, 1, 1}, {0}),
                                array({1}, {2 * std::log(3.0)}), array({1, 3, 1}, {4, 8, kNaN}), array({1, 1}, {9})};
@@ -86,7 +86,8 @@ TEST_CASE("additive window: weights 1/4 and 3/4", "[window][spec]") {
   CHECK(run.gradients[kValues].data == std::vector<double>{run.weights.at(0, 0, 0), run.weights.at(0, 0, 1), 0});
 }
 
-TEST_CASE("additive window: the order of the pairs does not matter, that of the values alone does", "[window][spec]") {
+TEST_CASE("additive window: the order of the pairs does not matter, that of the values alone does",
+          "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::vector<Array64> x = some_arguments(1, 4, 1, 6);
   const auto reversed = [](const Array64& from) {
@@ -106,7 +107,7 @@ TEST_CASE("additive window: the order of the pairs does not matter, that of the 
           .empty());
 }
 
-TEST_CASE("additive window: a block is its pieces with the rows before them carried", "[window][spec]") {
+TEST_CASE("additive window: a block is its pieces with the rows before them carried", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::int64_t window = GENERATE(1, 5, 15, 25);
   const std::vector<Array64> x = some_arguments(2, 0, 20, 7);
@@ -121,7 +122,7 @@ TEST_CASE("additive window: a block is its pieces with the rows before them carr
   }
 }
 
-TEST_CASE("additive window: two sequences in one block are two blocks", "[window][spec]") {
+TEST_CASE("additive window: two sequences in one block are two blocks", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::int64_t start = GENERATE(0, 1, 3, 7), window = 3, carried = 2, block = 8;
   std::vector<Array64> x = some_arguments(2, carried, block, 9);
@@ -146,7 +147,7 @@ TEST_CASE("additive window: two sequences in one block are two blocks", "[window
   check_same(both.gradients[kVector], of_vector, 1e-5);
 }
 
-TEST_CASE("additive window: rows that nobody may see are not looked at", "[window][spec]") {
+TEST_CASE("additive window: rows that nobody may see are not looked at", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::int64_t window = GENERATE(1, 3, 50);
   std::vector<Array64> x = some_arguments(2, 3, 5, 21);
@@ -174,7 +175,7 @@ TEST_CASE("additive window: rows that nobody may see are not looked at", "[windo
   CHECK(run.context.at(1, 3, 2) != 0);
 }
 
-TEST_CASE("additive window: an empty window whose missing positions count has equal weights", "[window][spec]") {
+TEST_CASE("additive window: an empty window whose missing positions count has equal weights", "[window][worked]") {
   const WindowCall call = each_window_call();
   std::vector<Array64> x = some_arguments(1, 0, 3, 4);
   const WindowRun run = run_additive(call, x, fill(8, {1, 3, 4}), {.window = 5, .count_missing = true});
@@ -230,4 +231,4 @@ TEST_CASE("additive window: sums of terms of any size", "[window]") {
 }
 
 }  // namespace
-}  // namespace engram::harness::window_attention_additive_spec_test
+}  // namespace engram::harness::window_attention_additive_worked_test

@@ -1,5 +1,5 @@
-/// Worked numbers and properties of attention by dot products over short windows: spec of short-attention models,
-/// sections 1.7, 2 and 8.2, items 10, 13 and 14.
+/// Worked numbers and properties of attention by dot products over short windows: [key-value-predict 1.7, 2, 8.2],
+/// items 10, 13 and 14.
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/ops/window_runs.hpp"
 
-namespace engram::harness::window_attention_dot_spec_test {
+namespace engram::harness::window_attention_dot_worked_test {
 namespace {
 
 using reference::array;
@@ -36,7 +36,7 @@ WindowRun run_dot(const WindowCall& call, const std::vector<Array64>& x, const A
   });
 }
 
-TEST_CASE("dot window: without keys and positions all words count alike", "[window][spec]") {
+TEST_CASE("dot window: without keys and positions all words count alike", "[window][worked]") {
   const WindowCall call = each_window_call();
   std::vector<Array64> x = some_arguments(2, 0, 7, 5, 4);
   x[kKeys] = zeros(x[kKeys].shape);
@@ -58,7 +58,7 @@ TEST_CASE("dot window: without keys and positions all words count alike", "[wind
     }
 }
 
-TEST_CASE("dot window: the newest word takes the last row of the positions", "[window][spec]") {
+TEST_CASE("dot window: the newest word takes the last row of the positions", "[window][worked]") {
   const WindowCall call = each_window_call();
   // Keys of zeros: the positions alone decide. A query of 1 and keys of ln 1, ln 2, ln 5.
   const std::vector<Array64> x{zeros({1, 3, 1}),
@@ -87,7 +87,7 @@ TEST_CASE("dot window: the newest word takes the last row of the positions", "[w
         Approx(slopes[1] * std::log(2.0) + slopes[2] * std::log(5.0)).epsilon(10 * call.tolerance));
 }
 
-TEST_CASE("dot window of one position: the position's own value, whatever the scores", "[window][spec]") {
+TEST_CASE("dot window of one position: the position's own value, whatever the scores", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::vector<Array64> x = some_arguments(2, 3, 6, 17, 1);
   const WindowRun run = run_dot(call, x, fill(6, {2, 6, 17}), 1);
@@ -96,7 +96,7 @@ TEST_CASE("dot window of one position: the position's own value, whatever the sc
   CHECK_FALSE(all_zero(run.gradients[kValues]));
 }
 
-TEST_CASE("dot window: a block is its pieces with the rows before them carried", "[window][spec]") {
+TEST_CASE("dot window: a block is its pieces with the rows before them carried", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::int64_t window = GENERATE(1, 5, 15, 25);
   const std::vector<Array64> x = some_arguments(2, 0, 20, 7, window);
@@ -113,7 +113,7 @@ TEST_CASE("dot window: a block is its pieces with the rows before them carried",
   }
 }
 
-TEST_CASE("dot window: rows of an earlier sequence are not looked at", "[window][spec]") {
+TEST_CASE("dot window: rows of an earlier sequence are not looked at", "[window][worked]") {
   const WindowCall call = each_window_call();
   const std::int64_t window = GENERATE(1, 3, 50);
   std::vector<Array64> x = some_arguments(2, 3, 5, 21, window);
@@ -135,4 +135,4 @@ TEST_CASE("dot window: rows of an earlier sequence are not looked at", "[window]
 }
 
 }  // namespace
-}  // namespace engram::harness::window_attention_dot_spec_test
+}  // namespace engram::harness::window_attention_dot_worked_test

@@ -33,7 +33,7 @@ def spread(values):
 
 def commands_of(case, arguments, own, *theirs):
     """Of Engram and of PyTorch for one config, with the options that only one of them has."""
-    config = ROOT / "apps/configs" / f"{case}.toml"
+    config = ROOT / "apps/configs/bench" / f"{case}.toml"
     shared = ["--config", config, "--steps", str(arguments.steps), "--threads", str(arguments.threads)]
     peer = [sys.executable, pathlib.Path(__file__).parent / "train_steps.py", *shared]
     return ([arguments.engram, "bench", "--json", "--product-size", "1024", *shared, *own],
@@ -68,7 +68,7 @@ def compare_training(case, arguments):
 
 def compare_evaluation(case, arguments):
     """Engram through its caches, with the memories that `engram bench --inference` takes; PyTorch then has the same."""
-    config = read_config(ROOT / "apps/configs" / f"{case}.toml")
+    config = read_config(ROOT / "apps/configs/bench" / f"{case}.toml")
     if config["model"]["family"] != "transformer_xl":
         sys.exit(f"compare: --evaluations knows only models of family transformer_xl, got '{case}'")
     figures = []

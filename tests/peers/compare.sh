@@ -26,7 +26,7 @@ cat docs/*.md >"$work/text"
 "$engram" prepare --kind char --text "$work/text" --split 80,10,10 --vocabulary-from all --out "$work/data" 2>/dev/null >/dev/null
 # A small run of CONFIG (with options of engram train), evaluated by both programs.
 agree() {
-  local config=$1 run=$work/$1
+  local config=$1 run=$work/${1##*/}
   shift
   "$engram" train --config "apps/configs/$config.toml" --data "$work/data" --out "$run" \
     --set schedule.warmup=10 "$@" >/dev/null 2>&1
@@ -42,8 +42,8 @@ agree() {
     if (ours == "" || theirs == "" || difference > 2e-5) { print "compare: these must agree within 2e-5" >"/dev/stderr"; exit 1 }
   }'
 }
-agree kjv-quick --steps 60 --set model.dropout=0.1 --set model.span_init=0.2
-agree kjv-transformer-xl --steps 100 --set model.dropout=0.1 --set schedule.rate=1e-3
-agree kjv-product-key --steps 60 --set model.dropout=0.1 --set product_key.subkeys=32
-agree bench-key-value-predict --steps 60 --set model.vocabulary=0 --set model.embedding_width=48 --set model.width=96
+agree kjv/kjv-quick --steps 60 --set model.dropout=0.1 --set model.span_init=0.2
+agree kjv/kjv-transformer-xl --steps 100 --set model.dropout=0.1 --set schedule.rate=1e-3
+agree kjv/kjv-product-key --steps 60 --set model.dropout=0.1 --set product_key.subkeys=32
+agree bench/bench-key-value-predict --steps 60 --set model.vocabulary=0 --set model.embedding_width=48 --set model.width=96
 "$python" tests/peers/compare.py "$@"

@@ -1,6 +1,6 @@
 #pragma once
-/// Executable definition of adaptive input and softmax, word by word: section 4 of the spec of the all-attention
-/// family, sections 1.1 and 3 of that of Transformer-XL. Without cut-offs it is a plain softmax.
+/// Executable definition of adaptive input and softmax, word by word: [all-attention 4] and [transformer-xl 1.1, 3].
+/// Without cut-offs it is a plain softmax.
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace engram::reference {
 
-/// One entry per cluster i; shapes as in the spec. A projection that is not given is the identity.
+/// One entry per cluster i; shapes as in [all-attention 4]. A projection that is not given is the identity.
 struct AdaptiveTokens {
   std::vector<std::int64_t> cutoffs;  // c_1 .. c_K
   std::vector<Array64> tables;        // E_i [n_i, d_i] of the input

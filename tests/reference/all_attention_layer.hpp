@@ -1,5 +1,5 @@
 #pragma once
-/// Whole layers from the equations of the all-attention spec (1.2, 1.3, 1.8): the all-attention layer (queries, keys,
+/// Whole layers from the equations of [all-attention 1.2, 1.3, 1.8]: the all-attention layer (queries, keys,
 /// values, one attention over context and persistent slots, output map, residual, layer norm) and the standard
 /// Transformer layer that the paper compares with, which adds a ReLU feed-forward sublayer. Both are post-norm.
 /// Surprising: the cache holds hidden states, not keys, and is projected again with the current weights.

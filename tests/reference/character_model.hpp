@@ -1,5 +1,5 @@
 #pragma once
-/// The whole character model, forward, from the equations (all-attention spec 1.1, 1.3, 1.7): token table, layers that
+/// The whole character model, forward, from the equations ([all-attention 1.1, 1.3, 1.7]): token table, layers that
 /// carry a cache from block to block, one relative-position table for all heads and layers, output map, mean negative
 /// log-likelihood. Surprising: no scaling of the embedding, no layer norm at the end, tables not tied.
 
@@ -35,7 +35,7 @@ struct CharacterModel {
   std::int64_t ramp = 32;  // used by layers that have spans
   std::int64_t mask_offset = 0;
   Pad pad = Pad::attend_zero;
-  bool trimmed = false;  // compute and cache only the window of spec 1.7, in layers that have spans
+  bool trimmed = false;  // compute and cache only the window of [all-attention 1.7], in layers that have spans
 };
 
 /// What one block leaves for the next; a default-made one is the start of the streams.

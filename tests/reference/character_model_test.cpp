@@ -1,5 +1,5 @@
 /// The whole-model definition: it must not depend on how a text is cut into blocks, on trimming or on the other
-/// streams (all-attention spec T5, T6), and must start near a uniform guess when its outputs are zero.
+/// streams ([all-attention 12], T5 and T6), and must start near a uniform guess when its outputs are zero.
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +70,7 @@ void check_equal(const std::vector<double>& got, const std::vector<double>& expe
   CHECK(largest <= tolerance);
 }
 
-TEST_CASE("spec T6: blocks, trimming and streams do not change the model", "[reference]") {
+TEST_CASE("T6: blocks, trimming and streams do not change the model", "[reference]") {
   const std::int64_t slots = GENERATE(0, 6);
   const Pad pad = GENERATE(Pad::attend_zero, Pad::mask);
   CAPTURE(slots, pad == Pad::mask);
@@ -102,7 +102,7 @@ TEST_CASE("the stream start matters: zero vectors dilute, a mask does not", "[re
   CHECK(std::abs(zero_vectors[0] - masked[0]) > 1e-6);
 }
 
-TEST_CASE("spec T5: a later token changes nothing before it", "[reference]") {
+TEST_CASE("T5: a later token changes nothing before it", "[reference]") {
   const CharacterModel model = random_model(6, false, 50);
   std::vector<std::int64_t> tokens = random_tokens(121, 51);
   const std::vector<std::int64_t> targets(120, 0);

@@ -1,6 +1,6 @@
 #pragma once
-/// Layers that keep their persistent slots elsewhere than in the softmax over the context: the all-attention spec,
-/// section 3. Surprising: dead rows of the key and value projections (split heads) are parameters without any effect.
+/// Layers that keep their persistent slots elsewhere than in the softmax over the context: [all-attention 3].
+/// Surprising: dead rows of the key and value projections (split heads) are parameters without any effect.
 
 #include "tests/reference/all_attention_layer.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Plain definitions of batch, root mean square and length normalisation (spec of product-key memory, section 1.3), as
+/// Plain definitions of batch, root mean square and length normalisation ([product-key 1.3]), as
 /// loops over single elements; forward only.
 
 #include "tests/reference/array64.hpp"

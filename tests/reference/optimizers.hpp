@@ -1,5 +1,5 @@
 #pragma once
-/// Update rules and the rate schedule of the all-attention spec, 5.1 to 5.3, for one tensor at a time. Surprising: the
+/// Update rules and the rate schedule of [all-attention 5.1 to 5.3], for one tensor at a time. Surprising: the
 /// default Adagrad shrinks the step of a tensor whose gradient is too long, not the gradient, and its accumulator sees
 /// the raw gradient.
 

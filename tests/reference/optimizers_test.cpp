@@ -1,4 +1,4 @@
-/// The update rules and schedules against the numbers of the all-attention spec (T9, T10, T16), and the trim and
+/// The update rules and schedules against the numbers of [all-attention 12] (T9, T10, T16), and the trim and
 /// span-loss tables (T11, 1.6).
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace engram::reference::optimizers_test {
 namespace {
 
-TEST_CASE("spec T9: Adagrad shrinks the step, not the gradient", "[reference]") {
+TEST_CASE("T9: Adagrad shrinks the step, not the gradient", "[reference]") {
   Array64 value = constant(1, {2}), accumulator = zeros({2});
   const AdagradOptions options{0.1, 0.03};
   adagrad(value, array({2}, {3, 4}), accumulator, options);
@@ -34,7 +34,7 @@ TEST_CASE("Adagrad leaves a tensor with a zero gradient alone", "[reference]") {
   CHECK(value.data == std::vector<double>{1, 1});
 }
 
-TEST_CASE("spec T16: a span under the span loss alone walks to zero, whatever lambda is", "[reference]") {
+TEST_CASE("T16: a span under the span loss alone walks to zero, whatever lambda is", "[reference]") {
   for (const double lambda : {1e-7, 1e-4}) {
     Array64 span = constant(0.5, {1}), accumulator = zeros({1});
     const Array64 gradient = constant(lambda * 8192 / 8, {1});
@@ -87,7 +87,7 @@ TEST_CASE("Adam, SGD and the global clip follow their formulas", "[reference]") 
   CHECK(small[0].data[0] == 0.3);
 }
 
-TEST_CASE("spec T10: warm-up", "[reference]") {
+TEST_CASE("T10: warm-up", "[reference]") {
   CHECK(warmup_rate(0.07, 1, 32000) == Approx(2.1875e-6).epsilon(1e-14));
   CHECK(warmup_rate(0.07, 16000, 32000) == Approx(0.035).epsilon(1e-14));
   CHECK(warmup_rate(0.07, 32000, 32000) == 0.07);
@@ -95,7 +95,7 @@ TEST_CASE("spec T10: warm-up", "[reference]") {
   CHECK(warmup_rate(0.07, 1, 0) == 0.07);
 }
 
-TEST_CASE("spec T11: what the layer's spans leave to compute and to cache", "[reference]") {
+TEST_CASE("T11: what the layer's spans leave to compute and to cache", "[reference]") {
   struct Row {
     double span;
     std::int64_t length, ramp, size, trim, window, cache;
@@ -114,7 +114,7 @@ TEST_CASE("spec T11: what the layer's spans leave to compute and to cache", "[re
   }
 }
 
-TEST_CASE("the span loss of the spec's worked value", "[reference]") {
+TEST_CASE("the span loss of the worked value", "[reference]") {
   const std::vector<std::vector<double>> full(36, std::vector<double>(8, 1.0));
   CHECK(span_loss(1e-7, 8192, full) == Approx(0.0294912).epsilon(1e-12));
   CHECK(span_loss(1e-7, 8192, {{1, 0, 0, 0, 0, 0, 0, 0}}) == Approx(1.024e-4).epsilon(1e-12));

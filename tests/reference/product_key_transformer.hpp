@@ -1,6 +1,6 @@
 #pragma once
 /// Executable definition of the Transformer of the paper on product-key memory, forward, one window, number by number:
-/// sections 1.6 and 5.2 of its spec.
+/// [product-key 1.6, 5.2].
 
 #include <cstdint>
 #include <vector>

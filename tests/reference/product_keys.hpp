@@ -1,5 +1,5 @@
 #pragma once
-/// Selection from product keys, plainly: the order of slots (spec of product-key memory, section 3) and three ways to
+/// Selection from product keys, plainly: the order of slots ([product-key 3]) and three ways to
 /// the same list that share nothing with the framework's. T is float or double, in which scores are added.
 
 #include <cstdint>

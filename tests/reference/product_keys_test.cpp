@@ -1,5 +1,5 @@
-/// Product keys: the grid of the best sub-keys and the priority queue give what sorting all slots gives (spec of
-/// product-key memory, section 10, tests 2 to 4).
+/// Product keys: the grid of the best sub-keys and the priority queue give what sorting all slots gives ([product-key
+/// 10], tests 2 to 4).
 
 #include "tests/reference/product_keys.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Plain definitions of recurrent layers (spec of key-value-predict, sections 1.1, 1.2, 1.6 and 2), from inputs that
+/// Plain definitions of recurrent layers ([key-value-predict 1.1, 1.2, 1.6, 2]), from inputs that
 /// hold everything which does not depend on time. Loops over single elements; forward only.
 
 #include "tests/reference/array64.hpp"

@@ -1,5 +1,5 @@
 /// The definitions of recurrent layers in whole language models, against losses that two independent programs computed
-/// (spec of key-value-predict, section 8.1).
+/// ([key-value-predict 8.1]).
 
 #include "tests/reference/recurrence.hpp"
 

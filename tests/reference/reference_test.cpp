@@ -1,4 +1,4 @@
-/// The plain definitions against the numbers of the all-attention spec, section 12 (T1, T2, T3, T4, T7, T8, T20).
+/// The plain definitions against the numbers of [all-attention 12] (T1, T2, T3, T4, T7, T8, T20).
 
 #include <cmath>
 
@@ -60,7 +60,7 @@ struct RandomCase {
   }
 };
 
-TEST_CASE("spec T1: mask values", "[reference]") {
+TEST_CASE("T1: mask values", "[reference]") {
   const auto masks = [](double span, std::int64_t offset) {
     std::vector<double> values;
     for (std::int64_t distance = 1; distance <= 8; ++distance)
@@ -74,7 +74,7 @@ TEST_CASE("spec T1: mask values", "[reference]") {
   CHECK(span_window({0.3}, 8, 4).size == 7);
 }
 
-TEST_CASE("spec T2: a zero query gives weights that are the mask", "[reference]") {
+TEST_CASE("T2: a zero query gives weights that are the mask", "[reference]") {
   ZeroQuery zero;
   const SpanAttentionResult result = span_attention(zero.inputs, zero.options);
   check_values(weights_of(result.weights, 0, 0),
@@ -91,7 +91,7 @@ TEST_CASE("spec T2: a zero query gives weights that are the mask", "[reference]"
   CHECK(span_gradient(RampGradient::open) == Approx(708 / 289.).epsilon(1e-13));
 }
 
-TEST_CASE("spec T3: one context slot among zero persistent keys", "[reference]") {
+TEST_CASE("T3: one context slot among zero persistent keys", "[reference]") {
   SpanAttentionInputs inputs;
   inputs.content_query = constant(1, {1, 1, 1});
   inputs.past_keys = constant(0.7, {1, 1, 1});
@@ -106,7 +106,7 @@ TEST_CASE("spec T3: one context slot among zero persistent keys", "[reference]")
       1e-15);
 }
 
-TEST_CASE("spec T4: the golden layer and its gradients", "[reference]") {
+TEST_CASE("T4: the golden layer and its gradients", "[reference]") {
   AttentionWeights weights;
   weights.query = fill(1, {4, 4});
   weights.key = fill(2, {4, 4});
@@ -162,7 +162,7 @@ TEST_CASE("spec T4: the golden layer and its gradients", "[reference]") {
   check_values(central_differences(weights.span, loss).data, {0.05839435, 0.04049675}, 1e-8);
 }
 
-TEST_CASE("spec T7: a full span without slots is windowed softmax attention", "[reference]") {
+TEST_CASE("T7: a full span without slots is windowed softmax attention", "[reference]") {
   RandomCase masked(7, 0), plain(7, 0);
   masked.inputs.span = constant(1, {2});
   const SpanAttentionResult with_span = span_attention(masked.inputs, masked.options);
@@ -190,7 +190,7 @@ TEST_CASE("spec T7: a full span without slots is windowed softmax attention", "[
   for (const double g : span_attention_gradients(masked.inputs, masked.options, cotangent).span.data) CHECK(g == 0);
 }
 
-TEST_CASE("spec T8: context and persistent passes merge by their log-sum-exps", "[reference]") {
+TEST_CASE("T8: context and persistent passes merge by their log-sum-exps", "[reference]") {
   RandomCase joint(9, 5);
   joint.inputs.span = array({2}, {0.3, 0.7});
   RandomCase context = joint, persistent = joint;
@@ -213,7 +213,7 @@ TEST_CASE("spec T8: context and persistent passes merge by their log-sum-exps", 
   CHECK(only.out.at(1, 2, 4) == Approx(one_slot.inputs.slot_values.at(1, 0, 1)).epsilon(1e-14));
 }
 
-TEST_CASE("spec T20: a masked huge score changes nothing", "[reference]") {
+TEST_CASE("T20: a masked huge score changes nothing", "[reference]") {
   RandomCase huge(20, 3);
   huge.inputs.span = constant(0.1, {2});  // z = 0.6: x > 2.6 is masked, and past row 0 is at x = 3, 4 and 5
   RandomCase calm = huge;

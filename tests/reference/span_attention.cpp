@@ -178,7 +178,7 @@ double slot_value(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t
   return value + p.in.position_values.at(slot, p.position_column(p.in.position_values, h, i));
 }
 
-/// Adds one query's share to all gradients (spec section 2, line by line).
+/// Adds one query's share to all gradients ([all-attention 2], line by line).
 void add_row_gradients(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t t, const Array64& out_gradient,
                        SpanAttentionInputs& grad) {
   const Row row = p.row(b, h, t);

@@ -1,7 +1,7 @@
 #pragma once
 /// The attention core of the all-attention network by itself, without projections: content and position scores over a
 /// window of distances plus persistent slots, one softmax, adaptive span mask, dropout, values; and its derivatives.
-/// Source: all-attention spec 1.3 to 1.8 and section 2; with min_distance = 0 and two queries also Transformer-XL's
+/// Source: [all-attention 1.3 to 1.8, 2]; with min_distance = 0 and two queries also Transformer-XL's
 /// attention. Surprising: the mask multiplies exponentials inside the softmax, so weights with a mask still sum to 1;
 /// and at the start of a stream zero vectors take part unless Pad::mask is chosen.
 ///

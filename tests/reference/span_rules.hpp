@@ -1,8 +1,8 @@
 #pragma once
-/// The adaptive span's rules: the soft mask (all-attention spec 1.6, adaptive span paper eq. 5), how many positions a
-/// layer must compute and cache (spec 1.7), and the loss that shortens spans. `span` is zeta in [0, 1], a fraction of
-/// `span_length` S positions; the ramp R is in positions. Surprising: the mask counts distances from zero, so the
-/// previous token (distance 1) has x = 0.
+/// The adaptive span's rules: the soft mask ([all-attention 1.6], adaptive span paper eq. 5), how many positions a
+/// layer must compute and cache ([all-attention 1.7]), and the loss that shortens spans. `span` is zeta in [0, 1], a
+/// fraction of `span_length` S positions; the ramp R is in positions. Surprising: the mask counts distances from zero,
+/// so the previous token (distance 1) has x = 0.
 
 #include <cstdint>
 #include <vector>

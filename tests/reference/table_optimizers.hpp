@@ -1,5 +1,5 @@
 #pragma once
-/// Update rules of tables of which a step uses few rows: spec of product-key memory, 2.4, row by row and step by step.
+/// Update rules of tables of which a step uses few rows: [product-key 2.4], row by row and step by step.
 /// There is no deferred rule: it must give what the dense one gives.
 
 #include <cstdint>

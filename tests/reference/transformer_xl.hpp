@@ -1,6 +1,6 @@
 #pragma once
-/// Executable definition of Transformer-XL and its vanilla baselines, forward, one stream, number by number: sections
-/// 1, 3 and 12 of the family's spec. Letters are those of its section 0.
+/// Executable definition of Transformer-XL and its vanilla baselines, forward, one stream, number by number:
+/// [transformer-xl 1, 3, 12]. Letters are those of its section 0.
 
 #include <cstdint>
 #include <vector>

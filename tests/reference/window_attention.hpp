@@ -1,7 +1,7 @@
 #pragma once
-/// Attention of recurrent language models over a short window, and the delayed parts of their states, as loops: spec of
-/// short-attention models, sections 1.3, 1.5, 1.7 and 2. Rows of earlier chunks stand before those of the block:
-/// [B, C + M, n] beside [B, M, n]. preceding: [B, M], the distance of each position to the first one of its sequence.
+/// Attention of recurrent language models over a short window, and the delayed parts of their states, as loops:
+/// [key-value-predict 1.3, 1.5, 1.7, 2]. Rows of earlier chunks stand before those of the block: [B, C + M, n] beside
+/// [B, M, n]. preceding: [B, M], the distance of each position to the first one of its sequence.
 
 #include "tests/reference/array64.hpp"
 

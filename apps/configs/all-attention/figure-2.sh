@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Figure 2 of Sukhbaatar et al.: "Augmenting Self-attention with Persistent Memory" (2019), scaled down to two cores and the
 # King James Bible: the number of persistent slots, where they are, and adaptive against fixed spans; then the tables.
-#   bash apps/configs/all-attention/figure-2.sh [SEEDS] [STEPS]         SEEDS: 1,2,3 unless given; STEPS: those of the config
+#   bash apps/configs/all-attention/figure-2.sh [SEEDS] [STEPS]    SEEDS: 1,2,3 unless given; STEPS: those of the config
 # Interrupted, it goes on where it stopped when it is given the same command again.
 set -euo pipefail
 
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)
 cd -- "$root"
 seeds=${1:-1,2,3}
 engram=build/program/apps/engram

@@ -7,7 +7,7 @@
 # same command again. STRICT=1: it ends with an error unless all orderings hold.
 set -euo pipefail
 
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)
 cd -- "$root"
 seeds=${1:-1}
 if (($# > 2)) || ! [[ $seeds =~ ^[0-9]+(,[0-9]+)*$ && ${2:-1} =~ ^[1-9][0-9]*$ ]]; then

@@ -7,7 +7,7 @@
 # command again.
 set -euo pipefail
 
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)
 cd -- "$root"
 seeds=${1:-1,2,3}
 engram=build/program/apps/engram

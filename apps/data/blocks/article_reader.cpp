@@ -6,9 +6,9 @@
 #include <queue>
 #include <utility>
 
+#include "apps/data/blocks/shuffled_windows.hpp"
 #include "apps/data/files/article_starts.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/blocks/shuffled_windows.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

@@ -1,5 +1,5 @@
 #pragma once
-/// Blocks of articles (spec key-value-predict 5.2): B streams, each of which takes the next article of a list when it
+/// Blocks of articles ([key-value-predict 5.2]): B streams, each of which takes the next article of a list when it
 /// has finished one. An article of m tokens a_1 .. a_m makes m positions: inputs `start`, a_1 .. a_{m-1}, targets
 /// a_1 .. a_m. It may begin and end anywhere in a block; Block::preceding says where.
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "apps/data/blocks/batches.hpp"
-#include "apps/data/data_set.hpp"
 #include "apps/data/blocks/evaluation_plan.hpp"
+#include "apps/data/data_set.hpp"
 #include "apps/data/files/token_view.hpp"
 
 namespace engram::data {
@@ -87,7 +87,7 @@ class ArticleReader final : public BlockReader {
   const ReaderState& state() const override { return state_; }
   bool accepts(const ReaderState& state) const override;
   void restore(const ReaderState& state) override;
-  /// None: every token is a target once an epoch.
+  /// Nothing to say: every token is a target once an epoch.
   std::int64_t dropped() const override { return 0; }
 
   /// Streams that never get an article, as there are fewer than streams.

@@ -25,7 +25,7 @@ struct Block {
   /// Leading columns without targets, from 0 to length - 1.
   int context = 0;
   /// Last columns of every row that the next block of the pass has again as its first ones. Memory must end before
-  /// them (spec transformer-xl 1.7), or the model sees them twice; 0 if the next block begins after this one.
+  /// them ([transformer-xl 1.7]), or the model sees them twice; 0 if the next block begins after this one.
   int fed_again = 0;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> targets;

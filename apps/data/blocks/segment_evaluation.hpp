@@ -35,7 +35,7 @@ class SegmentEvaluation final : public EvaluationPlan {
   std::int64_t position_ = 0;
 };
 
-/// For models without memory (spec transformer-xl 1.9): a window of L tokens moves on by s, and what is new in it is
+/// For models without memory ([transformer-xl 1.9]): a window of L tokens moves on by s, and what is new in it is
 /// scored, so that every token of the split but the first is scored once, after at least L - s tokens before it; at the
 /// start windows are shorter. Every window is a row of its own, read from nothing: blocks all have zero_caches, B
 /// windows each where they are L long, one where they are shorter (at the start and the end).

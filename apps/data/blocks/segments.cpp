@@ -37,7 +37,7 @@ SegmentRule half_loss(int length, HalfLoss advance) {
   return {.segment = length, .latest_half = true};
 }
 
-std::string name_of(const SegmentRule& rule) {
+std::string text_of(const SegmentRule& rule) {
   return text("segments", rule.extension > 0 ? text(", extension ", rule.extension) : std::string(),
               rule.drawn_lengths ? ", lengths drawn" : "", rule.latest_half ? ", latest half" : "");
 }
@@ -84,7 +84,7 @@ SegmentReader::SegmentReader(TokenView tokens, int rows, const SegmentRule& rule
   require_rule(rule);
   if (rows < 1) throw UsageError(text("segments: the number of rows (batch) must be at least 1, got ", rows));
   row_length_ = tokens.size() / rows;
-  state_ = {.total = tokens.size(), .rows = rows, .block = rule.segment, .seed = seed, .rule = name_of(rule)};
+  state_ = {.total = tokens.size(), .rows = rows, .block = rule.segment, .seed = seed, .rule = text_of(rule)};
   if (row_length_ < 2)
     throw UsageError(text("segments: each of the ", rows, " rows (batch) needs at least 2 tokens, an input and a ",
                           "target, got ", tokens.size(), " tokens in all\n  take fewer rows or a longer text"));

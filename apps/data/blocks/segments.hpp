@@ -1,5 +1,5 @@
 #pragma once
-/// Segments of an ordered corpus (spec transformer-xl 4.4): tokens are trimmed to B rows of T = floor(total / B), and a
+/// Segments of an ordered corpus ([transformer-xl 4.4]): tokens are trimmed to B rows of T = floor(total / B), and a
 /// pass goes through every row once from its first token, segment by segment; the last segment of a pass may be
 /// shorter. Unlike the blocks of StreamReader every pass has the same borders, unless lengths are drawn.
 
@@ -14,8 +14,8 @@ namespace engram::data {
 /// How rows are cut. One pass of one row: inputs 0 .. T - 2, targets 1 .. T - 1.
 struct SegmentRule {
   int segment = 0;  ///< S, new tokens a block; at least 1
-  /// Old tokens read again before the new ones, as context (ext_len of spec 1.7): min(extension, tokens read before).
-  /// So the first block of a pass has none.
+  /// Old tokens read again before the new ones, as context (ext_len of [transformer-xl 1.7]): min(extension, tokens
+  /// read before). So the first block of a pass has none.
   int extension = 0;
   /// The length of every segment is drawn: clamp(int(N(base, 5)), 5, S + 15), base S with probability 0.95, else S / 2.
   bool drawn_lengths = false;
@@ -24,7 +24,7 @@ struct SegmentRule {
   bool latest_half = false;
 };
 
-/// How training on half of the loss advances (spec 6.5). L is the length that the model sees.
+/// How training on half of the loss advances ([transformer-xl 6.5]). L is the length that the model sees.
 ///
 ///   overlap  L / 2 new tokens after an extension of L / 2: every token but the first of a row is a target once
 ///   skip     L new tokens, of which the latest half have targets
@@ -33,7 +33,7 @@ enum class HalfLoss : std::uint8_t { overlap, skip };
 SegmentRule half_loss(int length, HalfLoss advance);
 
 /// "segments", ", extension 64", ", lengths drawn", ", latest half": what ReaderState::rule holds besides S.
-std::string name_of(const SegmentRule& rule);
+std::string text_of(const SegmentRule& rule);
 
 /// S of segment number `counter` of a reader that draws lengths; a pure function of its arguments.
 int drawn_length(int segment, std::uint64_t seed, std::uint64_t counter);

@@ -1,8 +1,7 @@
 #pragma once
-/// Blocks of windows drawn from all of a text, for models that remember nothing (spec of product-key memory, section
-/// 6). The text is cut into N = floor((total - 1) / M) windows of M inputs, whose targets are the tokens behind them.
-/// Every epoch has all of them once, in an order of its own; a block takes the next B, and may end one epoch and begin
-/// another.
+/// Blocks of windows drawn from all of a text, for models that remember nothing ([product-key 6]). The text is cut into
+/// N = floor((total - 1) / M) windows of M inputs, whose targets are the tokens behind them. Every epoch has all of
+/// them once, in an order of its own; a block takes the next B, and may end one epoch and begin another.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// A split in windows that lie side by side, for models without memory: the way of the released program of the paper on
-/// product-key memory (its spec, section 6). Every window is read from nothing, and its first token is not scored,
+/// product-key memory ([product-key 6]). Every window is read from nothing, and its first token is not scored,
 /// which nothing in the window predicts.
 
 #include <cstdint>

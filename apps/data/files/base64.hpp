@@ -9,7 +9,7 @@ namespace engram::data {
 
 /// Four characters for every three bytes, padded with "=".
 std::string base64_text(std::string_view bytes);
-/// The inverse; nothing for text that base64_text() cannot have written.
+/// The bytes that base64_text() wrote as this; nothing for text that it cannot have written.
 std::optional<std::string> parse_base64(std::string_view text);
 
 }  // namespace engram::data

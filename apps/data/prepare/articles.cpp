@@ -1,4 +1,4 @@
-/// Preparing words in articles: one pass over files of any number (spec key-value-predict 5.2).
+/// Preparing words in articles: one pass over files of any number ([key-value-predict 5.2]).
 
 #include <fmt/format.h>
 
@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "apps/data/files/article_starts.hpp"
-#include "apps/data/text/article_text.hpp"
-#include "apps/data/prepare/collected_articles.hpp"
-#include "apps/data/prepare/folder_writer.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/prepare_parts.hpp"
+#include "apps/data/prepare/collected_articles.hpp"
+#include "apps/data/prepare/finish.hpp"
+#include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/kinds.hpp"
+#include "apps/data/prepare/sources.hpp"
+#include "apps/data/text/article_text.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "apps/data/vocabulary/byte_vocabulary.hpp"
-#include "apps/data/text/corpus.hpp"
+#include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/kinds.hpp"
+#include "apps/data/prepare/sources.hpp"
+#include "apps/data/text/corpus.hpp"
 #include "apps/data/text/line_words.hpp"
-#include "apps/data/prepare_parts.hpp"
+#include "apps/data/vocabulary/byte_vocabulary.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {
@@ -55,7 +57,7 @@ void write_tokens(TokenFileWriter& writer, const Split& split, const ByteVocabul
 }
 
 /// What the user should be told about newlines that are no tokens, and about a whole enwik8 that is not the published
-/// one (spec transformer-xl 6.1: 205 different bytes, newline among them).
+/// one ([transformer-xl 6.1]: 205 different bytes, newline among them).
 void add_notes(const Corpus& corpus, const PrepareOptions& options, const ByteVocabulary& vocabulary,
                std::vector<std::string>& notes) {
   constexpr std::int64_t kPublishedBytes = 100'000'000, kDifferentBytes = 205;

@@ -1,21 +1,16 @@
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/finish.hpp"
 
-#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
 #include "apps/data/prepare/named_rules.hpp"
-#include "apps/data/prepare_parts.hpp"
-#include "apps/data/files/read_file.hpp"
 #include "apps/data/text/text_rules.hpp"
-#include "core/error.hpp"
 #include "core/files/json.hpp"
 
 namespace engram::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks sentences) {
   nlohmann::ordered_json splits;
@@ -81,7 +76,7 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
     json["exact_bytes"] = options.exact_bytes;
     json["newlines"] = options.drop_newlines ? "drop" : "keep";
     json["ids"] = name_of(options.byte_order);
-    json["vocabulary_from"] = options.vocabulary_from == VocabularyFrom::all ? "all" : "train";
+    json["vocabulary_from"] = name_of(options.vocabulary_from);
   }
   json["vocabulary_size"] = summary.vocabulary_size;
   json["vocabulary_hash"] = hash_text(summary.vocabulary_hash);
@@ -94,46 +89,6 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
 
 }  // namespace
 
-std::vector<fs::path> source_paths(const PrepareOptions& options) {
-  const std::array<const fs::path*, 3> files{&options.train, &options.valid, &options.test};
-  const auto given = std::count_if(files.begin(), files.end(), [](const fs::path* path) { return !path->empty(); });
-  if (options.text.empty() == (given == 0))
-    throw UsageError(text("prepare: either --text or --train, --valid and --test must be given, got ",
-                          given == 0 ? "neither" : "both"));
-  if (given == 0) return {options.text};
-  for (std::size_t i = 0; i < files.size(); ++i)
-    if (files[i]->empty())
-      throw UsageError(text("prepare: --train, --valid and --test must be given together, got no --", kSplitNames[i],
-                            "\n  to split one file use --text"));
-  if (options.split) throw UsageError("prepare: --split works with --text, got it with --train, --valid and --test");
-  return {options.train, options.valid, options.test};
-}
-
-std::vector<Source> read_sources(const PrepareOptions& options) {
-  std::vector<Source> sources;
-  for (const fs::path& path : source_paths(options)) {
-    options.watch.begin(text("reading '", path.string(), "'"));
-    sources.push_back({path.string(), read_bytes(path, Pipes::read, kLargestPipe, options.watch.at)});
-  }
-  return sources;
-}
-
-void require_no_subword_options(const PrepareOptions& options) {
-  if (options.subwords != SubwordRules{})
-    throw UsageError(text("prepare: --vocabulary, --bpe-sample and --bpe-model work with --kind bpe, got them with ",
-                          name_of(options.kind)));
-}
-
-std::array<Source, 3> three(std::vector<Source> sources) {
-  return {std::move(sources[0]), std::move(sources[1]), std::move(sources[2])};
-}
-
-std::vector<SourceFacts> facts_of(const std::vector<Source>& sources) {
-  std::vector<SourceFacts> facts;
-  for (const Source& source : sources) facts.push_back({source.name, std::ssize(source.bytes), hash_of(source.bytes)});
-  return facts;
-}
-
 void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sources, const Vocabulary& vocabulary,
             FolderWriter& writer, PrepareSummary& summary) {
   options.watch.begin("writing to the disk");
@@ -145,13 +100,6 @@ void finish(const PrepareOptions& options, const std::vector<SourceFacts>& sourc
     summary.splits[i].content_hash = writer.splits().at(i).content_hash();
   }
   writer.commit(data_json(options, sources, summary));
-}
-
-PrepareSummary prepare(const PrepareOptions& options) {
-  if (options.articles) return prepare_articles(options);
-  if (options.kind == TokenKind::subword) return prepare_subwords(options);
-  if (options.kind == TokenKind::character) return prepare_characters(options);
-  return options.word_list.empty() ? prepare_words(options) : prepare_listed_words(options);
 }
 
 }  // namespace engram::data

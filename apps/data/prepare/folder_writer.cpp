@@ -5,10 +5,10 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/data/files/article_starts.hpp"
-#include "apps/data/text/corpus.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/data/files/article_starts.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/text/corpus.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 

@@ -1,4 +1,4 @@
-/// Preparing words with the ids of a list: one pass over files of any size (spec transformer-xl 6.1, lm1b).
+/// Preparing words with the ids of a list: one pass over files of any size ([transformer-xl 6.1], lm1b).
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/kinds.hpp"
+#include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/line_pieces.hpp"
 #include "apps/data/text/line_words.hpp"
-#include "apps/data/prepare_parts.hpp"
 #include "apps/data/text/utf8.hpp"
 #include "apps/data/vocabulary/word_list.hpp"
 #include "core/error.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// Rules of `engram prepare` by the names of the corpora that they are published with (spec transformer-xl 6.1). A name
+/// Rules of `engram prepare` by the names of the corpora that they are published with ([transformer-xl 6.1]). A name
 /// is no more than a short way to write the options that docs/command-line.md lists for it.
 ///
 ///   enwik8         bytes, newlines lost, counted on all splits: 204 tokens

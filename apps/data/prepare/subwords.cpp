@@ -1,5 +1,5 @@
 /// Preparing subwords: byte pairs are learned from train, or a model of them is given; texts of any size are read piece
-/// by piece (spec product-key-memory 6).
+/// by piece ([product-key 6]).
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "apps/data/prepare/folder_writer.hpp"
-#include "apps/data/prepare_parts.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/prepare/finish.hpp"
+#include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/kinds.hpp"
+#include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/streamed_text.hpp"
 #include "apps/data/vocabulary/subword_counts.hpp"
 #include "core/error.hpp"

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "apps/data/vocabulary/collected_words.hpp"
+#include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/kinds.hpp"
+#include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/line_words.hpp"
-#include "apps/data/prepare_parts.hpp"
 #include "apps/data/text/word_corpus.hpp"
+#include "apps/data/vocabulary/collected_words.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {

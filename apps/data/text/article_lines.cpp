@@ -7,11 +7,11 @@
 namespace engram::data {
 
 std::string_view trimmed(std::string_view line) {
-  using Piece = LineWordReader::Piece;
+  using Found = LineWordReader::Piece;
   LineWordReader reader(line);
   std::size_t begin = line.size(), end = line.size();
-  for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
-    if (piece != Piece::word) continue;
+  for (Found piece = reader.next(); piece != Found::text_end; piece = reader.next()) {
+    if (piece != Found::word) continue;
     begin = std::min(begin, reader.word_at());
     end = reader.word_at() + reader.word().size();
   }

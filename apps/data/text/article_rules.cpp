@@ -8,27 +8,6 @@
 #include "core/files/json.hpp"
 
 namespace engram::data {
-namespace {
-
-constexpr std::array<std::pair<ArticleFormat, std::string_view>, 5> kFormats{{{ArticleFormat::automatic, "auto"},
-                                                                              {ArticleFormat::file, "file"},
-                                                                              {ArticleFormat::doc, "doc"},
-                                                                              {ArticleFormat::wikitext, "wikitext"},
-                                                                              {ArticleFormat::cbt, "cbt"}}};
-
-}  // namespace
-
-std::string_view name_of(ArticleFormat format) {
-  for (const auto& [known, name] : kFormats)
-    if (known == format) return name;
-  return "";
-}
-
-ArticleFormat parse_article_format(std::string_view name) {
-  for (const auto& [format, known] : kFormats)
-    if (known == name) return format;
-  throw UsageError(text("prepare: --format must be auto, file, doc, wikitext or cbt, got '", name, "'"));
-}
 
 nlohmann::ordered_json json_of(const ArticleRules& rules) {
   nlohmann::ordered_json json{{"format", name_of(rules.format)},
@@ -43,7 +22,7 @@ nlohmann::ordered_json json_of(const ArticleRules& rules) {
 }
 
 ArticleRules article_rules_of(const nlohmann::json& json) {
-  ArticleRules rules{.format = parse_article_format(json.at("format").get<std::string>()),
+  ArticleRules rules{.format = parse_named<ArticleFormat>("prepare: --format", json.at("format").get<std::string>()),
                      .pretokenized = json.at("pretokenized"),
                      .sentence_lines = json.at("sentence_lines"),
                      .sentence_end = json.at("sentence_end"),

@@ -1,5 +1,5 @@
 #pragma once
-/// How `engram prepare --kind word --articles` turns articles into tokens (spec key-value-predict 5.2).
+/// How `engram prepare --kind word --articles` turns articles into tokens ([key-value-predict 5.2]).
 
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/names.hpp"
 
 namespace engram::data {
 
@@ -19,14 +21,19 @@ inline constexpr std::string_view kSentenceEnd = "</s>", kNumber = "N", kUnknown
 ///   automatic  as the first line that is not blank says: "<doc", " = Title = ", "_BOOK_TITLE_", or else file
 ///   file       every file is one article
 ///   doc        lines "<doc ...>" and "</doc>" are around each
-///   wikitext   a line " = Title = ", one "=" on each side, after a blank line or none, begins one and is its first
+///   wikitext   a line " = Title = ", one "=" on each side, after a blank line or at the start of the file, begins one
+///   and is its first
 ///              sentence
 ///   cbt        the raw books of the Children's Book Test: a line that begins with "_BOOK_TITLE_" begins one and is
 ///              left out; every other line is a sentence of words
 enum class ArticleFormat : std::uint8_t { automatic, file, doc, wikitext, cbt };
-std::string_view name_of(ArticleFormat format);
-/// The inverse of name_of. Throws UsageError on any other text, naming --format.
-ArticleFormat parse_article_format(std::string_view name);
+constexpr auto names_of(ArticleFormat) {
+  return std::to_array<Named<ArticleFormat>>({{ArticleFormat::automatic, "auto"},
+                                              {ArticleFormat::file, "file"},
+                                              {ArticleFormat::doc, "doc"},
+                                              {ArticleFormat::wikitext, "wikitext"},
+                                              {ArticleFormat::cbt, "cbt"}});
+}
 
 struct ArticleRules {
   /// Files and folders of articles, which are split; none: PrepareOptions' train, valid and test are the splits.
@@ -43,7 +50,7 @@ struct ArticleRules {
 
 /// The object "articles" of data.json: all rules but the paths.
 nlohmann::ordered_json json_of(const ArticleRules& rules);
-/// The inverse. Throws nlohmann's exceptions and UsageError for an object of another form.
+/// Rules as json_of() writes them. Throws nlohmann's exceptions and UsageError for an object of another form.
 ArticleRules article_rules_of(const nlohmann::json& json);
 
 /// Whether a word is a number: it has a digit, and nothing but digits and . , : / - + % and WikiText's @,@ @.@ @-@.

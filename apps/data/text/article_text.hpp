@@ -1,5 +1,5 @@
 #pragma once
-/// Files of articles as sentences of words (spec key-value-predict 5.2 and 5.3). Files may be larger than memory; a
+/// Files of articles as sentences of words ([key-value-predict 5.2, 5.3]). Files may be larger than memory; a
 /// paragraph may not.
 
 #include <cstdint>

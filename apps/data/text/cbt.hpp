@@ -1,5 +1,5 @@
 #pragma once
-/// Questions of the Children's Book Test (Hill, Bordes, Chopra and Weston, 2016; spec key-value-predict 5.3). A block
+/// Questions of the Children's Book Test (Hill, Bordes, Chopra and Weston, 2016; [key-value-predict 5.3]). A block
 /// is 20 numbered sentences, then the query with a blank, its answer and ten candidates, and an empty line:
 ///
 ///   1 Once there was a cat .

@@ -1,6 +1,7 @@
 #include "apps/data/text/corpus.hpp"
 
 #include <fmt/format.h>
+#include <optional>
 
 #include <algorithm>
 #include <cmath>
@@ -85,15 +86,12 @@ std::string byte_text(char byte) {
   return value > 0x20 && value < 0x7f ? fmt::format("'{}' (0x{:02x})", byte, value) : fmt::format("0x{:02x}", value);
 }
 
-std::string_view name_of(TextRule rule) {
-  return rule == TextRule::enwik8 ? "enwik8" : rule == TextRule::text8 ? "text8" : "any";
-}
-
 TextRule parse_text_rule(std::string_view name) {
-  for (const TextRule rule : {TextRule::enwik8, TextRule::text8, TextRule::any})
-    if (name == name_of(rule)) return rule;
-  throw UsageError(text("prepare: --characters must be enwik8, text8 or any, got '", name,
-                        "'\n  --rules names the whole preparation of a published corpus"));
+  const std::optional<TextRule> found = find_named<TextRule>(name);
+  if (!found)
+    throw UsageError(text("prepare: --characters must be ", choices_text<TextRule>(), ", got '", name,
+                          "'\n  --rules names the whole preparation of a published corpus"));
+  return *found;
 }
 
 Percentages parse_percentages(std::string_view list) {

@@ -1,6 +1,6 @@
 #pragma once
 /// A text and its three splits, as bytes. The rules are those of the papers' data sets (docs/all-attention.md, data,
-/// and spec transformer-xl 6.1 for newlines that are dropped):
+/// and [transformer-xl 6.1] for newlines that are dropped):
 ///
 ///   enwik8  a token is a byte and newline is the end token; a split that does not end in one gets one more token
 ///   text8   a-z and space only; spaces at both ends of a split are dropped, one end token is added to each split
@@ -18,10 +18,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/names.hpp"
+
 namespace engram::data {
 
 enum class TextRule : std::uint8_t { enwik8, text8, any };
-std::string_view name_of(TextRule rule);
+constexpr auto names_of(TextRule) {
+  return std::to_array<Named<TextRule>>(
+      {{TextRule::enwik8, "enwik8"}, {TextRule::text8, "text8"}, {TextRule::any, "any"}});
+}
 /// The inverse of name_of; throws UsageError on any other text.
 TextRule parse_text_rule(std::string_view name);
 

@@ -16,7 +16,7 @@ class LinePieces {
   /// Pieces of about `piece_bytes`, larger where a line is. Throws FileError with the system's reason for a file that
   /// is missing, a folder, or cannot be read; so does next().
   explicit LinePieces(std::filesystem::path path, std::size_t piece_bytes = std::size_t{1} << 20);
-  /// The same of `count` bytes from byte `first` on, or fewer where the file ends; first_byte() counts from there.
+  /// Pieces of `count` bytes from byte `first` on, or fewer where the file ends; first_byte() counts from there.
   LinePieces(std::filesystem::path path, std::int64_t first, std::int64_t count);
   ~LinePieces();
   LinePieces(const LinePieces&) = delete;

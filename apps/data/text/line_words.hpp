@@ -1,6 +1,6 @@
 #pragma once
-/// Lines and words of a UTF-8 text, as the published pipelines of word data sets split them (spec section 7.1). A line
-/// ends at "\n", "\r\n" or a lone "\r" and nowhere else. Words are separated by white space: U+0009 to U+000D,
+/// Lines and words of a UTF-8 text, as the published pipelines of word data sets split them ([all-attention 7.1]). A
+/// line ends at "\n", "\r\n" or a lone "\r" and nowhere else. Words are separated by white space: U+0009 to U+000D,
 /// U+001C to U+0020, U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F and U+3000, the set of
 /// Python's str.split(). So U+0085 or U+2028 end a word but no line.
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The words of a sentence of running text, with punctuation apart as in the Penn Treebank (spec key-value-predict
-/// 5.2). Nothing is rewritten: quotes and brackets stay the characters that they are.
+/// The words of a sentence of running text, with punctuation apart as in the Penn Treebank ([key-value-predict 5.2]).
+/// Nothing is rewritten: quotes and brackets stay the characters that they are.
 ///
 ///   apart always        brackets, double quotes, dashes ("--" and those of Unicode), "...", ! ? ; * and the like
 ///   apart unless inside , : between digits ("1,000", "10:30"), & @ # _ = between letters or digits ("AT&T")

@@ -1,5 +1,5 @@
 #pragma once
-/// Cutting running text into sentences (spec key-value-predict 5.2). A sentence ends after ".", "!" or "?", and the
+/// Cutting running text into sentences ([key-value-predict 5.2]). A sentence ends after ".", "!" or "?", and the
 /// quotes and brackets that close behind it, where white space and an upper-case letter, a digit or an opening quote
 /// follow. It does not end at a period after a title or another abbreviation of a small list ("Mr.", "e.g."), after one
 /// that numbers follow ("No. 5", "p. 7"), or after initials ("J. Smith", "J.R.R. Tolkien", "U.S. Army"). Rules by hand

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/data/text/corpus.hpp"
 #include "apps/data/files/prepare_watch.hpp"
+#include "apps/data/text/corpus.hpp"
 
 namespace engram::data {
 

@@ -1,8 +1,5 @@
 #include "apps/data/text/text_rules.hpp"
 
-#include "apps/data/data_set.hpp"
-#include "apps/data/files/read_file.hpp"
-#include "core/error.hpp"
 #include "core/files/json.hpp"
 
 namespace engram::data {
@@ -17,34 +14,22 @@ TextRules TextRules::parse(std::string_view written) {
   const nlohmann::json json = nlohmann::json::parse(written);
   TextRules rules{.lower = json.at("lower").get<bool>()};
   // Data of articles have sentences of another kind, and need not say that they have none of these.
-  rules.sentences = parse_sentence_marks(json.value("sentences", std::string(name_of(SentenceMarks::none))));
+  rules.sentences = parse_named<SentenceMarks>("prepare: --sentences",
+                                               json.value("sentences", std::string(name_of(SentenceMarks::none))));
   if (const auto found = json.find("articles"); found != json.end()) rules.articles = article_rules_of(*found);
   return rules;
 }
 
 TextRules text_rules_of(const nlohmann::json& data) {
   TextRules rules{.lower = data.value("lower", false)};
-  rules.sentences = parse_sentence_marks(data.value("sentences", std::string(name_of(SentenceMarks::none))));
+  rules.sentences = parse_named<SentenceMarks>("prepare: --sentences",
+                                               data.value("sentences", std::string(name_of(SentenceMarks::none))));
   if (const auto found = data.find("articles"); found != data.end()) {
     rules.articles = article_rules_of(*found);
-    rules.articles->format =
-        parse_article_format(found->value(kFoundFormat, std::string(name_of(rules.articles->format))));
+    rules.articles->format = parse_named<ArticleFormat>(
+        "prepare: --format", found->value(kFoundFormat, std::string(name_of(rules.articles->format))));
   }
   return rules;
-}
-
-TextRules read_text_rules(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / kDataFile;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  try {
-    return text_rules_of(read_json(path, kDataFormat, kDataVersion));
-  } catch (const FileError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw FileError(text("data: '", path.string(), "' must state how its text became words, got this: ", error.what(),
-                         "\n  prepare the data again"));
-  }
 }
 
 }  // namespace engram::data

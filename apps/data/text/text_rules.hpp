@@ -2,7 +2,6 @@
 /// How the text of a data set became words: what a model's data folder and its checkpoint say, so that a text of the
 /// command line is read in the same way (text_tokens.hpp). Characters and subwords need none.
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -31,7 +30,5 @@ struct TextRules {
 
 /// What data.json says, given as JSON. Throws as TextRules::parse.
 TextRules text_rules_of(const nlohmann::json& data);
-/// The same of a folder; as TextRules is made where it has no data.json. Throws FileError for a file that is damaged.
-TextRules read_text_rules(const std::filesystem::path& folder);
 
 }  // namespace engram::data

@@ -46,11 +46,12 @@ WordCorpus lines_of_files(std::array<Source, 3> sources, bool end_of_line);
 /// The byte `at` of a split's text for people: "line 12 of 'wiki.valid.txt' (byte 345)".
 std::string place_text(const WordCorpus& corpus, const WordSplit& split, std::size_t at);
 
-/// What the user should be told when a corpus looks like WikiText-103 but has not its numbers (spec section 7.1:
+/// What the user should be told when a corpus looks like WikiText-103 but has not its numbers ([all-attention 7.1]:
 /// 103,227,021, 217,646 and 245,569 tokens with line ends, 267,735 different ones); empty when it has them, and when
 /// it is another corpus (a split differs by more than 5%). `vocabulary_size` is with the end token; 0: not compared.
 std::string wikitext103_note(const std::array<WordSplit, 3>& splits, std::int64_t vocabulary_size);
-/// The same for the Penn Treebank (spec transformer-xl 6.1: 929,589, 73,760 and 82,430 tokens, 10,000 different ones).
+/// What the user should be told when a corpus looks like the Penn Treebank ([transformer-xl 6.1]: 929,589, 73,760 and
+/// 82,430 tokens, 10,000 different ones).
 std::string penn_treebank_note(const std::array<WordSplit, 3>& splits, std::int64_t vocabulary_size);
 
 }  // namespace engram::data

@@ -5,21 +5,33 @@
 #include <string>
 #include <string_view>
 
+#include "core/names.hpp"
+
 namespace engram::data {
 
 /// Which of two words that train has equally often gets the smaller id: the one first seen later (as the released
-/// program of the all-attention paper, spec section 7.2) or the one first seen first.
+/// program of the all-attention paper, [all-attention 7.2]) or the one first seen first.
 enum class TieOrder : std::uint8_t { later, first };
+constexpr auto names_of(TieOrder) {
+  return std::to_array<Named<TieOrder>>({{TieOrder::later, "later"}, {TieOrder::first, "first"}});
+}
 /// What happens to a word that train lacks: an error that names it, or "<unk>" in its place.
 enum class UnseenWords : std::uint8_t { error, unk };
+constexpr auto names_of(UnseenWords) {
+  return std::to_array<Named<UnseenWords>>({{UnseenWords::error, "error"}, {UnseenWords::unk, "unk"}});
+}
 
-/// Marks "<S>" of a corpus whose lines are sentences (spec transformer-xl 6.1, lm1b), in the place of line ends.
+/// Marks "<S>" of a corpus whose lines are sentences ([transformer-xl 6.1], lm1b), in the place of line ends.
 ///
 ///   none     none: line ends are tokens or not, as end_of_line says
 ///   around   one before and one after each sentence: <S> w .. <S> <S> w .. <S>; of two in a row the second is certain
 ///   between  one at the start and one after each sentence: <S> w .. <S> w .. <S>. Inputs and targets are those of
 ///            sentences read one by one, each input being all of it but the last mark and each target all but the first
 enum class SentenceMarks : std::uint8_t { none, around, between };
+constexpr auto names_of(SentenceMarks) {
+  return std::to_array<Named<SentenceMarks>>(
+      {{SentenceMarks::none, "none"}, {SentenceMarks::around, "around"}, {SentenceMarks::between, "between"}});
+}
 
 struct WordRules {
   bool end_of_line = true;  ///< a token "<eos>" after every line, blank ones too
@@ -33,11 +45,6 @@ struct WordRules {
   friend bool operator==(const WordRules&, const WordRules&) = default;
 };
 
-constexpr std::string_view name_of(TieOrder ties) { return ties == TieOrder::later ? "later" : "first"; }
-constexpr std::string_view name_of(UnseenWords unseen) { return unseen == UnseenWords::error ? "error" : "unk"; }
-constexpr std::string_view name_of(SentenceMarks marks) {
-  return marks == SentenceMarks::none ? "none" : marks == SentenceMarks::around ? "around" : "between";
-}
 /// The values of --eos-id and --count-from.
 constexpr std::string_view name_of_end_id(bool first) { return first ? "first" : "count"; }
 constexpr std::string_view name_of_count_from(bool all) { return all ? "all" : "train"; }
@@ -45,10 +52,7 @@ constexpr std::string_view name_of_count_from(bool all) { return all ? "all" : "
 constexpr std::string_view name_of_end_of_line(bool kept) { return kept ? "keep" : "drop"; }
 
 /// The inverses; each throws UsageError on any other text, naming the option.
-TieOrder parse_ties(std::string_view name);
-UnseenWords parse_unseen(std::string_view name);
 bool parse_end_of_line(std::string_view name);
-SentenceMarks parse_sentence_marks(std::string_view name);
 bool parse_end_id(std::string_view name);
 bool parse_count_from(std::string_view name);
 

@@ -30,12 +30,6 @@ ByteVocabulary::ByteVocabulary(std::vector<std::uint8_t> entries, bool space_is_
   if (space_is_underscore_) ids_[' '] = std::exchange(ids_['_'], std::int16_t{-1});
 }
 
-ByteOrder parse_byte_order(std::string_view name) {
-  for (const ByteOrder order : {ByteOrder::seen, ByteOrder::count})
-    if (name == name_of(order)) return order;
-  throw UsageError(text("prepare: --ids must be seen or count, got '", name, "'"));
-}
-
 ByteVocabulary ByteVocabulary::collect(const Corpus& corpus, VocabularyFrom from, ByteOrder order) {
   const bool space_is_underscore = corpus.rule == TextRule::text8;
   std::array<std::int64_t, 256> counts{};

@@ -14,19 +14,23 @@
 #include <vector>
 
 #include "apps/data/text/corpus.hpp"
+#include "core/names.hpp"
 
 namespace engram::data {
 
 /// Which splits the vocabulary is collected from. `all` serves small texts, whose valid and test may hold a byte that
 /// train lacks: it goes by first appearance in train, valid, test, and the model never learns the additional ones.
 enum class VocabularyFrom : std::uint8_t { train, all };
+constexpr auto names_of(VocabularyFrom) {
+  return std::to_array<Named<VocabularyFrom>>({{VocabularyFrom::train, "train"}, {VocabularyFrom::all, "all"}});
+}
 
 /// What the order of ids is: first appearance, or decreasing count in the splits that are collected from and, of equal
-/// counts, first appearance (spec transformer-xl 6.1).
+/// counts, first appearance ([transformer-xl 6.1]).
 enum class ByteOrder : std::uint8_t { seen, count };
-constexpr std::string_view name_of(ByteOrder order) { return order == ByteOrder::seen ? "seen" : "count"; }
-/// The inverse; throws UsageError on any other text.
-ByteOrder parse_byte_order(std::string_view name);
+constexpr auto names_of(ByteOrder) {
+  return std::to_array<Named<ByteOrder>>({{ByteOrder::seen, "seen"}, {ByteOrder::count, "count"}});
+}
 
 class ByteVocabulary {
  public:

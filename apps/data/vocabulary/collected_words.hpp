@@ -1,7 +1,7 @@
 #pragma once
 /// From the training text to the word vocabulary. Ids go by decreasing count; --min-count counts as if the rare words
 /// had been replaced by "<unk>" in the text beforehand. The end token and "<unk>" themselves are never rare. By
-/// WordRules::end_first the end token is before all words (spec transformer-xl 6.1: specials first).
+/// WordRules::end_first the end token is before all words ([transformer-xl 6.1]: specials first).
 
 #include <cstdint>
 #include <span>

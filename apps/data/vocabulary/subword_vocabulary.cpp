@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "apps/data/files/base64.hpp"
-#include "apps/data/text/corpus.hpp"
 #include "apps/data/files/hash.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/text/corpus.hpp"
 #include "apps/data/text/utf8.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/data/text/text_rules.hpp"
-#include "apps/data/vocabulary/vocabulary.hpp"
 #include "apps/data/text/word_rules.hpp"
+#include "apps/data/vocabulary/vocabulary.hpp"
 
 namespace engram::data {
 

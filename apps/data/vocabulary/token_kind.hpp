@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/names.hpp"
+
 namespace engram::data {
 
 enum class TokenKind : std::uint8_t { character, word, subword };
-
-/// As `engram prepare --kind` and data.json write it.
-constexpr std::string_view name_of(TokenKind kind) {
-  return kind == TokenKind::word ? "word" : kind == TokenKind::subword ? "bpe" : "char";
+constexpr auto names_of(TokenKind) {
+  return std::to_array<Named<TokenKind>>(
+      {{TokenKind::character, "char"}, {TokenKind::word, "word"}, {TokenKind::subword, "bpe"}});
 }
-/// The inverse of name_of. Throws UsageError on any other text, naming --kind.
-TokenKind parse_token_kind(std::string_view name);
+
 /// For messages.
 constexpr std::string_view plural_of(TokenKind kind) {
   return kind == TokenKind::word ? "words" : kind == TokenKind::subword ? "subwords" : "characters";

@@ -27,7 +27,7 @@ class Vocabulary {
   /// Reads what json_text() wrote, or a data folder's vocabulary.json. Throws FileError for a file that is missing,
   /// damaged or of another program.
   static Vocabulary load(const std::filesystem::path& path);
-  /// The same from the text itself, as checkpoints hold it; `source` is named in messages.
+  /// Reads a vocabulary from the text of its file, as checkpoints hold it; `source` is named in messages.
   static Vocabulary parse(std::string_view json, const std::filesystem::path& source);
 
   TokenKind kind() const {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "apps/data/files/hash.hpp"
-#include "apps/data/text/line_words.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/text/line_words.hpp"
 #include "apps/data/text/utf8.hpp"
 #include "core/error.hpp"
 

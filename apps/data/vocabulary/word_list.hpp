@@ -1,6 +1,6 @@
 #pragma once
-/// A published list of words as a vocabulary: the first word of every line, ids in the order of lines (spec
-/// transformer-xl 6.1, lm1b). Nothing is counted.
+/// A published list of words as a vocabulary: the first word of every line, ids in the order of lines
+/// ([transformer-xl 6.1], lm1b). Nothing is counted.
 
 #include <filesystem>
 #include <string_view>

@@ -3,10 +3,10 @@
 #include <optional>
 #include <utility>
 
-#include "apps/data/text/corpus.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/text/line_words.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/text/corpus.hpp"
+#include "apps/data/text/line_words.hpp"
 #include "apps/data/text/utf8.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

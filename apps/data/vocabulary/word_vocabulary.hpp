@@ -1,6 +1,6 @@
 #pragma once
 /// The vocabulary of word models: every word of the training text, the most frequent first, so that an adaptive softmax
-/// can cut it into clusters (spec sections 4 and 7.2). Where line ends are tokens, each is the word "<eos>". A
+/// can cut it into clusters ([all-attention 4, 7.2]). Where line ends are tokens, each is the word "<eos>". A
 /// published list of words, in its own order, may have other names for the words with a meaning of their own
 /// (WordMarks).
 

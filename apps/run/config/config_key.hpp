@@ -1,9 +1,7 @@
 #pragma once
-/// The one table of configuration keys: reading, writing, help, suggestions and the comparison of two configurations
-/// come from it.
+/// One key of a configuration: what it means, and how its member is read and written.
 
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,30 +30,7 @@ struct ConfigKey {
   /// The member as TOML.
   std::function<std::string(const RunConfig&)> write;
 
-  /// Whether the configuration, whose other keys have been read, must give this one.
-  bool is_required(const RunConfig& config) const;
   std::string full_name() const { return std::string(section) + "." + std::string(name); }
 };
-
-/// Of runs with models of this family, in the order in which they are written.
-std::span<const ConfigKey> config_keys(ModelFamily family);
-/// nullptr when there is none.
-const ConfigKey* find_config_key(ModelFamily family, std::string_view section, std::string_view name);
-/// The key whose name is the nearest by edit distance, those of `section` preferred.
-const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section, std::string_view name);
-
-/// The names that a choice is one of, "a | b | c"; empty for other keys.
-std::string choices_of(const ConfigKey& key);
-
-/// All keys of a family with default, rule and meaning: for `engram keys`. It is a configuration itself: keys without a
-/// default have their examples.
-std::string config_help(ModelFamily family);
-
-/// The number of insertions, deletions and replacements of single characters, and of swaps of two neighbours, that turn
-/// one text into the other.
-std::size_t edit_distance(std::string_view from, std::string_view to);
-
-/// Whether `known` may have been meant by `given`: there is an error in every three letters at most.
-bool is_near(std::string_view given, std::string_view known);
 
 }  // namespace engram

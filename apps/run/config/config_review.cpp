@@ -1,7 +1,7 @@
 #include "apps/run/config/config_review.hpp"
 
-#include "apps/run/config/config_key.hpp"
-#include "apps/config/config_values.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/config_values.hpp"
 #include "core/error.hpp"
 
 namespace engram {

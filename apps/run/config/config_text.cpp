@@ -5,8 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_toml.hpp"
+#include "apps/run/config/edit_distance.hpp"
 #include "apps/run/config/printable.hpp"
 #include "core/error.hpp"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "apps/run/config/printable.hpp"
 #include "apps/data/text/utf8.hpp"
+#include "apps/run/config/printable.hpp"
 #include "core/error.hpp"
 
 // No other source includes it.

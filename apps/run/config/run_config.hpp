@@ -1,16 +1,13 @@
 #pragma once
-/// Everything that defines a training run: the TOML file, as resolved. One key per member, in four sections; the same
-/// struct is written into the run's folder and into every checkpoint.
+/// Everything that defines a training run: the TOML file (run_config_file.hpp), as resolved. One key per member, in
+/// four sections; the same struct is written into the run's folder and into every checkpoint.
 
 #include <cstdint>
-#include <filesystem>
-#include <set>
-#include <string>
-#include <vector>
 
-#include "nn/models/model_options.hpp"
 #include "core/activation_precision.hpp"
+#include "core/names.hpp"
 #include "core/product_precision.hpp"
+#include "nn/models/model_options.hpp"
 #include "nn/optim/optimizer.hpp"
 #include "nn/optim/schedule.hpp"
 
@@ -19,8 +16,12 @@ namespace engram {
 /// What training follows the gradient of; reported losses are means in any case. Adam's steps differ by clipping alone.
 enum class LossScale : std::uint8_t {
   mean,     ///< the mean loss of a token
-  time_sum  ///< the sum over a block of the mean over streams, as programs of the paper's time had it
+  time_sum  ///< M times the mean: where all targets count, the sum over a block of the mean over streams, as programs
+            ///< of the paper's time had it
 };
+constexpr auto names_of(LossScale) {
+  return std::to_array<Named<LossScale>>({{LossScale::mean, "mean"}, {LossScale::time_sum, "time_sum"}});
+}
 
 /// Section [training].
 struct TrainingOptions {
@@ -57,22 +58,5 @@ struct RunConfig {
   /// Throws UsageError naming the key and its value. The vocabulary may still be 0.
   void check() const;
 };
-
-/// Reads a TOML file and applies `overrides`, each `section.key=value`. An unknown or misspelt key, a wrong type or an
-/// unreadable file is one UsageError or FileError that names it, with the nearest valid key; so are keys without a
-/// default that are not given, all in one. Calls check(), and says which of the file and the overrides it refuses.
-RunConfig load_run_config(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
-/// The same from text, `source` being named in errors: a config.toml inside a checkpoint.
-RunConfig parse_run_config(const std::string& toml, const std::string& source,
-                           const std::vector<std::string>& overrides = {});
-/// The same of a configuration of the model alone, as another program may write it: where [schedule] gives nothing, it
-/// has some value for what only training needs and has no default.
-RunConfig parse_model_config(const std::string& toml, const std::string& source);
-/// The keys that they give, as "section.key", whatever their values. Throws UsageError as parse_run_config does for
-/// what cannot be read, but not for keys and values that are wrong.
-std::set<std::string> given_keys(const std::string& toml, const std::string& source,
-                                 const std::vector<std::string>& overrides = {});
-/// The inverse: every key with its value, in TOML that load_run_config reads back to an equal struct.
-std::string to_toml(const RunConfig& config);
 
 }  // namespace engram

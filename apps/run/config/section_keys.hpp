@@ -1,11 +1,11 @@
 #pragma once
-/// The keys of [model], one list for every family, and how a key is made of a member.
+/// The keys of each section, [model] one list for every family, and how a key is made of a member.
 
 #include <string_view>
 #include <vector>
 
 #include "apps/run/config/config_key.hpp"
-#include "apps/config/config_values.hpp"
+#include "apps/run/config/config_values.hpp"
 
 namespace engram {
 
@@ -31,5 +31,11 @@ void add_product_key_keys(std::vector<ConfigKey>& keys);
 void add_recurrent_keys(std::vector<ConfigKey>& keys);
 /// Section [product_key], the same for all families.
 void add_product_key_memory_keys(std::vector<ConfigKey>& keys);
+/// Section [optimizer]; some keys are of one family.
+void add_optimizer_keys(std::vector<ConfigKey>& keys, ModelFamily family);
+/// Section [schedule].
+void add_schedule_keys(std::vector<ConfigKey>& keys);
+/// Section [training]; some keys are of one family.
+void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family);
 
 }  // namespace engram

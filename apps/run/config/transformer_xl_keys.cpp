@@ -19,7 +19,7 @@ void add_transformer_xl_keys(std::vector<ConfigKey>& keys) {
   model(&Model::shaw_terms, "shaw_terms", kKeep,
         "positions shaw: the paper's two terms, or the released program's four");
   model(&Model::position_rows, "position_rows", kKeep,
-        "learned positions (shaw, absolute_learned): memory, extension and segment together");
+        "learned positions: shaw, distances told apart; absolute_learned, tokens of a block with its extension");
   model(&Model::tie_position_biases, "tie_position_biases", kKeep, "all layers share u and v");
   model(&Model::pre_norm, "pre_norm", kKeep, "layer norms before the sublayers, not after the residuals");
   model(&Model::memory, "memory", kChange, "positions that every layer remembers of earlier segments");

@@ -17,7 +17,7 @@ void for_each_cluster(const AllAttentionOptions& model, const std::vector<double
     found(i, static_cast<double>(clusters[i].size), static_cast<double>(clusters[i].width), used.at(i));
 }
 
-/// FLOPs per token of the forward pass of one layer: the formulas of the spec, section 10, for every memory mode.
+/// FLOPs per token of the forward pass of one layer: the formulas of [all-attention 10], for every memory mode.
 struct LayerCost {
   double maps = 0;               ///< linear maps
   double context = 0;            ///< per position of the mean window: content, position, value, value positions

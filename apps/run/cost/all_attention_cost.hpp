@@ -1,5 +1,5 @@
 #pragma once
-/// What a model costs in arithmetic and memory traffic, by the formulas of the all-attention family's spec, section 10.
+/// What a model costs in arithmetic and memory traffic, by the formulas of [all-attention 10].
 /// A multiply-add is 2 FLOPs; softmax, norms and the recomputation of scores in the backward pass are left out.
 
 #include <cstdint>
@@ -39,8 +39,8 @@ double training_exponentials(const AllAttentionOptions& model, double window);
 /// are all but those of tables of values (table_cost.hpp).
 double training_bytes(const AllAttentionOptions& model, const CostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters);
-/// Bytes that generating one token at batch 1 reads (f32), by the spec: every parameter (though of the embedding one
-/// row would do), and the keys and values of all spans. parameters: all but those of tables of values.
+/// Bytes that generating one token at batch 1 reads (f32), by [all-attention 10]: every parameter (though of the
+/// embedding one row would do), and the keys and values of all spans. parameters: all but those of tables of values.
 double generation_bytes(const AllAttentionOptions& model, double window, std::int64_t parameters);
 /// All of these, for a bench. The setting has no extension: this family knows none.
 StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting);

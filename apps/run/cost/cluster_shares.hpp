@@ -16,7 +16,7 @@ inline constexpr double kRankExponent = 1.15;
 
 /// Of clusters 0 .. K, by kRankExponent; they add up to 1. Cut-offs increase and are below the vocabulary.
 std::vector<double> assumed_shares(std::span<const std::int64_t> cutoffs, std::int64_t vocabulary);
-/// The same, counted in a text of at least one token.
+/// Shares of the clusters, counted in a text of at least one token.
 std::vector<double> counted_shares(std::span<const std::int64_t> cutoffs, data::TokenView tokens);
 
 /// Tokens that are drawn by kRankExponent, the same for the same seed on every machine.

@@ -1,7 +1,7 @@
 #pragma once
-/// What attention to the context costs when every head has its own window: the spec of the all-attention family,
-/// section 10, the terms with S_b and C. Persistent slots, the products of the new tokens and the output do not depend
-/// on windows; model_cost.hpp has them.
+/// What attention to the context costs when every head has its own window: [all-attention 10], the terms with S_b and
+/// C. Persistent slots, the products of the new tokens and the output do not depend on windows; model_cost.hpp has
+/// them.
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,5 @@
 #pragma once
-/// Parameters of a model by what they are for, counted from its visit() alone: no memory is taken. Spec of the
-/// all-attention family, section 6.
+/// Parameters of a model by what they are for, counted from its visit() alone: no memory is taken. [all-attention 6].
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
-/// What the Transformer of the paper on product-key memory costs in arithmetic and memory traffic: spec of product-key
-/// memory, sections 5.2 and 7.1. A multiply-add is 2 FLOPs; softmax, norms and scores that are computed again are left
-/// out. A window is a block of tokens that is read from nothing.
+/// What the Transformer of the paper on product-key memory costs in arithmetic and memory traffic:
+/// [product-key 5.2, 7.1]. A multiply-add is 2 FLOPs; softmax, norms and scores that are computed again are left out. A
+/// window is a block of tokens that is read from nothing.
 
 #include <cstdint>
 

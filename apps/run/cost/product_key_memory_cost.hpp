@@ -1,5 +1,5 @@
 #pragma once
-/// What product-key memories cost in arithmetic and memory traffic: spec of the family, section 7.1. A multiply-add is
+/// What product-key memories cost in arithmetic and memory traffic: [product-key 7.1]. A multiply-add is
 /// 2 FLOPs; selection, softmax and norms are left out.
 
 #include <cstdint>
@@ -25,7 +25,7 @@ MemoryCost memory_cost(const ProductKeyOptions& options, std::int64_t width);
 double added_flops(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,
                    double feed_forward_flops);
 
-/// Rows of a table that are touched by so many uses at random: N (1 - (1 - 1/N)^uses). Spec, section 7.2.
+/// Rows of a table that are touched by so many uses at random: N (1 - (1 - 1/N)^uses). [product-key 7.2].
 double touched_rows(double slots, double uses);
 
 }  // namespace engram

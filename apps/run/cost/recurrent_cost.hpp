@@ -1,5 +1,5 @@
 #pragma once
-/// What a recurrent model costs in arithmetic and memory traffic: spec of the key-value-predict family, section 3.1. A
+/// What a recurrent model costs in arithmetic and memory traffic: [key-value-predict 3.1]. A
 /// multiply-add is 2 FLOPs; softmax, gates and tanh are left out, and counted as exponentials.
 
 #include "apps/run/cost/step_cost.hpp"
@@ -9,8 +9,8 @@ namespace engram {
 
 /// FLOPs per token of a forward pass, by part. k numbers in a state, w in a vector of a word, d before the softmax.
 struct RecurrentFlops {
-  double encoder =
-      0;  ///< LSTM 8 k (w + k); RNN 2 k (w + k); of order N 2 k (w + N k), with gates N + 1 and 2 N of them
+  double encoder = 0;  ///< LSTM 8 k (w + k); RNN 2 k (w + k); of order N 2 k (w + N k), with gates N + 1 and 2 N of
+                       ///< them; 2 k^2 more with output_map
   double readout = 0;  ///< products: attention 8 d^2, n_gram 2 d k, recurrent_memory 12 k^2
   double window = 0;   ///< attention 5 L d, recurrent_memory 4 L k
   double softmax = 0;  ///< 2 V d

@@ -1,7 +1,7 @@
 #pragma once
 /// What one new token costs in evaluation at an attention length A: of a vanilla Transformer that reads a window of A
 /// tokens again for every token, and of a Transformer-XL that remembers A positions. Dai et al.: "Transformer-XL:
-/// Attentive Language Models Beyond a Fixed-Length Context" (2019), table 9; the family's spec, section 6.7. FLOPs of
+/// Attentive Language Models Beyond a Fixed-Length Context" (2019), table 9; [transformer-xl 6.7]. FLOPs of
 /// one layer, a multiply-add being 2, with heads that are together as wide as the model; embedding and output are
 /// left out, as are the causal savings of Transformer-XL.
 

@@ -1,6 +1,6 @@
 #pragma once
 /// The width at which a recurrent model has as many parameters as another: how the paper made its comparisons fair.
-/// Spec of the key-value-predict family, section 1.8.
+/// [key-value-predict 1.8].
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 #pragma once
 /// What a bench holds times against, the same for every family: arithmetic and memory traffic of a training step, of
 /// blocks with frozen weights and of one generated token. A multiply-add is 2 FLOPs; softmax, norms and the
-/// recomputation of scores in the backward pass are left out. The families' formulas are in model_cost.hpp and
-/// transformer_xl_cost.hpp.
+/// recomputation of scores in the backward pass are left out. The families' formulas are in the files beside
+/// this one that are named after them.
 
 #include <cstdint>
 

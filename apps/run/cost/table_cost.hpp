@@ -1,6 +1,6 @@
 #pragma once
 /// The tables of a model's product-key memories: how large they and their optimiser's state are, and what reading and
-/// updating them moves. Spec of the family, sections 2.4 and 7.2. The paper's case is f32 values under lazy Adam, which
+/// updating them moves. [product-key 2.4, 7.2]. The paper's case is f32 values under lazy Adam, which
 /// moves 28 bytes for every number of a touched row: value, two moments and gradient are read, all but the gradient are
 /// written.
 

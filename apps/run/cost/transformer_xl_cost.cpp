@@ -9,7 +9,7 @@
 namespace engram {
 namespace {
 
-/// Sizes as numbers, and what is the same for all ways of counting. Letters as in the spec.
+/// Sizes as numbers, and what is the same for all ways of counting. Letters as in [transformer-xl 9.1].
 struct XlSizes {
   double D, a, F, N, S, M, B, new_tokens;
   bool relative;      // sinusoids of distances, which every layer projects

@@ -1,6 +1,6 @@
 #pragma once
-/// What a Transformer-XL costs in arithmetic and memory traffic, by the formulas of the family's spec, sections 9.1 and
-/// 9.3. A multiply-add is 2 FLOPs; softmax, norms and scores that are computed again are left out.
+/// What a Transformer-XL costs in arithmetic and memory traffic, by the formulas of [transformer-xl 9.1, 9.3]. A
+/// multiply-add is 2 FLOPs; softmax, norms and scores that are computed again are left out.
 
 #include <cstdint>
 #include <vector>
@@ -47,8 +47,8 @@ double output_exponentials(const TransformerXlOptions& model, const XlCostSettin
 /// parameters, which are all but those of tables of values (table_cost.hpp).
 double training_bytes(const TransformerXlOptions& model, const XlCostSetting& setting, OptimizerKind optimizer,
                       std::int64_t parameters);
-/// Bytes that generating one token at batch 1 reads (f32), by the spec: the weights of layers and output, keys, values
-/// and keys of positions of all that it sees, and the rows that memories find.
+/// Bytes that generating one token at batch 1 reads (f32), by [transformer-xl 9.3]: the weights of layers and output,
+/// keys, values and keys of positions of all that it sees, and the rows that memories find.
 double generation_bytes(const TransformerXlOptions& model);
 /// All of these, for a bench. The setting's window is not used: the options say what a query sees.
 StepCost step_cost(const TransformerXlOptions& model, const StepSetting& setting);

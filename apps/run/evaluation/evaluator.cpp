@@ -1,16 +1,16 @@
 #include "apps/run/evaluation/evaluator.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <numbers>
 #include <utility>
 #include <vector>
 
-#include "nn/models/model_options.hpp"
-#include "apps/run/model/block_tensors.hpp"
 #include "apps/run/evaluation/span_means.hpp"
+#include "apps/run/model/block_tensors.hpp"
 #include "apps/run/model/target_losses.hpp"
 #include "autograd/tape.hpp"
+#include "core/stopwatch.hpp"
+#include "nn/models/model_options.hpp"
 
 namespace engram {
 namespace {
@@ -34,7 +34,7 @@ std::vector<double> block_losses(LanguageModel& model, const data::Block& block,
   if (const AllAttentionModel* const spanned = all_attention_of(std::as_const(model)))
     spans.add(*spanned, trace, runtime.backend());
   if (reads) hand_over(trace, block, runtime.backend(), reads);
-  std::vector<double> losses = target_losses(model.tokens(), hidden, batch, dtype, runtime.backend());
+  std::vector<double> losses = target_losses(model.tokens(), hidden, batch, runtime.backend());
   if (change) change(block, hidden.value(), losses);
   step.wrong_ids().check();
   return losses;
@@ -52,7 +52,7 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast&
 
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
                     Runtime& runtime, const TokenLoss& found, const MemoryReads& reads, const BlockLosses& change) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Evaluation result;
   data::Block block;
   BlockTensors tokens;
@@ -73,7 +73,7 @@ Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const Past
     result.inputs += static_cast<std::int64_t>(block.inputs.size());
   }
   if (AllAttentionModel* const spanned = all_attention_of(model)) spans.give_to(*spanned);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

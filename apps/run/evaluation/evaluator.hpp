@@ -39,7 +39,7 @@ using PastOf = std::function<ModelPast&(std::int64_t rows)>;
 /// empty.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
                     const TokenLoss& found = {}, const MemoryReads& reads = {}, const BlockLosses& change = {});
-/// The same for plans whose blocks vary in rows.
+/// evaluate() for plans whose blocks vary in rows.
 Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
                     Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {},
                     const BlockLosses& change = {});

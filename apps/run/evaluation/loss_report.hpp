@@ -1,6 +1,6 @@
 #pragma once
-/// A mean loss as people compare it: bits per character for characters, perplexities for words (spec section 7.4) and
-/// subwords, and what does not depend on the tokens, for every kind (spec product-key-memory 6).
+/// A mean loss as people compare it: bits per character for characters, perplexities for words ([all-attention 7.4])
+/// and subwords, and what does not depend on the tokens, for every kind ([product-key 6]).
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "apps/data/data_set.hpp"
-#include "apps/data/vocabulary/token_kind.hpp"
 #include "apps/data/files/token_view.hpp"
+#include "apps/data/vocabulary/token_kind.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
 
 namespace engram {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 namespace {
@@ -14,23 +15,6 @@ std::vector<std::size_t> scored_rows(const data::Block& block) {
   for (std::size_t i = 0; i < block.scored.size(); ++i)
     if (block.scored[i] != 0) rows.push_back(i / (length - context) * length + context + i % (length - context));
   return rows;
-}
-
-std::vector<std::int64_t> read_ids(const Tensor& tensor, Backend& backend) {
-  std::vector<std::int64_t> host(static_cast<std::size_t>(tensor.count()));
-  backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
-  return host;
-}
-
-std::vector<double> read_weights(const Tensor& tensor, Backend& backend) {
-  return dispatch_storage(tensor.dtype(), "memory reads", [&]<class T>() {
-    std::vector<T> host(static_cast<std::size_t>(tensor.count()));
-    backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
-    std::vector<double> wide;
-    wide.reserve(host.size());
-    for (const T value : host) wide.push_back(static_cast<double>(static_cast<Compute<T>>(value)));
-    return wide;
-  });
 }
 
 /// The rows named, moved to the front: `rows` ascend.
@@ -48,8 +32,8 @@ void hand_over(const ModelTrace& trace, const data::Block& block, Backend& backe
   for (std::size_t layer = 0; layer < trace.memories.size(); ++layer) {
     const MemoryTrace& memory = trace.memories[layer];
     if (!memory.ids) continue;
-    std::vector<std::int64_t> ids = read_ids(memory.ids, backend);
-    std::vector<double> weights = read_weights(memory.weights, backend);
+    std::vector<std::int64_t> ids = host_copy<std::int64_t>(backend, memory.ids);
+    std::vector<double> weights = host_doubles(backend, memory.weights);
     const std::size_t row_size = ids.size() / block.inputs.size();
     keep_rows(ids, rows, row_size);
     keep_rows(weights, rows, row_size);

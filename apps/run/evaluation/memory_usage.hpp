@@ -1,5 +1,5 @@
 #pragma once
-/// How evenly a product-key memory uses its slots, over a text. Spec of the family, section 4.1.
+/// How evenly a product-key memory uses its slots, over a text. [product-key 4.1].
 
 #include <cstdint>
 #include <span>

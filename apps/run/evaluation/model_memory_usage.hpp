@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "nn/models/model_options.hpp"
 #include "apps/run/evaluation/memory_reads.hpp"
 #include "apps/run/evaluation/memory_usage.hpp"
+#include "nn/models/model_options.hpp"
 
 namespace engram {
 

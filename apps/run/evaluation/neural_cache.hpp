@@ -1,6 +1,6 @@
 #pragma once
 /// A cache of what a text has said so far, mixed into a trained model's probabilities (Grave, Joulin and Usunier:
-/// "Improving Neural Language Models with a Continuous Cache", 2017; spec key-value-predict 5.4).
+/// "Improving Neural Language Models with a Continuous Cache", 2017; [key-value-predict 5.4]).
 ///
 /// Of the last n positions i of a text the cache holds u_i, the vector that entered the softmax, and the word that came
 /// next. At position t

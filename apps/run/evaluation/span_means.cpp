@@ -1,6 +1,5 @@
 #include "apps/run/evaluation/span_means.hpp"
-
-#include "core/dtype.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 
@@ -10,11 +9,8 @@ void SpanMeans::add(const AllAttentionModel& model, const ModelTrace& trace, Bac
   sums_.resize(trace.layers.size(), std::vector<double>(heads));
   for (std::size_t layer = 0; layer < trace.layers.size(); ++layer) {
     const Tensor& zeta = trace.layers[layer].span.value();  // [B, M, H]
-    dispatch_float(zeta.dtype(), "span means", [&]<class T>() {
-      std::vector<T> host(static_cast<std::size_t>(zeta.count()));
-      backend.copy(host.data(), zeta.raw(), zeta.bytes(), CopyKind::device_to_host);
-      for (std::size_t i = 0; i < host.size(); ++i) sums_[layer][i % heads] += static_cast<double>(host[i]);
-    });
+    const std::vector<double> host = host_doubles(backend, zeta);
+    for (std::size_t i = 0; i < host.size(); ++i) sums_[layer][i % heads] += host[i];
     if (layer == 0) queries_ += zeta.count() / static_cast<std::int64_t>(heads);
   }
 }

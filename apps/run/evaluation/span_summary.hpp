@@ -15,7 +15,7 @@ struct SpanSummary {
   double layer_mean = 0;  ///< over layers, of clamp(ceil(S mean zeta) + R, 0, S): the figure of the released models
   std::vector<std::vector<std::int64_t>> heads;  ///< what each head can see, by layer
 };
-/// None where the model is of a family without spans.
+/// The spans of a model as they are now; none where it is of a family without spans.
 std::optional<SpanSummary> summarize_spans(const LanguageModel& model);
 
 /// Blocks in which a span had outgrown its cache, so that missing positions counted as zero vectors.

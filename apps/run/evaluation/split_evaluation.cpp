@@ -8,6 +8,7 @@
 #include "apps/data/blocks/segment_evaluation.hpp"
 #include "apps/data/blocks/window_evaluation.hpp"
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 namespace {
@@ -118,15 +119,11 @@ void check_cache(const SplitEvaluationOptions& options, const TrainedModel& trai
 }
 
 /// Nothing where there is no cache.
-BlockLosses cached_losses(const NeuralCacheOptions& options, DType dtype, Runtime& runtime) {
+BlockLosses cached_losses(const NeuralCacheOptions& options, Runtime& runtime) {
   if (options.positions == 0) return {};
-  return [caches = StreamCaches(options), dtype, &runtime](const data::Block& block, const Tensor& hidden,
-                                                           std::span<double> losses) mutable {
-    dispatch_float(dtype, "evaluate", [&]<class T>() {
-      std::vector<T> host(static_cast<std::size_t>(hidden.count()));
-      runtime.backend().copy(host.data(), hidden.raw(), hidden.bytes(), CopyKind::device_to_host);
-      caches.apply(block, std::vector<double>(host.begin(), host.end()), losses);
-    });
+  return [caches = StreamCaches(options), &runtime](const data::Block& block, const Tensor& hidden,
+                                                    std::span<double> losses) mutable {
+    caches.apply(block, host_doubles(runtime.backend(), hidden), losses);
   };
 }
 
@@ -180,7 +177,7 @@ SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& 
                                                         plan->longest_block());
   };
   return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads,
-                   cached_losses(options.cache, trained.dtype(), runtime)),
+                   cached_losses(options.cache, runtime)),
           rows};
 }
 

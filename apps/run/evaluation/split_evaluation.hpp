@@ -6,12 +6,12 @@
 #include <optional>
 #include <string_view>
 
-#include "nn/models/model_options.hpp"
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/run/evaluation/evaluator.hpp"
 #include "apps/run/evaluation/neural_cache.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "nn/models/model_options.hpp"
 
 namespace engram {
 
@@ -23,11 +23,11 @@ struct SplitEvaluationOptions {
   int batch = 0;       ///< streams; 0: 8 (models of segments kSegmentStreams), with `exact` at most 8
   int block = 0;       ///< tokens of a stream per step; 0: the run's, with `exact` 256
   /// Above 0: every window of so many tokens is read from nothing and scores its last `stride` ones: the way of models
-  /// without memory (spec of the Transformer-XL family, section 1.9). Scores every token but the first.
+  /// without memory ([transformer-xl 1.9]). Scores every token but the first.
   int window = 0;
   int stride = 1;
-  /// With `window`: windows lie side by side, and all but the first token of each are scored (spec of product-key
-  /// memory, section 6); `stride` has no meaning.
+  /// With `window`: windows lie side by side, and all but the first token of each are scored ([product-key 6]);
+  /// `stride` has no meaning.
   bool apart = false;
   NeuralCacheOptions cache = {};      ///< of the family recurrent, without `window`
   EvaluationWatch watch = {};         ///< hears how far the evaluation has come

@@ -30,6 +30,13 @@ void require_run_folder(std::string_view command, const std::filesystem::path& f
   require_own_folder(command, folder, {"checkpoint", "best", "config.toml", "metrics.jsonl", "lock"});
 }
 
+void make_folder(std::string_view command, const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw FileError(text(command, ": cannot make the folder '", folder.string(), "': ", error.message()));
+}
+
 bool holds_run(const std::filesystem::path& folder) {
   std::error_code ignored;
   return std::filesystem::exists(folder / "checkpoint", ignored) ||

@@ -13,8 +13,12 @@ namespace engram {
 void require_own_folder(std::string_view command, const std::filesystem::path& folder,
                         std::initializer_list<std::string_view> own);
 
-/// The same of a folder that a run is to begin in.
+/// require_own_folder() of a folder that a run is to begin in.
 void require_run_folder(std::string_view command, const std::filesystem::path& folder);
+
+/// Makes the folder, and those that it is in. An empty name is where one is already. Throws FileError, beginning with
+/// the command.
+void make_folder(std::string_view command, const std::filesystem::path& folder);
 
 /// Whether a run has begun in the folder.
 bool holds_run(const std::filesystem::path& folder);

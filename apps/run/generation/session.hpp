@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "apps/terminal/line_reader.hpp"
 #include "apps/run/generation/text_writer.hpp"
 #include "apps/run/generation/token_sampler.hpp"
+#include "apps/terminal/line_reader.hpp"
 
 namespace engram {
 

@@ -26,7 +26,7 @@ struct BlockTokens {
   std::int64_t context = 0;    ///< as Block::context
   std::int64_t fed_again = 0;  ///< as Block::fed_again
 };
-/// Those of a block that a reader filled, which must stay. `scored` is empty where all count.
+/// The tokens of a block that a reader filled, which must stay. `scored` is empty where all count.
 BlockTokens tokens_of(const data::Block& block);
 
 class BlockTensors {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/optim/weight_average.hpp"
@@ -58,7 +59,7 @@ std::uint32_t parse_contents(const std::string& stated) {
   return contents;
 }
 
-/// That of the parameters but for tables, which may be stored in fewer bits: the widest.
+/// The dtype of the parameters but for tables, which may be stored in fewer bits: the widest.
 DType parameter_dtype(const CheckpointFile& file) {
   std::optional<DType> widest;
   for (const std::string& name : file.names()) {

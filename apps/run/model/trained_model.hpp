@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/run/config/run_config.hpp"
 #include "apps/data/vocabulary/text_tokens.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
+#include "apps/run/config/run_config.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "autograd/parameter_store.hpp"
 #include "nn/checkpoint.hpp"
@@ -47,7 +47,8 @@ struct CheckpointFacts {
   data::TextRules text{};       ///< of its data, as far as the file says
   std::int64_t step = 0;        ///< optimiser steps; 0 when the file does not say
   DType dtype = DType::f32;     ///< of the parameters
-  /// Tables in mapped files (core/files/table_file.hpp) in the checkpoint's folder, and the checksums of their contents.
+  /// Tables in mapped files (core/files/table_file.hpp) in the checkpoint's folder, and the checksums of their
+  /// contents.
   std::map<std::string, std::uint32_t> mapped_tables;
 };
 /// Throws FileError for a file of another format, or one without configuration or vocabulary.

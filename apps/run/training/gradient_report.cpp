@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 
@@ -52,11 +53,8 @@ nlohmann::json GradientReport::spans(Backend& backend) const {
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const Parameter* span = store_->find(text("layers.", layer, ".attention.span"));
     std::vector<double> task(heads);
-    dispatch_float(span->gradient().dtype(), "gradient report", [&]<class T>() {
-      std::vector<T> gradient(static_cast<std::size_t>(span->gradient().count()));
-      backend.copy(gradient.data(), span->gradient().raw(), span->gradient().bytes(), CopyKind::device_to_host);
-      for (std::size_t head = 0; head < heads; ++head) task[head] = static_cast<double>(gradient[head]) - penalty;
-    });
+    const std::vector<double> gradient = host_doubles(backend, span->gradient());
+    for (std::size_t head = 0; head < heads; ++head) task[head] = gradient[head] - penalty;
     layers.push_back({{"layer", layer}, {"task", task}, {"penalty", penalty}});
   }
   return layers;

@@ -1,6 +1,6 @@
 #pragma once
 /// What happens to the gradients of every tensor: their norms, how often they are clipped, and what moves the spans.
-/// Spec of the all-attention family, section 9.
+/// [all-attention 9].
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "nn/models/model_options.hpp"
 #include "apps/run/evaluation/model_memory_usage.hpp"
+#include "nn/models/model_options.hpp"
 
 namespace engram {
 
@@ -20,7 +20,7 @@ class MemoryMetrics {
   /// Adds to a line of metrics, a number for each memory: memory_layers, the first layer being 1; memory_usage and
   /// memory_top_usage, shares of the slots; memory_kl, nats. MemoryUsage::Metrics says what they are. After the pass.
   void add_to(nlohmann::json& line) const;
-  /// The same for people, in one line; empty without memories.
+  /// The metrics for people, in one line; empty without memories.
   std::string note() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 namespace {
@@ -12,8 +13,7 @@ namespace {
 /// The first element that is not finite, or the count.
 std::int64_t first_bad(Backend& backend, const Tensor& tensor, double& value) {
   return dispatch_storage(tensor.dtype(), "trace-nan", [&]<class T>() {
-    std::vector<T> host(static_cast<std::size_t>(tensor.count()));
-    backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
+    const std::vector<T> host = host_copy<T>(backend, tensor);
     for (std::size_t i = 0; i < host.size(); ++i) {
       const auto number = static_cast<Compute<T>>(host[i]);
       if (std::isfinite(number) || number == -std::numeric_limits<Compute<T>>::infinity()) continue;

@@ -1,6 +1,6 @@
 #pragma once
 /// Notices that a training has stopped improving: the paper fine-tunes from there ("Augmenting Self-attention with
-/// Persistent Memory", section 4.1; the rule is that of the spec, section 5.3).
+/// Persistent Memory", section 5.1; the rule is that of [all-attention 5.3]).
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

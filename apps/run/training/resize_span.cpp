@@ -1,4 +1,5 @@
 #include "apps/run/training/resize_span.hpp"
+#include "core/host_copy.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -17,13 +18,6 @@ ParsedName parse(std::string_view name) {
   name.remove_prefix(kState.size());
   const std::size_t dot = name.rfind('.');
   return {name.substr(0, dot), name.substr(dot + 1)};
-}
-
-template <class T>
-std::vector<T> read(Backend& backend, const Tensor& tensor) {
-  std::vector<T> host(static_cast<std::size_t>(tensor.count()));
-  backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
-  return host;
 }
 
 }  // namespace
@@ -52,7 +46,7 @@ void SpanResize::finish() {
   }
   for (const auto& spans : spans_)
     dispatch_float(spans.tensor.dtype(), "resize span", [&]<class T>() {
-      std::vector<T> values = read<T>(*backend_, spans.tensor);
+      std::vector<T> values = host_copy<T>(*backend_, spans.tensor);
       for (T& value : values) {
         value = static_cast<T>(static_cast<double>(value) * spans.factor);
         if (spans.is_share) value = std::min(value, T(1));

@@ -1,5 +1,5 @@
 #pragma once
-/// Continuing a run with another longest span. Spec of the all-attention family, section 11: the relative positions of
+/// Continuing a run with another longest span. [all-attention 11]: the relative positions of
 /// the nearest distances are kept, and every head keeps its span in positions: zeta' = min(1, zeta S / S').
 
 #include <cstdint>

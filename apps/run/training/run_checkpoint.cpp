@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "apps/data/files/hash.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/folder/run_folder.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/late_rows.hpp"
 #include "apps/run/training/resize_span.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 
@@ -95,17 +97,10 @@ json run_state(TrainingSession& session) {
   return state;
 }
 
-void make_folder_of(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error)
-    throw FileError(text("checkpoint: cannot make the folder '", path.parent_path().string(), "': ", error.message()));
-}
-
 void save(const std::filesystem::path& path, TrainingSession& session, const std::vector<NamedTensor>& tensors,
           const Metadata& metadata) {
   session.trainer.optimizer().bring_up_to_date(session.runtime.step());
-  make_folder_of(path);
+  make_folder("checkpoint", path.parent_path());
   save_checkpoint(path, session.runtime.backend(), tensors, metadata,
                   {.only_finite = true, .largest_parameter = kLargestWeight});
 }
@@ -149,7 +144,7 @@ void expect_caches(const CheckpointFile& file, const json& state, const std::vec
 
 void save_session(const std::filesystem::path& path, TrainingSession& session, SaveReason reason) {
   if (reason == SaveReason::interrupted) {
-    make_folder_of(path);
+    make_folder("checkpoint", path.parent_path());
     save_late_rows(path, session);
   }
   std::vector<NamedTensor> tensors = parameter_tensors(session.store);

@@ -24,7 +24,7 @@ enum class SaveReason : unsigned char { due, interrupted };
 /// Replaces the file as a whole; its folder is made if it is missing. Throws FileError when it cannot be written, and
 /// NotFiniteError for numbers that are not finite and for weights above a million; the file is as it was then.
 void save_session(const std::filesystem::path& path, TrainingSession& session, SaveReason reason = SaveReason::due);
-/// The same without what only a continuation needs: parameters, configuration, vocabulary.
+/// Writes a checkpoint without what only a continuation needs: parameters, configuration, vocabulary.
 void save_model(const std::filesystem::path& path, TrainingSession& session);
 
 /// The step that a checkpoint's run ends with, as far as it was known then: fine-tuning may have begun on a plateau.

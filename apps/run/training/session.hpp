@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/config/run_config.hpp"
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/data/blocks/batches.hpp"
-#include "apps/data/data_set.hpp"
 #include "apps/data/blocks/evaluation_plan.hpp"
-#include "apps/run/training/divergence.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/run/config/run_config.hpp"
 #include "apps/run/evaluation/evaluator.hpp"
-#include "apps/run/training/plateau.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/run/training/divergence.hpp"
+#include "apps/run/training/plateau.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/optim/weight_average.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/kernels/fill.hpp"
+#include "nn/optim/make_optimizer.hpp"
 
 namespace engram {
 namespace {

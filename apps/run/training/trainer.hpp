@@ -1,5 +1,5 @@
 #pragma once
-/// One optimiser step of a model: the order of things is that of the all-attention family's spec, section 5: clear the
+/// One optimiser step of a model: the order of things is that of [all-attention 5]: clear the
 /// gradients, forward and backward for every piece of the batch, rate, clip, update, clamp the spans.
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "apps/run/config/run_config.hpp"
 #include "apps/data/blocks/batches.hpp"
+#include "apps/run/config/run_config.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/run/training/step_replay.hpp"

@@ -2,21 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <optional>
 
-#include "apps/run/training/gradient_report.hpp"
 #include "apps/run/evaluation/loss_report.hpp"
-#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/folder/metrics_log.hpp"
+#include "apps/run/training/gradient_report.hpp"
+#include "apps/run/training/memory_metrics.hpp"
 #include "apps/run/training/progress.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/terminal/signals.hpp"
-#include "apps/run/evaluation/span_summary.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace engram {
@@ -90,11 +90,11 @@ void Loop::begin(bool resumed) {
 
 void Loop::train_one() {
   const double rate = session_.trainer.next_rate();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   session_.step();
   if (session_.config.training.gradient_report)
     gradients_.add(session_.trainer.optimizer(), session_.runtime.backend());
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds_ += watch.seconds();
   const bool is_report = due(session_.config.training.report_every);
   if (progress_.wants(is_report))
     progress_.show({.step = step(),

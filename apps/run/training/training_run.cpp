@@ -6,18 +6,19 @@
 #include <set>
 #include <system_error>
 
-#include "apps/run/config/config_review.hpp"
-#include "apps/run/config/config_text.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/run/config/config_review.hpp"
+#include "apps/run/config/config_text.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/folder/run_folder.hpp"
+#include "apps/run/folder/run_lock.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
-#include "apps/run/folder/run_folder.hpp"
-#include "apps/run/folder/run_lock.hpp"
-#include "apps/terminal/signals.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/training_loop.hpp"
+#include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "autograd/tape_listing.hpp"
 #include "core/files/durable_file.hpp"
@@ -114,12 +115,6 @@ void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts&
       text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw FileError(text("training: cannot make the folder '", folder.string(), "': ", error.message()));
-}
-
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
@@ -183,7 +178,7 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
     throw UsageError(text("training: --resize-span goes on training, but the run is complete at step ",
                           session.trainer.steps(), "\n  more schedule.steps or training.finetune_steps let it"));
   if (resized) keep_before_resize(*checkpoint, *before);
-  make_folder(options.out);
+  make_folder("training", options.out);
   if (!lock) {
     lock.emplace(options.out);
     // Another process may have made the folder, and a run in it, since it was looked at first.

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <span>
 
-#include "nn/models/model_options.hpp"
 #include "apps/data/files/token_view.hpp"
 #include "core/dtype.hpp"
 #include "core/files/safetensors.hpp"
+#include "nn/models/model_options.hpp"
 
 namespace engram {
 

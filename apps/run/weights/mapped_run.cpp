@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "apps/data/files/hash.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "autograd/drawn_values.hpp"
 #include "autograd/parameter_store.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/visitor.hpp"
@@ -47,9 +48,7 @@ void prepare_folder(const fs::path& out, const UnplacedModel& of) {
   if (fs::exists(checkpoint, error))
     throw UsageError(text("map: '", out.string(), "' must be a new folder, got one with a run in it"));
   require_own_folder("map", out, {"checkpoint", "config.toml"});
-  fs::create_directories(checkpoint.parent_path(), error);
-  if (error)
-    throw FileError(text("map: cannot make the folder '", checkpoint.parent_path().string(), "': ", error.message()));
+  make_folder("map", checkpoint.parent_path());
   std::uint64_t wanted = 0;
   for (const Parameter* table : of.tables) wanted += of.header(*table).file_bytes();
   // Where the system does not say, writing does.

@@ -1,8 +1,8 @@
 #pragma once
-/// Run folders whose tables are in mapped files (core/files/table_file.hpp), for evaluation with less memory than the tables
-/// take: OUT/config.toml, OUT/checkpoint/model.safetensors with all other parameters and without the state of training,
-/// and OUT/checkpoint/TABLE.table. No table is ever in memory as a whole. The checkpoint is written last: what is
-/// broken off leaves no run.
+/// Run folders whose tables are in mapped files (core/files/table_file.hpp), for evaluation with less memory than the
+/// tables take: OUT/config.toml, OUT/checkpoint/model.safetensors with all other parameters and without the state of
+/// training, and OUT/checkpoint/TABLE.table. No table is ever in memory as a whole. The checkpoint is written last:
+/// what is broken off leaves no run.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/config/run_config.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/run/config/run_config.hpp"
 #include "core/files/table_file.hpp"
 #include "nn/checkpoint.hpp"
 

@@ -45,7 +45,7 @@ struct ClusterOrderFound {
 /// Hugging Face's class with biases of each layer's own (natural); the class or the type that config.json names.
 ClusterOrderFound cluster_order_by_origin(const TransfoXlOrigin& origin);
 
-/// The same tensor with its first axis in the opposite order.
+/// The tensor with its first axis in the opposite order.
 TensorSource with_rows_reversed(TensorSource source);
 
 }  // namespace engram

@@ -1,6 +1,6 @@
 #pragma once
-/// The config.json of Hugging Face's TransfoXL as options of a TransformerXlModel, and back (spec of the family,
-/// section 10). What it does not say is told from the tensors, as far as they tell it.
+/// The config.json of Hugging Face's TransfoXL as options of a TransformerXlModel, and back ([transformer-xl 10]). What
+/// it does not say is told from the tensors, as far as they tell it.
 
 #include <cstdint>
 #include <filesystem>

@@ -7,13 +7,14 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/interop/parent_folder.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/folder/run_folder.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/run/weights/transfo_xl_cluster_order.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
 #include "apps/run/weights/transfo_xl_names.hpp"
-#include "apps/run/model/trained_model.hpp"
-#include "core/files/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {
@@ -52,7 +53,7 @@ TensorSource joined(const TransfoXlTensor& tensor, const std::vector<Tensor>& pa
   return {tensor.name, parts.front().dtype(), tensor.shape, read};
 }
 
-/// w_m = 10000^(-2m / D), spec 1.2.
+/// w_m = 10000^(-2m / D), [transformer-xl 1.2].
 template <class T>
 std::vector<T> frequencies(std::int64_t width) {
   std::vector<T> values;
@@ -114,7 +115,7 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
 
   TransfoXlExported exported{.config = from.out.parent_path() / "config.json", .tensors = sources.size()};
   const TransfoXlConfig written{.options = options, .segment = config.training.block};
-  create_parent_folder(from.out);
+  make_folder("export", from.out.parent_path());
   write_safetensors(from.out, watched(std::move(sources), from.watch), {{"format", "pt"}});
   write_durably(exported.config, transfo_xl_config_json(written, trained.vocabulary().end_token()).dump(2) + "\n");
   return exported;

@@ -8,16 +8,16 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/run/config/run_config.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/data/vocabulary/word_list.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/folder/run_folder.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/run/weights/cluster_order_losses.hpp"
-#include "apps/interop/parent_folder.hpp"
 #include "apps/run/weights/stored_floats.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
 #include "apps/run/weights/transfo_xl_names.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/visitor.hpp"
@@ -287,7 +287,7 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
     layout = transfo_xl_tensors(config.options, order.order);
     sources = parameter_sources(weights, layout, run.model, imported.dtype);
   }
-  create_parent_folder(from.out);
+  make_folder("import", from.out.parent_path());
   Metadata metadata{{std::string(metadata_keys::kFormat), std::string(kCheckpointFormat)},
                     {std::string(metadata_keys::kConfig), to_toml(run)},
                     {std::string(metadata_keys::kVocabulary), vocabulary.json_text()},

@@ -1,6 +1,6 @@
 #pragma once
-/// The tensors of Hugging Face's TransfoXLLMHeadModel and the parameters of a TransformerXlModel that they hold (spec
-/// of the family, section 10). Both store linear maps [out, in], so nothing is transposed.
+/// The tensors of Hugging Face's TransfoXLLMHeadModel and the parameters of a TransformerXlModel that they hold
+/// ([transformer-xl 10]). Both store linear maps [out, in], so nothing is transposed.
 
 #include <string>
 #include <string_view>
@@ -37,9 +37,9 @@ std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& opti
 /// are not valid.
 void require_transfo_xl(const TransformerXlOptions& options);
 
-/// The same for a model that is to be that class's: the message has also every option that has that class remember or
-/// see something else, as it starts with zeros and sees all there is or as many positions as it remembers, and the
-/// settings with which a model is written all the same.
+/// require_transfo_xl() for a model that is to be that class's: the message has also every option that has that class
+/// remember or see something else, as it starts with zeros and sees all there is or as many positions as it remembers,
+/// and the settings with which a model is written all the same.
 void require_transfo_xl_class(const TransformerXlOptions& options);
 
 }  // namespace engram

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/studies/attention/attention_study.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
+#include "apps/studies/attention/attention_study.hpp"
 
 namespace engram {
 

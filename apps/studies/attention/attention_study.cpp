@@ -7,24 +7,10 @@
 
 #include "apps/studies/attention/traced_reading.hpp"
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 #include "core/rules/span_mask.hpp"
 
 namespace engram {
-namespace {
-
-std::vector<double> host_values(const Tensor& tensor, Backend& backend) {
-  std::vector<double> values;
-  if (!tensor) return values;
-  dispatch_float(tensor.dtype(), "attention study", [&]<class T>() {
-    std::vector<T> host(static_cast<std::size_t>(tensor.count()));
-    backend.copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
-    values.assign(host.begin(), host.end());
-  });
-  return values;
-}
-
-}  // namespace
-
 AllAttentionOptions AttentionStudy::studied(AllAttentionOptions options) {
   options.dropout = options.embedding_dropout = 0;
   return options;
@@ -96,8 +82,8 @@ void AttentionStudy::take(const ModelTrace& trace, std::int64_t first, std::int6
 }
 
 void AttentionStudy::take_call(const Call& call, std::size_t first_head, std::int64_t first) {
-  const std::vector<double> kept = host_values(call.kept, runtime_->backend());
-  const std::vector<double> zeta = host_values(call.span, runtime_->backend());
+  const std::vector<double> kept = host_doubles(runtime_->backend(), call.kept);
+  const std::vector<double> zeta = host_doubles(runtime_->backend(), call.span);
   const bool per_query = std::ssize(zeta) != call.heads;
   auto at = kept.begin();
   for (std::int64_t head = 0; head < call.heads; ++head) {

@@ -1,13 +1,13 @@
 #pragma once
-/// Where the heads of a trained model look while they read a text: the weights themselves, not an estimate. Spec of the
-/// all-attention family, section 9.
+/// Where the heads of a trained model look while they read a text: the weights themselves, not an estimate.
+/// [all-attention 9].
 
 #include <cstdint>
 #include <deque>
 #include <vector>
 
-#include "apps/run/model/runtime.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/run/model/runtime.hpp"
 #include "nn/models/all_attention.hpp"
 
 namespace engram {

@@ -5,6 +5,7 @@
 
 #include "apps/studies/attention/traced_reading.hpp"
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 
@@ -37,8 +38,7 @@ void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t bloc
 void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries) {
   const Tensor& kept = term_ ? trace.alone.kept : trace.seen.kept;
   dispatch_float(kept.dtype(), "attention study", [&]<class T>() {
-    std::vector<T> host(static_cast<std::size_t>(kept.count()));
-    runtime_->backend().copy(host.data(), kept.raw(), kept.bytes(), CopyKind::device_to_host);
+    const std::vector<T> host = host_copy<T>(runtime_->backend(), kept);
     const T* at = host.data();
     const std::int64_t heads = model_->options().heads;
     for (std::int64_t head = 0; head < heads; ++head) {

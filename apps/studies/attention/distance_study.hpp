@@ -1,15 +1,15 @@
 #pragma once
 /// How far back the heads of a trained Transformer-XL look: their mean attention probability by distance over a text,
 /// with its memory carried along. Dai et al.: "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context"
-/// (2019), appendix; the family's spec, section 6.8.
+/// (2019), appendix; [transformer-xl 6.8].
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "apps/run/model/runtime.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/run/model/runtime.hpp"
 #include "nn/models/transformer_xl.hpp"
 
 namespace engram {
@@ -29,7 +29,7 @@ class DistanceStudy {
   /// of all of them, in every layer of the unchanged model. Throws UsageError for a term of a model whose positions are
   /// not relative.
   DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType dtype, std::optional<ScoreTerm> term = {});
-  /// The options of the same model for a study: no dropout, and all weights are kept.
+  /// The options of the same model for a study: no dropout.
   static TransformerXlOptions studied(TransformerXlOptions options);
 
   /// Reads a text from the start of a stream, in blocks of at most `block` tokens. Throws Error on a device that keeps

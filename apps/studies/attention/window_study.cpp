@@ -6,6 +6,7 @@
 #include "apps/run/model/block_tensors.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 
 namespace engram {
 
@@ -97,12 +98,7 @@ void WindowStudy::read_block(const data::Block& block, ModelPast& past) {
     ModelTrace trace(step.objects());
     trace.keep_window_weights = true;
     model_->hidden(tape, input.piece(0), past, &trace);
-    dispatch_float(trace.window_weights.dtype(), "attention study", [&]<class T>() {
-      std::vector<T> host(static_cast<std::size_t>(trace.window_weights.count()));
-      runtime_->backend().copy(host.data(), trace.window_weights.raw(), trace.window_weights.bytes(),
-                               CopyKind::device_to_host);
-      weights.assign(host.begin(), host.end());
-    });
+    weights = host_doubles(runtime_->backend(), trace.window_weights);
     step.wrong_ids().check();
   }
   runtime_->arena().end_step();

@@ -1,14 +1,14 @@
 #pragma once
 /// Where recurrent models with short attention look in their window, over a text or whole splits. Daniluk et al.:
-/// "Frustratingly Short Attention Spans in Neural Language Modeling" (2017), figure 3; the family's spec, section 6.
+/// "Frustratingly Short Attention Spans in Neural Language Modeling" (2017), figure 3; [key-value-predict 6].
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "apps/data/blocks/evaluation_plan.hpp"
-#include "apps/run/model/runtime.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/run/model/runtime.hpp"
 #include "nn/models/recurrent.hpp"
 
 namespace engram {

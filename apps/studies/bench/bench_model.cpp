@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "apps/run/cost/cluster_shares.hpp"
 #include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/cost/cluster_shares.hpp"
 #include "apps/run/cost/product_key_cost.hpp"
 #include "apps/run/cost/recurrent_cost.hpp"
 #include "apps/run/cost/transformer_xl_cost.hpp"

@@ -1,12 +1,12 @@
 #include "apps/studies/bench/inference_bench.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
-#include "apps/studies/bench/median.hpp"
 #include "apps/run/model/block_tensors.hpp"
+#include "apps/studies/bench/median.hpp"
 #include "autograd/tape.hpp"
+#include "core/stopwatch.hpp"
 
 namespace engram {
 namespace {
@@ -26,7 +26,7 @@ class BlockTimer {
 
   double run() {
     Step& step = runtime_.step();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     step.begin({});
     {
       Tape tape(step, Tape::Mode::inference);
@@ -42,7 +42,7 @@ class BlockTimer {
       runtime_.backend().synchronize();
     }
     runtime_.arena().end_step();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return watch.seconds();
   }
 
  private:

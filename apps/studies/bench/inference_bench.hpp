@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "apps/studies/bench/bench_model.hpp"
-#include "apps/studies/bench/machine_limits.hpp"
 #include "apps/run/cost/step_cost.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/studies/bench/bench_model.hpp"
+#include "apps/studies/bench/machine_limits.hpp"
 
 namespace engram {
 

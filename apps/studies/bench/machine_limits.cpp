@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
 
 #include "core/allocator.hpp"
@@ -12,6 +11,7 @@
 #include "core/kernels/matmul.hpp"
 #include "core/kernels/softmax.hpp"
 #include "core/step.hpp"
+#include "core/stopwatch.hpp"
 
 namespace engram {
 namespace {
@@ -21,10 +21,10 @@ double median_seconds(Backend& backend, int runs, const std::function<void()>& a
   action();  // first use: threads start, memory is mapped, the product's code is made
   for (int run = 0; run < runs; ++run) {
     backend.synchronize();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     action();
     backend.synchronize();
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    seconds.push_back(watch.seconds());
   }
   std::ranges::sort(seconds);
   return seconds[seconds.size() / 2];

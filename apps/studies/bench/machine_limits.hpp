@@ -22,7 +22,7 @@ struct MachineLimits {
   double bytes_per_second = 0;         ///< of a copy larger than the caches: read and written bytes together
   double exponentials_per_second = 0;  ///< of softmax over rows that the caches hold
 
-  /// The same with flops_per_second of the products that a step uses, where the device has them.
+  /// These limits with flops_per_second of the products that a step uses, where the device has them.
   MachineLimits with(ProductPrecision precision) const;
 };
 

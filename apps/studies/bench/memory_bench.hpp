@@ -1,15 +1,15 @@
 #pragma once
 /// A product-key memory against the limits of the machine: the read of values by the number of slots, the whole layer,
-/// and its training step. Spec of product-key memory, sections 6, 7 and 10 (test 24).
+/// and its training step. [product-key 6, 7, 10] (test 24).
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "apps/studies/bench/machine_limits.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/studies/bench/machine_limits.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/layers/product_key_options.hpp"
 #include "nn/optim/table_optimizer.hpp"
 
@@ -55,9 +55,9 @@ struct PassTimes {
 
 template <class Action>
 double seconds_of(Action&& action) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.seconds();
 }
 
 /// Why `what` with so many bytes is not measured, or nothing: the system must have them and a tenth more.

@@ -1,6 +1,6 @@
 #pragma once
-/// The results of `engram bench --memory` as text for people and as JSON, and what they say about the aims of the
-/// paper's spec.
+/// The results of `engram bench --memory` as text for people and as JSON, and what they say about the aims of
+/// [product-key 10], test 24.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -19,10 +19,10 @@ struct MemoryVerdict {
   bool met() const { return at_least ? figure >= aim : figure <= aim; }
 };
 
-/// Of all aims that the measured sizes allow. Spec of product-key memory, sections 6, 7.3 and 10 (test 24).
+/// Of all aims that the measured sizes allow. [product-key 6, 7.3, 10] (test 24).
 std::vector<MemoryVerdict> memory_verdicts(const MemoryBench& bench, const MemoryBenchResult& result);
 
-/// Seconds that a pass of the layer needs by the cost model of the spec's section 7.1: products of query and scores at
+/// Seconds that a pass of the layer needs by the cost model of [product-key 7.1]: products of query and scores at
 /// the machine's product rate, and the values' bytes at the rate of random rows.
 double model_seconds(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run);
 

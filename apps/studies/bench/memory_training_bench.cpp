@@ -10,6 +10,7 @@
 #include "core/rules/table_clock.hpp"
 #include "nn/layers/product_key_memory.hpp"
 #include "nn/optim/adam.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
@@ -147,7 +148,7 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
   for (PassTimes* times : {&run.step, &run.forward, &run.backward, &run.order, &run.update, &run.catch_up, &run.rest})
     times->sorted();
 
-  // Read p, m, v and the gradient, write p, m and v (spec, section 7.2); row-wise AdaGrad: read p and the gradient,
+  // Read p, m, v and the gradient, write p, m and v ([product-key 7.2]); row-wise AdaGrad: read p and the gradient,
   // write p. What catches up is read and written without a gradient.
   const auto width = static_cast<double>(bench.width);
   const double value = static_cast<double>(size_of(bench.values));

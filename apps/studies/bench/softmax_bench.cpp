@@ -4,16 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 
-#include "apps/run/cost/cluster_shares.hpp"
 #include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/cost/cluster_shares.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
 #include "core/files/json.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/matmul.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/layers/token_io.hpp"
 #include "nn/visitor.hpp"
 
@@ -78,10 +78,10 @@ class Ends final : public Module {
   template <class Action>
   double timed(const Action& action) {
     runtime_.backend().synchronize();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     action();
     runtime_.backend().synchronize();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return watch.seconds();
   }
   void train_once() {
     Step& step = runtime_.step();

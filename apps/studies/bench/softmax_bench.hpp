@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/run/model/runtime.hpp"
 #include "apps/studies/bench/kernel_times.hpp"
 #include "apps/studies/bench/machine_limits.hpp"
-#include "apps/run/model/runtime.hpp"
 #include "nn/models/all_attention_options.hpp"
 
 namespace engram {

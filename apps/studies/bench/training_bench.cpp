@@ -1,13 +1,13 @@
 #include "apps/studies/bench/training_bench.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
-#include "apps/studies/bench/resident_memory.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/training/trainer.hpp"
+#include "apps/studies/bench/resident_memory.hpp"
 #include "autograd/tape.hpp"
+#include "core/stopwatch.hpp"
 
 namespace engram {
 namespace {
@@ -59,10 +59,10 @@ class Rehearsal {
     runtime_.step().observe(observer);
     trainer_->allow_replay(replay);
     for (std::int64_t step = 0; step < steps; ++step) {
-      const auto start = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       trainer_->step(block_);
       runtime_.backend().synchronize();
-      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      seconds.push_back(watch.seconds());
     }
     runtime_.step().observe(nullptr);
     std::ranges::sort(seconds);

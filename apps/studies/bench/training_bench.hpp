@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/run/cost/step_cost.hpp"
+#include "apps/run/model/runtime.hpp"
 #include "apps/studies/bench/bench_model.hpp"
 #include "apps/studies/bench/kernel_times.hpp"
 #include "apps/studies/bench/machine_limits.hpp"
-#include "apps/run/cost/step_cost.hpp"
-#include "apps/run/model/runtime.hpp"
 
 namespace engram {
 
@@ -20,7 +20,7 @@ struct BenchResult {
   StepCost cost;
   std::int64_t tokens = 0;      ///< of a step
   std::vector<double> seconds;  ///< of every timed step, ascending
-  /// The same with kernels handed over one by one, where a device can also replay whole steps; else empty.
+  /// Seconds of steps with kernels handed over one by one, where a device can also replay whole steps; else empty.
   std::vector<double> seconds_one_by_one;
   double least_seconds = 0;  ///< of a step, by the machine's limits
   std::int64_t parameters = 0;

@@ -1,15 +1,15 @@
 #include "apps/studies/bench/vanilla_bench.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "apps/run/model/block_tensors.hpp"
 #include "apps/studies/bench/bench_model.hpp"
 #include "apps/studies/bench/median.hpp"
-#include "apps/run/model/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/models/transformer_xl.hpp"
 #include "nn/visitor.hpp"
 
@@ -49,7 +49,7 @@ class ForwardTimer {
   /// Seconds of one pass per scored token.
   double run() {
     Step& step = runtime_.step();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     step.begin({});
     {
       Tape tape(step, Tape::Mode::inference);
@@ -61,7 +61,7 @@ class ForwardTimer {
       runtime_.backend().synchronize();
     }
     runtime_.arena().end_step();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = watch.seconds();
     return seconds / static_cast<double>(targets_.size());
   }
 

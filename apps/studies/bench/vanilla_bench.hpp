@@ -1,6 +1,6 @@
 #pragma once
 /// Evaluation of a Transformer-XL against that of a vanilla Transformer of the same size at the same attention length,
-/// timed: the paper's table 9. Dai et al. (2019); the family's spec, section 6.7.
+/// timed: the paper's table 9. Dai et al. (2019); [transformer-xl 6.7].
 
 #include <cstdint>
 #include <string>
@@ -39,7 +39,7 @@ struct VanillaComparison {
 constexpr std::int64_t kShortSegment = 128;
 
 /// The vanilla model of a Transformer-XL, with windows of at most `longest` tokens: learned absolute positions, no
-/// memory (spec, sections 1.8 and 1.9). Throws UsageError as check() does, for heads that are together not as wide as
+/// memory ([transformer-xl 1.8, 1.9]). Throws UsageError as check() does, for heads that are together not as wide as
 /// the model among others.
 TransformerXlOptions vanilla_of(const TransformerXlOptions& model, std::int64_t longest);
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "apps/run/cost/sliding_window_cost.hpp"
 #include "apps/report/line_chart.hpp"
+#include "apps/run/cost/sliding_window_cost.hpp"
 #include "core/files/json.hpp"
 
 namespace engram {

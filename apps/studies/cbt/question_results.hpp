@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/data/text/cbt.hpp"
 #include "apps/studies/cbt/question_scores.hpp"
 #include "apps/studies/cbt/question_tokens.hpp"
-#include "apps/data/text/cbt.hpp"
 
 namespace engram {
 
@@ -44,7 +44,7 @@ struct QuestionResults {
   double tie_aware_accuracy() const;
   std::int64_t blocks_left_out() const;
   void add(const TokenQuestion& question, const CandidateScores& scores);
-  /// Those of another file too.
+  /// Adds the results of another file.
   void add(const QuestionResults& other);
 };
 

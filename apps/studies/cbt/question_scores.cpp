@@ -172,7 +172,7 @@ std::vector<double> QuestionScorer::run(const BlockTokens& block, ModelPast& pas
     const TokenBatch batch = tensors_.piece(0);
     Tape tape(step, Tape::Mode::inference);
     const Variable hidden = model_->hidden(tape, batch, past);
-    if (!block.targets.empty()) losses = target_losses(model_->tokens(), hidden, batch, dtype_, runtime_->backend());
+    if (!block.targets.empty()) losses = target_losses(model_->tokens(), hidden, batch, runtime_->backend());
     step.wrong_ids().check();
   }
   runtime_->arena().end_step();

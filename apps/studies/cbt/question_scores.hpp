@@ -1,5 +1,5 @@
 #pragma once
-/// How likely a recurrent model finds a question's candidates (spec key-value-predict 5.3).
+/// How likely a recurrent model finds a question's candidates ([key-value-predict 5.3]).
 
 #include <array>
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "apps/studies/cbt/question_tokens.hpp"
+#include "apps/run/evaluation/watched_plan.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/model/runtime.hpp"
-#include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/studies/cbt/question_tokens.hpp"
 #include "nn/models/recurrent.hpp"
 
 namespace engram {

@@ -1,5 +1,5 @@
 #pragma once
-/// Questions of the Children's Book Test as tokens of a model (spec key-value-predict 5.3).
+/// Questions of the Children's Book Test as tokens of a model ([key-value-predict 5.3]).
 
 #include <array>
 #include <cstddef>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/data/data_set.hpp"
 #include "apps/data/text/article_rules.hpp"
 #include "apps/data/text/cbt.hpp"
-#include "apps/data/data_set.hpp"
 
 namespace engram {
 

@@ -1,6 +1,6 @@
 #pragma once
 /// How well trained models predict when they may see farther, or less far, than in training: the columns "PPL init",
-/// "PPL best" and "Attn Len" of table 6 of Dai et al. (2019). Spec of the Transformer-XL family, sections 1.9 and 6.5.
+/// "PPL best" and "Attn Len" of table 6 of Dai et al. (2019). [transformer-xl 1.9, 6.5].
 ///
 /// The attention length of a model with memory is the number of positions that it remembers, of one without memory the
 /// length of the windows that it reads from nothing.
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/studies/context/studied_run.hpp"
 #include "apps/data/vocabulary/token_kind.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/studies/context/studied_run.hpp"
 
 namespace engram {
 

@@ -52,8 +52,6 @@ class PositionBlocks final : public data::EvaluationPlan {
 
 }  // namespace
 
-std::string_view name_of(ContextMethod method) { return method == ContextMethod::exact ? "exact" : "windowed"; }
-
 std::vector<std::int64_t> draw_positions(data::TokenView tokens, std::int64_t count, std::int64_t before,
                                          std::uint64_t seed) {
   const std::int64_t choices = tokens.size() - before;

@@ -1,6 +1,6 @@
 #pragma once
-/// Losses of chosen positions of a text when the model has seen only so many tokens before them: l(c, t) of the spec of
-/// the Transformer-XL family, section 6.6.
+/// Losses of chosen positions of a text when the model has seen only so many tokens before them: l(c, t) of
+/// [transformer-xl 6.6].
 
 #include <cstdint>
 #include <optional>
@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/studies/context/studied_run.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
+#include "apps/studies/context/studied_run.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -17,8 +18,9 @@ enum class ContextMethod : std::uint8_t {
   exact,    ///< the model reads the c tokens from an empty memory
   windowed  ///< one pass over the text in which every query sees c positions; what layers remember leaks from farther
 };
-/// "exact" or "windowed".
-std::string_view name_of(ContextMethod method);
+constexpr auto names_of(ContextMethod) {
+  return std::to_array<Named<ContextMethod>>({{ContextMethod::exact, "exact"}, {ContextMethod::windowed, "windowed"}});
+}
 
 /// `count` different places of targets that have `before` tokens before them, the same for the same seed; increasing.
 /// Throws UsageError naming the facts when there are not so many.
@@ -38,8 +40,9 @@ class PositionReader {
   /// tokens from an empty memory, many positions side by side, so that every one sees all tokens before it in its
   /// segment. (The same as shorter segments whose memory has room for all of them.)
   std::vector<double> exact(std::int64_t length);
-  /// The same from one pass over the text with a memory of `length` positions and visibility last_memory; without
-  /// memory exact(). Throws Error for models of family all_attention, which have no such visibility.
+  /// Losses of the positions from one pass over the text with a memory of `length` positions and visibility
+  /// last_memory; without memory exact(). Throws Error for models of family all_attention, which have no such
+  /// visibility.
   std::vector<double> windowed(std::int64_t length);
   /// Is told how many of the positions that are read have been: of exact() those of the study, of windowed() all.
   void watch(EvaluationWatch watch) { watch_ = std::move(watch); }

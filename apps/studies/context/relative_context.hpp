@@ -1,7 +1,7 @@
 #pragma once
 /// Relative effective context length (RECL): how many tokens of context a model makes use of, measured against the best
 /// model of its group at each shorter context, so that a model is not credited for gains where others were better
-/// already. Dai et al. (2019), section 4.3 and appendix C; spec of the Transformer-XL family, section 6.6.
+/// already. Dai et al. (2019), section 4.3 and appendix C; [transformer-xl 6.6].
 
 #include <cstdint>
 #include <vector>

@@ -21,7 +21,7 @@ struct StudiedRun {
 
   /// Whether its layers remember what came before a segment.
   bool remembers() const;
-  /// The attention length of training (spec of the Transformer-XL family, section 6.5): the memory of a model that has
+  /// The attention length of training ([transformer-xl 6.5]): the memory of a model that has
   /// one, else the window, block and extension together. Of models of family transformer_xl.
   std::int64_t training_length() const;
 };

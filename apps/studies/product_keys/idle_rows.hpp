@@ -1,6 +1,6 @@
 #pragma once
 /// For how long training has left rows of a table alone: rows that nothing reads any more are memory that does nothing.
-/// Spec of product-key memory, section 8.
+/// [product-key 8].
 
 #include <cstdint>
 #include <span>

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/studies/product_keys/idle_rows.hpp"
 #include "apps/run/evaluation/memory_usage.hpp"
 #include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/studies/product_keys/idle_rows.hpp"
 #include "apps/studies/product_keys/row_norms.hpp"
 
 namespace engram {

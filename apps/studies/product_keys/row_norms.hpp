@@ -1,6 +1,6 @@
 #pragma once
 /// How long the rows of a memory's table are, by whether they were read: rows that nothing reads stay as they started,
-/// or fade with weight decay. Spec of product-key memory, section 8.
+/// or fade with weight decay. [product-key 8].
 
 #include <cstdint>
 #include <functional>

@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
-#include "apps/run/cost/all_attention_cost.hpp"
 #include "apps/data/blocks/evaluation_plan.hpp"
+#include "apps/run/cost/all_attention_cost.hpp"
 #include "core/files/json.hpp"
 #include "core/rules/span_mask.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the spans of a model save, in arithmetic and memory: spec of the all-attention family, sections 1.7, 9 and 10.
+/// What the spans of a model save, in arithmetic and memory: [all-attention 1.7, 9, 10].
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -9,6 +9,7 @@
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/host_copy.hpp"
 #include "core/rules/span_mask.hpp"
 
 namespace engram {
@@ -19,12 +20,7 @@ std::vector<double> read_layer(const CheckpointFile& file, const std::string& na
   const Tensor tensor({heads}, file.at(name).dtype, runtime.backend().device(), runtime.memory());
   // Every name begins with "": whatever else the file holds is not wanted.
   file.load(runtime.backend(), std::vector<NamedTensor>{{name, tensor}}, {.may_be_ignored = {""}});
-  std::vector<double> zeta(static_cast<std::size_t>(heads));
-  dispatch_float(tensor.dtype(), "spans", [&]<class T>() {
-    std::vector<T> host(zeta.size());
-    runtime.backend().copy(host.data(), tensor.raw(), tensor.bytes(), CopyKind::device_to_host);
-    std::ranges::copy(host, zeta.begin());
-  });
+  std::vector<double> zeta = host_doubles(runtime.backend(), tensor);
   for (const double value : zeta)
     if (!(value >= 0 && value <= 1))
       throw FileError(text("spans: ", name, " in '", file.path().string(), "' must be in [0, 1], got ", value));

@@ -1,5 +1,5 @@
 #pragma once
-/// How far the heads of a model look back, and what that saves. Spec of the all-attention family, sections 1.6 and 9.
+/// How far the heads of a model look back, and what that saves. [all-attention 1.6, 9].
 
 #include <cstdint>
 #include <vector>

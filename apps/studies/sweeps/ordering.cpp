@@ -176,10 +176,6 @@ Claim parse_claim(std::string_view written) {
   return claim;
 }
 
-std::string_view name_of(Verdict verdict) {
-  return verdict == Verdict::holds ? "holds" : verdict == Verdict::fails ? "does not hold" : "cannot be told";
-}
-
 JudgedClaim judge(const Claim& claim, const CsvTable& sweep) {
   JudgedClaim judged{.claim = claim, .figures = {}, .broken = {}, .every_seed = {}, .reason = {}};
   const bool several = sweep.column(claim.column + "_least") < sweep.names.size();

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/studies/sweeps/sweep_result.hpp"
 #include "apps/report/csv_table.hpp"
+#include "apps/studies/sweeps/sweep_result.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -31,8 +32,10 @@ enum class Verdict : std::uint8_t {
   fails,
   unknown  ///< a variant is not done
 };
-/// "holds", "does not hold" or "cannot be told".
-std::string_view name_of(Verdict verdict);
+constexpr auto names_of(Verdict) {
+  return std::to_array<Named<Verdict>>(
+      {{Verdict::holds, "holds"}, {Verdict::fails, "does not hold"}, {Verdict::unknown, "cannot be told"}});
+}
 
 struct JudgedClaim {
   Claim claim;

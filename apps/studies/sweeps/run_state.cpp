@@ -2,13 +2,14 @@
 
 #include <system_error>
 
-#include "apps/run/config/config_review.hpp"
 #include "apps/data/files/hash.hpp"
 #include "apps/data/files/read_file.hpp"
-#include "apps/studies/sweeps/sweep_runs.hpp"
+#include "apps/run/config/config_review.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/metrics_reader.hpp"
-#include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/run/training/run_checkpoint.hpp"
+#include "apps/studies/sweeps/sweep_runs.hpp"
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
 

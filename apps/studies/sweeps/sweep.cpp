@@ -5,15 +5,16 @@
 #include <utility>
 
 #include "apps/run/evaluation/model_memory_usage.hpp"
-#include "apps/studies/sweeps/sweep_table.hpp"
-#include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/evaluation/score.hpp"
-#include "apps/terminal/signals.hpp"
 #include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/folder/metrics_reader.hpp"
+#include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_run.hpp"
+#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/log.hpp"
@@ -181,9 +182,7 @@ void write_tables(const SweepOptions& options, const std::vector<SweepRun>& runs
                   const std::vector<RunResult>& results) {
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (runs[i].state.kind == RunState::Kind::finished && results[i].outcome == RunOutcome::waiting) return;
-  std::error_code error;
-  fs::create_directories(options.out, error);
-  if (error) throw FileError(text("sweep: cannot make the folder '", options.out.string(), "': ", error.message()));
+  make_folder("sweep", options.out);
   write_durably(options.out / "sweep.csv", sweep_csv(options, collect_variants(options, runs, results)));
   write_durably(options.out / "runs.csv", runs_csv(options, runs, results));
 }

@@ -80,22 +80,6 @@ VariantResult collect(const SweepVariant& variant, const std::vector<Member>& me
 
 }  // namespace
 
-std::string_view name_of(RunOutcome outcome) {
-  switch (outcome) {
-    case RunOutcome::waiting:
-      return "waiting";
-    case RunOutcome::done:
-      return "done";
-    case RunOutcome::diverged:
-      return "diverged";
-    case RunOutcome::out_of_memory:
-      return "out of memory";
-    case RunOutcome::failed:
-      return "failed";
-  }
-  return "";
-}
-
 std::optional<Spread> spread_of(const std::vector<std::optional<double>>& numbers) {
   Spread spread;
   int count = 0;

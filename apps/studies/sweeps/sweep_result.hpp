@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/studies/sweeps/sweep_runs.hpp"
+#include "core/names.hpp"
 
 namespace engram {
 
@@ -18,8 +19,13 @@ enum class RunOutcome : unsigned char {
   out_of_memory,
   failed  ///< a number that is not finite, for example
 };
-/// "waiting", "done", "diverged", "out of memory" or "failed".
-std::string_view name_of(RunOutcome outcome);
+constexpr auto names_of(RunOutcome) {
+  return std::to_array<Named<RunOutcome>>({{RunOutcome::waiting, "waiting"},
+                                           {RunOutcome::done, "done"},
+                                           {RunOutcome::diverged, "diverged"},
+                                           {RunOutcome::out_of_memory, "out of memory"},
+                                           {RunOutcome::failed, "failed"}});
+}
 
 /// How a product-key memory of a run uses its slots: `engram memory` says the same and more.
 struct MemoryFigures {

@@ -5,10 +5,11 @@
 #include <string>
 #include <system_error>
 
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/parameter_groups.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/training/session.hpp"
-#include "apps/run/evaluation/split_evaluation.hpp"
 #include "core/error.hpp"
 
 namespace engram {

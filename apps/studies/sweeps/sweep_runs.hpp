@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/config/run_config.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/run/config/run_config.hpp"
 #include "apps/studies/sweeps/sweep_plan.hpp"
 #include "core/device.hpp"
 #include "core/dtype.hpp"

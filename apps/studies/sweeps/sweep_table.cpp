@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "apps/config/config_values.hpp"
-#include "apps/run/evaluation/model_memory_usage.hpp"
 #include "apps/report/text_table.hpp"
+#include "apps/run/config/config_values.hpp"
+#include "apps/run/evaluation/model_memory_usage.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -255,8 +255,8 @@ std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& r
         result.step * run.config.training.batch * run.config.training.block, csv_number(result.valid, 6),
         result.best_step ? fmt::format("{}", *result.best_step) : "", csv_number(result.best_valid, 6),
         csv_number(result.test, 6), csv_number(result.best_test, 6), csv_number(result.tokens_per_second, 1),
-        csv_number(result.mean_span, 4), csv_number(result.released_span, 4), csv_memories(result),
-        data::name_of(run.kind), vocabulary_of(run), csv_field(table_optimizer(run.config)), name_of(result.outcome));
+        csv_number(result.mean_span, 4), csv_number(result.released_span, 4), csv_memories(result), name_of(run.kind),
+        vocabulary_of(run), csv_field(table_optimizer(run.config)), name_of(result.outcome));
   }
   return lines;
 }
@@ -269,7 +269,7 @@ json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, 
               {"seeds", options.seeds},
               {"score", score_name(runs.front().kind)},
               {"evaluation", options.exact ? "exact" : "paper"},
-              {"token_kind", data::name_of(runs.front().kind)},
+              {"token_kind", name_of(runs.front().kind)},
               {"vocabulary", vocabulary_of(runs.front())},
               {"warnings", warnings},
               {"variants", json::array()}};

@@ -11,7 +11,7 @@ namespace engram {
 
 /// One line for each variant; with several seeds mean and range.
 std::string sweep_table(const SweepOptions& options, const std::vector<VariantResult>& variants);
-/// The same as CSV, with a header; numbers that there are not are empty.
+/// The table as CSV, with a header; numbers that there are not are empty.
 std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResult>& variants);
 /// One line for each run.
 std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& runs,

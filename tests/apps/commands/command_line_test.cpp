@@ -12,8 +12,8 @@
 #include "core/files/json.hpp"
 #include "core/files/safetensors.hpp"
 #include "tests/apps/commands/command_results.hpp"
-#include "tests/apps/run/run_fixture.hpp"
 #include "tests/apps/report/xml_document.hpp"
+#include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::command_line_test {
@@ -104,7 +104,7 @@ TEST_CASE("command line: wrong usage is exit code 2") {
   check_error({"bench", "--product-size", "1"}, 2, {"--product-size"});
   check_error({"bench", "--lengths", "100"}, 2, {"--lengths", "--against-vanilla"});
   check_error({"bench", "--against-vanilla", "--softmax"}, 2, {"--against-vanilla", "--softmax"});
-  check_error({"bench", "--against-vanilla", "--config", kConfigs + "bench-a.toml"}, 2,
+  check_error({"bench", "--against-vanilla", "--config", kConfigs + "bench/bench-a.toml"}, 2,
               {"transformer_xl", "all_attention", "bench-a"});
 }
 
@@ -122,7 +122,8 @@ TEST_CASE("command line: a config that is wrong is named, with key and nearest k
 
 TEST_CASE("command line: --json is one object on stdout and nothing else") {
   const Workplace& place = workplace();
-  const nlohmann::json count = json_of({"count", "--config", kConfigs + "enwik8-all-attention-small.toml", "--json"});
+  const nlohmann::json count =
+      json_of({"count", "--config", kConfigs + "all-attention/enwik8-all-attention-small.toml", "--json"});
   CHECK(count.at("parameters") == 38'501'725);
   CHECK(count.at("groups").at("persistent") == 18 * 2 * 512 * 1024);
   CHECK(json_of({"count", "--config", place.config(), "--vocab", "12", "--json"}).at("vocabulary") == 12);
@@ -177,7 +178,8 @@ TEST_CASE("command line: without --json the reports are for people") {
                                             place.path("bf16"), "--steps", "2", "--dtype", "bf16"});
   CHECK(trained.exit_code == 0);
   CHECK_THAT(get_file(place.path("bf16/config.toml")), ContainsSubstring("products = \"bf16\""));
-  const ProcessResult count = run_engram({"count", "--config", kConfigs + "text8-transformer-22-layers.toml"});
+  const ProcessResult count =
+      run_engram({"count", "--config", kConfigs + "all-attention/text8-transformer-22-layers.toml"});
   CHECK(count.exit_code == 0);
   CHECK_THAT(count.out,
              ContainsSubstring("116042956") && ContainsSubstring("TFLOP a step") && ContainsSubstring("1024"));
@@ -340,8 +342,8 @@ TEST_CASE("command line: no permission") {
 }
 
 TEST_CASE("command line: results that cannot be written are an error") {
-  for (const Arguments& arguments : {Arguments{"count", "--config", kConfigs + "bench-a.toml"},
-                                     Arguments{"count", "--config", kConfigs + "bench-a.toml", "--json"},
+  for (const Arguments& arguments : {Arguments{"count", "--config", kConfigs + "bench/bench-a.toml"},
+                                     Arguments{"count", "--config", kConfigs + "bench/bench-a.toml", "--json"},
                                      Arguments{"generate", workplace().run(), "--length", "3"}}) {
     const ProcessResult result = run_engram(arguments, {.largest_file = {}, .stdout_path = "/dev/full"});
     INFO(result.err);

@@ -1,10 +1,11 @@
 /// `engram keys --toml`: what it prints is a configuration that can be trained.
 
 #include "apps/commands/config_template.hpp"
+#include "apps/run/config/run_config_file.hpp"
 
 #include <string>
 
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_review.hpp"
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/apps/run/run_fixture.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/commands/all_commands.hpp"
-#include "apps/run/config/config_key.hpp"
+#include "apps/commands/commands.hpp"
+#include "apps/run/config/config_keys.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -18,6 +18,14 @@ namespace engram::harness::help_pages_test {
 namespace {
 
 using Names = std::set<std::string>;
+
+std::vector<std::filesystem::path> pages_of_docs() {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(ENGRAM_SOURCE_DIR) / "docs"))
+    if (entry.path().extension() == ".md") found.push_back(entry.path());
+  return found;
+}
 
 std::string page(const std::string& name) {
   std::string written = get_file(std::filesystem::path(ENGRAM_SOURCE_DIR) / name);
@@ -129,10 +137,9 @@ TEST_CASE("pages: README and the page of commands name every command, and no oth
   CHECK(in_readme == commands);
 
   // "engram COMMAND" anywhere: what follows in code is a command.
-  for (const std::filesystem::directory_entry& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(ENGRAM_SOURCE_DIR) / "docs"))
-    for (const std::string& called : names_in(get_file(entry.path()), "`engram ")) {
-      INFO(entry.path() << " " << called);
+  for (const std::filesystem::path& file : pages_of_docs())
+    for (const std::string& called : names_in(get_file(file), "`engram ")) {
+      INFO(file << " " << called);
       const std::string command = called.substr(8);
       CHECK((commands.contains(command) || command == "help" || command.starts_with("--")));
     }
@@ -167,9 +174,7 @@ TEST_CASE("pages: every option of a command is in its section or on the pages th
 
 TEST_CASE("pages: every key of a configuration is on a page of its family, and no page has others") {
   std::string all_pages, shared = page("docs/command-line.md") + page("docs/tables.md") + page("docs/numerics.md");
-  for (const std::filesystem::directory_entry& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(ENGRAM_SOURCE_DIR) / "docs"))
-    all_pages += get_file(entry.path());
+  for (const std::filesystem::path& file : pages_of_docs()) all_pages += get_file(file);
   const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "docs/all-attention.md"},
                                                  {ModelFamily::transformer_xl, "docs/transformer-xl.md"},
                                                  {ModelFamily::product_key, "docs/product-key.md"},
@@ -193,8 +198,8 @@ TEST_CASE("pages: every key of a configuration is on a page of its family, and n
     // Files, a key of older versions, and beginnings of keys.
     std::erase_if(named, [](const std::string& name) {
       const std::string_view ending = std::string_view(name).substr(name.rfind('.'));
-      return ending == ".safetensors" || ending == ".partial" || ending == ".hpp" || ending == ".py" ||
-             name == "model.adaptive_span" || name.ends_with('_');
+      return ending == ".safetensors" || ending == ".partial" || ending == ".hpp" || ending == ".cpp" ||
+             ending == ".py" || name == "model.adaptive_span" || name.ends_with('_');
     });
     CHECK(joined(without(named, keys)) == "");
   }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/weights/mapped_run.hpp"
 #include "apps/run/folder/run_folder.hpp"
+#include "apps/run/weights/mapped_run.hpp"
 #include "core/error.hpp"
 #include "core/files/safetensors.hpp"
 #include "tests/apps/commands/command_results.hpp"

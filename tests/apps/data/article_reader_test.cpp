@@ -15,7 +15,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_article_reader_test {
+namespace engram::harness::article_reader_test {
 
 using namespace engram::data;
 
@@ -300,4 +300,4 @@ TEST_CASE("short validation goes on through articles", "[data][articles]") {
     }
 }
 
-}  // namespace engram::harness::data_article_reader_test
+}  // namespace engram::harness::article_reader_test

@@ -7,15 +7,15 @@
 #include <numeric>
 #include <set>
 
-#include "apps/data/prepare/collected_articles.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/collected_articles.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_article_splits_test {
+namespace engram::harness::article_splits_test {
 
 using namespace engram::data;
 
@@ -187,11 +187,11 @@ TEST_CASE("prepare articles: WikiText's validation and test files are 60 article
     const PrepareSummary summary = prepare(options);
     CHECK(summary.splits[1].articles == 60);
     CHECK(summary.splits[2].articles == 60);
-    // As in data_prepare_words.cpp.
+    // As in prepare_words_test.cpp.
     CHECK(summary.splits[1].tokens - summary.splits[1].end_tokens == 213'886);
     CHECK(summary.splits[1].words == 213'886);
     CHECK(summary.splits[2].tokens - summary.splits[2].end_tokens == 245'569 - 4'358);
   }
 }
 
-}  // namespace engram::harness::data_article_splits_test
+}  // namespace engram::harness::article_splits_test

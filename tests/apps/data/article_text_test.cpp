@@ -10,7 +10,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_article_text_test {
+namespace engram::harness::article_text_test {
 
 using namespace engram::data;
 
@@ -251,4 +251,4 @@ TEST_CASE("article files: a folder by the bytes of its names, all of it", "[data
   CHECK_THAT(message_of<FileError>([&] { article_files(folder / "empty"); }), ContainsSubstring("got none in '"));
 }
 
-}  // namespace engram::harness::data_article_text_test
+}  // namespace engram::harness::article_text_test

@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_cbt_test {
+namespace engram::harness::cbt_reader_test {
 
 using namespace engram::data;
 
@@ -186,4 +186,4 @@ TEST_CASE("cbt: bytes that are no UTF-8 are replaced and counted", "[data][cbt]"
   CHECK_THAT(message_of<FileError>([&] { CbtReader(folder / "missing"); }), ContainsSubstring("missing"));
 }
 
-}  // namespace engram::harness::data_cbt_test
+}  // namespace engram::harness::cbt_reader_test

@@ -3,7 +3,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_corpus_test {
+namespace engram::harness::corpus_test {
 
 using namespace engram::data;
 
@@ -156,4 +156,4 @@ TEST_CASE("corpus: options that exclude each other", "[data]") {
   CHECK(split(lines(100), TextRule::enwik8, kUsualPercentages).splits[0].text.size() == 90);
 }
 
-}  // namespace engram::harness::data_corpus_test
+}  // namespace engram::harness::corpus_test

@@ -7,7 +7,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_evaluation_plan_test {
+namespace engram::harness::evaluation_plan_test {
 
 using namespace engram::data;
 
@@ -233,4 +233,4 @@ TEST_CASE("short validation: min(steps / 10, ceil(T / M)) blocks, at least one",
   CHECK(ShortValidation(TokenView(large.data(), 1, 5'000'000), 512, 64, 1000, 1).block_count() == 100);
 }
 
-}  // namespace engram::harness::data_evaluation_plan_test
+}  // namespace engram::harness::evaluation_plan_test

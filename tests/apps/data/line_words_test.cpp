@@ -11,7 +11,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness::data_line_words_test {
+namespace engram::harness::line_words_test {
 
 using namespace engram::data;
 
@@ -167,4 +167,4 @@ TEST_CASE("word table: ids go by addition, whatever the number of words", "[data
   CHECK(table.find("w20000") == -1);
 }
 
-}  // namespace engram::harness::data_line_words_test
+}  // namespace engram::harness::line_words_test

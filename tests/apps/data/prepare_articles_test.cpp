@@ -3,17 +3,17 @@
 #include <cstring>
 
 #include "apps/data/blocks/article_reader.hpp"
-#include "apps/data/files/article_starts.hpp"
 #include "apps/data/data_set.hpp"
+#include "apps/data/files/article_starts.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_prepare_articles_test {
+namespace engram::harness::prepare_articles_test {
 
 using namespace engram::data;
 
@@ -25,7 +25,7 @@ using List = std::vector<std::string>;
 
 constexpr std::string_view kFirst = "The cat sat. The\ncat ran!\n\nIt ran.\n", kSecond = "In 1999 it cost $1,000.\n";
 
-/// Folders train, valid and test with the corpus of the spec's rules: two articles, one and one.
+/// Folders train, valid and test with the corpus of the rules' example: two articles, one and one.
 struct SmallCorpus : TemporaryFolder {
   SmallCorpus() {
     for (const char* name : {"all/train", "all/valid", "all/test"}) std::filesystem::create_directories(*this / name);
@@ -363,4 +363,4 @@ TEST_CASE("prepare articles: by the program", "[data][articles]") {
   CHECK_THAT(error({"--articles"}), ContainsSubstring("got neither"));
 }
 
-}  // namespace engram::harness::data_prepare_articles_test
+}  // namespace engram::harness::prepare_articles_test

@@ -6,8 +6,8 @@
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/data/text/line_words.hpp"
-#include "apps/data/prepare/options.hpp"
 #include "apps/data/text/streamed_text.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -19,7 +19,7 @@
 #include <sentencepiece_trainer.h>
 #endif
 
-namespace engram::harness::data_prepare_subwords_test {
+namespace engram::harness::prepare_subwords_test {
 
 using namespace engram::data;
 
@@ -368,4 +368,4 @@ TEST_CASE("text amounts: words of every kind, bytes where nothing is left out", 
   CHECK_FALSE(DataSet::open(options.out).text_amount("train"));
 }
 
-}  // namespace engram::harness::data_prepare_subwords_test
+}  // namespace engram::harness::prepare_subwords_test

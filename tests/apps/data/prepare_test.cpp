@@ -2,13 +2,13 @@
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_prepare_test {
+namespace engram::harness::prepare_test {
 
 using namespace engram::data;
 
@@ -150,7 +150,7 @@ TEST_CASE("prepare: options that are wrong or exclude each other", "[data]") {
   TemporaryFolder folder;
   const PrepareOptions good = options_for(folder, repeated(100));
   PrepareOptions options = good;
-  CHECK_THAT(message_of<UsageError>([] { parse_token_kind("syllable"); }),
+  CHECK_THAT(message_of<UsageError>([] { parse_named<TokenKind>("prepare: --kind", "syllable"); }),
              ContainsSubstring("--kind must be char, word or bpe, got 'syllable'"));
   options.words.min_count = 2;
   CHECK_THAT(prepare_error<UsageError>(options), ContainsSubstring("--min-count work with --kind word"));
@@ -304,4 +304,4 @@ TEST_CASE("data set: data.json with numbers that are not those of the files besi
   CHECK_THAT(refused(json), ContainsSubstring("the size of the vocabulary beside it, 11, got 12"));
 }
 
-}  // namespace engram::harness::data_prepare_test
+}  // namespace engram::harness::prepare_test

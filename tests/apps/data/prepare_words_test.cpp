@@ -5,14 +5,14 @@
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/data/text/word_corpus.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_prepare_words_test {
+namespace engram::harness::prepare_words_test {
 
 using namespace engram::data;
 
@@ -352,4 +352,4 @@ TEST_CASE("data set: a folder of characters written by hand opens", "[data]") {
                  ContainsSubstring("--kind word"));
 }
 
-}  // namespace engram::harness::data_prepare_words_test
+}  // namespace engram::harness::prepare_words_test

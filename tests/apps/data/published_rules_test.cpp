@@ -1,4 +1,4 @@
-/// `engram prepare --rules`: the corpora of spec transformer-xl 6.1, on small files in their formats.
+/// `engram prepare --rules`: the corpora of [transformer-xl 6.1], on small files in their formats.
 
 #include <cstdlib>
 
@@ -12,7 +12,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_published_rules_test {
+namespace engram::harness::published_rules_test {
 
 using namespace engram::data;
 
@@ -206,4 +206,4 @@ TEST_CASE("rules: the tokens of the published validation and test files", "[data
   }
 }
 
-}  // namespace engram::harness::data_published_rules_test
+}  // namespace engram::harness::published_rules_test

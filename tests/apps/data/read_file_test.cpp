@@ -5,15 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/data/text/line_pieces.hpp"
-#include "apps/data/prepare/options.hpp"
 #include "apps/data/text/text_lines.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_read_file_test {
+namespace engram::harness::read_file_test {
 
 using namespace engram::data;
 
@@ -67,4 +67,4 @@ TEST_CASE("read file: the files of a data folder are regular ones", "[data]") {
              ContainsSubstring("must be a regular file, got a pipe"));
 }
 
-}  // namespace engram::harness::data_read_file_test
+}  // namespace engram::harness::read_file_test

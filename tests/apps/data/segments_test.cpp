@@ -11,7 +11,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_segments_test {
+namespace engram::harness::segments_test {
 
 using namespace engram::data;
 
@@ -100,7 +100,7 @@ TEST_CASE("segments: 103 tokens in 10 rows are 90 predictions a pass", "[data][t
 }
 
 TEST_CASE("segments: an extension is old tokens, none at the start of a pass", "[data][transformer-xl][T6]") {
-  // The worked example of spec test T6: extension 1, 3 new tokens.
+  // The worked example T6 of [transformer-xl 12]: extension 1, 3 new tokens.
   const TokenIds ids = count_up(10);
   SegmentReader reader(TokenView(ids), 1, {.segment = 3, .extension = 1}, 1);
   Block block;
@@ -228,7 +228,7 @@ TEST_CASE("segments: resumed at any block the reader goes on bit for bit", "[dat
        {SegmentRule{.segment = 7, .extension = 3}, SegmentRule{.segment = 12, .drawn_lengths = true},
         SegmentRule{.segment = 12, .drawn_lengths = true, .latest_half = true}, half_loss(10, HalfLoss::skip),
         half_loss(10, HalfLoss::overlap)}) {
-    CAPTURE(name_of(rule));
+    CAPTURE(text_of(rule));
     SegmentReader reader(TokenView(ids), 3, rule, 77);
     for (int step = 0; step < 60; ++step) {
       const nlohmann::json saved = nlohmann::json::parse(nlohmann::json(reader.state()).dump());
@@ -331,4 +331,4 @@ TEST_CASE("sliding evaluation: every token but the first once, whatever the size
   CHECK(plan.block_count() == 3 + 7 + 1);
 }
 
-}  // namespace engram::harness::data_segments_test
+}  // namespace engram::harness::segments_test

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "apps/data/files/base64.hpp"
+#include "apps/data/text/utf8.hpp"
 #include "apps/data/vocabulary/subword_counts.hpp"
 #include "apps/data/vocabulary/subword_vocabulary.hpp"
-#include "apps/data/text/utf8.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -15,7 +15,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_subwords_test {
+namespace engram::harness::subwords_test {
 
 using namespace engram::data;
 
@@ -275,4 +275,4 @@ TEST_CASE("subwords: the vocabulary's files", "[data]") {
   CHECK_THAT(message_of<FileError>([] { BytePairs("", "some.file"); }), ContainsSubstring("an empty file"));
 }
 
-}  // namespace engram::harness::data_subwords_test
+}  // namespace engram::harness::subwords_test

@@ -8,7 +8,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_token_file_test {
+namespace engram::harness::token_file_test {
 
 using namespace engram::data;
 
@@ -189,4 +189,4 @@ TEST_CASE("token file: errors of the system and of the writer", "[data]") {
   CHECK_FALSE(std::filesystem::exists(folder / "u.partial"));
 }
 
-}  // namespace engram::harness::data_token_file_test
+}  // namespace engram::harness::token_file_test

@@ -1,10 +1,10 @@
-#include "apps/data/files/hash.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
+#include "apps/data/files/hash.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_vocabulary_test {
+namespace engram::harness::vocabulary_test {
 
 using namespace engram::data;
 
@@ -136,4 +136,4 @@ TEST_CASE("vocabulary: damaged files are refused", "[data]") {
   CHECK_THAT(message_of<FileError>([&] { Vocabulary::load(folder.path()); }), ContainsSubstring("Is a directory"));
 }
 
-}  // namespace engram::harness::data_vocabulary_test
+}  // namespace engram::harness::vocabulary_test

@@ -1,5 +1,5 @@
-/// Windows for models that remember nothing: drawn in a random order for training, side by side for evaluation (spec of
-/// product-key memory, section 6).
+/// Windows for models that remember nothing: drawn in a random order for training, side by side for evaluation
+/// ([product-key 6]).
 
 #include <algorithm>
 #include <set>
@@ -13,7 +13,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_windows_test {
+namespace engram::harness::windows_test {
 
 using namespace engram::data;
 
@@ -176,4 +176,4 @@ TEST_CASE("windows: errors", "[data][product-key]") {
              ContainsSubstring("got 1"));
 }
 
-}  // namespace engram::harness::data_windows_test
+}  // namespace engram::harness::windows_test

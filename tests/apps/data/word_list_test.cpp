@@ -1,18 +1,18 @@
-/// `engram prepare --word-list` and the rules of lm1b (spec transformer-xl 6.1), on small files in their formats.
+/// `engram prepare --word-list` and the rules of lm1b ([transformer-xl 6.1]), on small files in their formats.
 
 #include <algorithm>
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
-#include "apps/data/text/line_pieces.hpp"
 #include "apps/data/prepare/named_rules.hpp"
+#include "apps/data/text/line_pieces.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/data/published_data.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::data_word_list_test {
+namespace engram::harness::word_list_test {
 
 using namespace engram::data;
 
@@ -206,4 +206,4 @@ TEST_CASE("rules: files are read in pieces of whole lines", "[data][transformer-
   CHECK_THAT(message_of<FileError>([&] { of_folder.next(piece); }), ContainsSubstring("must be a readable file"));
 }
 
-}  // namespace engram::harness::data_word_list_test
+}  // namespace engram::harness::word_list_test

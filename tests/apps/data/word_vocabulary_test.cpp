@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "apps/data/vocabulary/collected_words.hpp"
 #include "apps/data/files/hash.hpp"
+#include "apps/data/vocabulary/collected_words.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -12,7 +12,7 @@
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/reference/central_differences.hpp"
 
-namespace engram::harness::data_word_vocabulary_test {
+namespace engram::harness::word_vocabulary_test {
 
 using namespace engram::data;
 
@@ -237,4 +237,4 @@ TEST_CASE("word vocabulary: damaged files are refused", "[data]") {
   CHECK_THAT(with("\"words\":", "\"word\":"), ContainsSubstring("got this: "));
 }
 
-}  // namespace engram::harness::data_word_vocabulary_test
+}  // namespace engram::harness::word_vocabulary_test

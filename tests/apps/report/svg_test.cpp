@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <limits>
 
-#include "apps/studies/spans/span_drawing.hpp"
 #include "apps/report/heat_map.hpp"
 #include "apps/report/line_chart.hpp"
+#include "apps/studies/spans/span_drawing.hpp"
 #include "core/error.hpp"
 #include "tests/apps/report/xml_document.hpp"
 #include "tests/harness/catch.hpp"

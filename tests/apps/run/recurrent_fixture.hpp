@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 

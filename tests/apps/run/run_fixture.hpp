@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/data/data_set.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/run/training/training_run.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -4,7 +4,8 @@
 #include <limits>
 #include <memory>
 
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/cost/training_state.hpp"
 #include "core/error.hpp"

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "apps/run/config/config_review.hpp"
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/config/smallest_config.hpp"
 #include "tests/harness/catch.hpp"

@@ -1,7 +1,7 @@
 /// Configurations are TOML 1.0: every form that it has is read, and what is none is refused with its place.
 
 #include "apps/run/config/config_text.hpp"
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/config/smallest_config.hpp"
 #include "tests/harness/catch.hpp"

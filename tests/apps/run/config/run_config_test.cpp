@@ -1,11 +1,12 @@
 /// Configurations: reading, writing, strictness, and what an error says.
 
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 
 #include <map>
 
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_review.hpp"
+#include "apps/run/config/edit_distance.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/config/smallest_config.hpp"
 #include "tests/harness/catch.hpp"
@@ -357,7 +358,7 @@ TEST_CASE("the help lists every key with its default, marks those without one, a
     for (const ConfigKey& key : config_keys(family)) {
       CAPTURE(name_of(family), key.full_name());
       CHECK_FALSE(key.meaning.empty());
-      if (!key.is_required(defaults)) {
+      if (!is_required(key, defaults)) {
         CHECK_THAT(help, ContainsSubstring(std::string(key.name) + " = " + key.write(defaults)));
         CHECK(key.write(copied) == key.write(defaults));
         continue;

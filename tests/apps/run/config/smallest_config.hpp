@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 #include "tests/harness/temporary_folder.hpp"
 

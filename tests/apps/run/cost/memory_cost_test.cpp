@@ -1,4 +1,4 @@
-/// Arithmetic and memory traffic of product-key memories: the tables of sections 7.1 and 7.2 of the family's spec, and
+/// Arithmetic and memory traffic of product-key memories: the tables of [product-key 7.1, 7.2], and
 /// steps of small models by hand.
 
 #include "apps/run/cost/product_key_memory_cost.hpp"
@@ -14,10 +14,10 @@
 namespace engram::memory_cost_test {
 namespace {
 
-TEST_CASE("product-key memory: FLOPs and bytes of a token are those of the spec", "[product-key][T24]") {
+TEST_CASE("product-key memory: FLOPs and bytes of a token are those of the worked tables", "[product-key][T24]") {
   struct Row {
     std::int64_t width, subkeys;
-    double query, scores, read, total, feed_forward;  // MFLOP, to the digits that the spec prints
+    double query, scores, read, total, feed_forward;  // MFLOP, to the digits that the page prints
     double scores_digit, total_digit;
     double bytes;
   };
@@ -89,7 +89,7 @@ TEST_CASE("product-key memory: what memories add depends on their place", "[prod
   CHECK(added_flops(options, 10, 6, 1000) == 3 * one);
 }
 
-TEST_CASE("product-key memory: rows that random reads touch are those of the spec", "[product-key]") {
+TEST_CASE("product-key memory: rows that random reads touch are those of the worked tables", "[product-key]") {
   struct Row {
     double slots, tokens;
     std::int64_t touched;
@@ -111,7 +111,7 @@ TEST_CASE("product-key memory: rows that random reads touch are those of the spe
   CHECK(touched_rows(1, 5) == 1);
 }
 
-TEST_CASE("product-key memory: traffic of the paper's table is that of the spec", "[product-key]") {
+TEST_CASE("product-key memory: traffic of the paper's table is that of the worked tables", "[product-key]") {
   struct Row {
     std::int64_t subkeys;
     double lazy, dense;  // GB

@@ -1,4 +1,4 @@
-/// Parameters of models with product-key memories: every number of sections 5.2 and 5.3 of the family's spec, from
+/// Parameters of models with product-key memories: every number of [product-key 5.2, 5.3], from
 /// modules that have taken no memory; the configs; what `engram count` says about tables.
 
 #include <array>
@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/parameter_groups.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
@@ -141,6 +141,7 @@ TEST_CASE("product-key memory: every config has the parameters and the settings 
                        {"ablation-flat-keys", 720'001'120, {5}}};
   std::set<std::string> hosts;  // files with memories must be in the table
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    if (entry.path().extension() != ".toml") continue;
     const RunConfig config = load_run_config(entry.path());
     if (config.model.product_key.memories.any()) hosts.insert(entry.path().stem().string());
   }
@@ -186,7 +187,7 @@ TEST_CASE("product-key memory: every config has the parameters and the settings 
 TEST_CASE("product-key memory: the small config has one memory more than its host", "[product-key]") {
   const std::string folder = kFolder.parent_path().string();
   const auto total = [&](const std::string& name) {
-    RunConfig config = load_run_config(folder + "/" + name);
+    RunConfig config = load_run_config(folder + "/kjv/" + name);
     config.model.set_vocabulary(83);
     return count_parameters(*make_model(config.model)).total;
   };

@@ -1,13 +1,13 @@
-/// Configs, arithmetic and bench of the product-key family: parameters of spec section 5.3, FLOPs of section 7.1.
+/// Configs, arithmetic and bench of the product-key family: parameters of [product-key 5.3], FLOPs of section 7.1.
 
 #include "apps/run/cost/product_key_cost.hpp"
 #include "core/files/json.hpp"
 
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/cost/parameter_groups.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/training_bench.hpp"
-#include "apps/run/config/run_config.hpp"
-#include "apps/run/cost/parameter_groups.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 
@@ -18,7 +18,7 @@ std::string config_path(const std::string& name) {
   return std::string(ENGRAM_SOURCE_DIR) + "/apps/configs/product-key/" + name + ".toml";
 }
 
-TEST_CASE("product-key: the configs have the numbers of parameters and the settings of the spec",
+TEST_CASE("product-key: the configs have the numbers of parameters and the settings of the worked tables",
           "[product-key][T14]") {
   struct Row {
     const char* name;
@@ -49,7 +49,7 @@ TEST_CASE("product-key: the configs have the numbers of parameters and the setti
     CHECK(config.optimizer.beta2 == 0.98);
     CHECK(config.optimizer.epsilon_at == EpsilonAt::uncorrected);
     CHECK(config.training.block == 256);
-    // u < W: lr u / W, then lr sqrt(W) / sqrt(u), u updates being completed (section 5.1, but for lr0 = 1e-7).
+    // u < W: lr u / W, then lr sqrt(W) / sqrt(u), u updates being completed ([product-key 5.1]).
     const auto rate = [&](std::int64_t completed) { return config.schedule.at(completed + 1); };
     CHECK(rate(0) == 0);
     CHECK(rate(1000) == Approx(2.5e-4 / 4).epsilon(1e-12));
@@ -59,7 +59,7 @@ TEST_CASE("product-key: the configs have the numbers of parameters and the setti
   }
 }
 
-TEST_CASE("product-key: arithmetic by the formulas of the spec", "[product-key]") {
+TEST_CASE("product-key: arithmetic by the formulas of the worked tables", "[product-key]") {
   ProductKeyTransformerOptions model{.vocabulary = 60'000, .layers = 1, .width = 1024, .heads = 16};
   // Section 7.1: a feed-forward sublayer takes 16.8 MFLOP at d = 1024.
   const double one = forward_flops(model, 256);

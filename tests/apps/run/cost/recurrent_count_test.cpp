@@ -1,9 +1,9 @@
-/// Parameters of every published model of the key-value-predict family, and widths that make others as large: the
-/// spec's section 1.8.
+/// Parameters of every published model of the key-value-predict family, and widths that make others as large:
+/// [key-value-predict 1.8].
 
 #include <filesystem>
 
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/recurrent_cost.hpp"
 #include "apps/run/cost/solved_width.hpp"
 #include "core/error.hpp"
@@ -92,7 +92,7 @@ TEST_CASE("recurrent count: widths of equal budgets", "[recurrent]") {
                     ContainsSubstring("must exist") && ContainsSubstring("at width 3"));
 }
 
-TEST_CASE("recurrent cost: FLOPs of the spec's table", "[recurrent]") {
+TEST_CASE("recurrent cost: FLOPs of the worked table", "[recurrent]") {
   struct Row {
     const char* name;
     double encoder, readout, softmax, total;

@@ -1,8 +1,8 @@
-/// Configs of the Transformer-XL family: parameters of spec section 5.2 and 5.3, arithmetic of section 9.1,
+/// Configs of the Transformer-XL family: parameters of [transformer-xl 5.2, 5.3], arithmetic of section 9.1,
 /// bytes of section 9.3.
 
 #include "apps/run/cost/transformer_xl_cost.hpp"
-#include "apps/run/config/run_config.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/parameter_groups.hpp"
 #include "tests/harness/catch.hpp"
 
@@ -13,7 +13,7 @@ RunConfig config_named(const std::string& name) {
   return load_run_config(std::filesystem::path(ENGRAM_SOURCE_DIR) / "apps/configs/transformer-xl" / (name + ".toml"));
 }
 
-TEST_CASE("transformer-xl: the configs have the numbers of parameters of the spec") {
+TEST_CASE("transformer-xl: the configs have the numbers of parameters of the worked tables") {
   struct Row {
     const char* name;
     std::int64_t total, layers, biases, tables, projections, ends;
@@ -45,7 +45,7 @@ TEST_CASE("transformer-xl: the configs have the numbers of parameters of the spe
               count.of(ParameterRole::cluster_head) ==
           row.ends);
   }
-  // Stand-ins of the spec, sections 4.6, 5.3 and 6.5.
+  // Stand-ins of [transformer-xl 4.6, 5.3, 6.5].
   constexpr std::pair<const char*, std::int64_t> kStandIns[] = {{"enwik8-18-layers", 87'965'708},
                                                                 {"ptb", 24'389'920},
                                                                 {"wikitext-103-128M", 128'684'338},
@@ -60,7 +60,7 @@ XlCostSetting setting_of(const RunConfig& config) {
   return {.segment = config.training.block, .batch = config.training.batch};
 }
 
-TEST_CASE("transformer-xl: arithmetic of training is that of the spec") {
+TEST_CASE("transformer-xl: arithmetic of training is that of the worked tables") {
   struct Row {
     const char* name;
     double forward, backward, released;  // MFLOP per token
@@ -78,7 +78,7 @@ TEST_CASE("transformer-xl: arithmetic of training is that of the spec") {
   }
 }
 
-TEST_CASE("transformer-xl: arithmetic of evaluation is that of the spec") {
+TEST_CASE("transformer-xl: arithmetic of evaluation is that of the worked tables") {
   struct Row {
     const char* name;
     std::int64_t segment, memory;
@@ -101,7 +101,7 @@ TEST_CASE("transformer-xl: arithmetic of evaluation is that of the spec") {
   }
 }
 
-TEST_CASE("transformer-xl: arithmetic of the output is that of the spec") {
+TEST_CASE("transformer-xl: arithmetic of the output is that of the worked tables") {
   // MFLOP per token of the head and per token of each tail cluster (section 9.1).
   const auto ends = [](const char* name, const std::vector<double>& shares) {
     const RunConfig config = config_named(name);
@@ -182,7 +182,7 @@ TEST_CASE("transformer-xl: the parts of a step add up to the arithmetic of train
   check(model);
 }
 
-TEST_CASE("transformer-xl: bytes of a generated token are those of the spec") {
+TEST_CASE("transformer-xl: bytes of a generated token are those of the worked tables") {
   // Section 9.3, millions of numbers: layer weights, keys and values of W visible ones, keys of at most W distances.
   struct Row {
     const char* name;

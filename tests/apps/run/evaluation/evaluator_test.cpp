@@ -9,7 +9,7 @@
 #include <map>
 #include <span>
 
-#include "apps/commands/evaluate.hpp"
+#include "apps/commands/commands.hpp"
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "core/error.hpp"

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "apps/run/evaluation/model_memory_usage.hpp"
-#include "apps/run/model/block_tensors.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/model/block_tensors.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/memory_fixture.hpp"
 #include "tests/apps/run/other_devices.hpp"

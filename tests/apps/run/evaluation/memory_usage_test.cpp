@@ -1,4 +1,4 @@
-/// Usage, divergence and their like: spec of product-key memory, section 4.1 and test 12.
+/// Usage, divergence and their like: [product-key 4.1] and test 12.
 
 #include "apps/run/evaluation/memory_usage.hpp"
 

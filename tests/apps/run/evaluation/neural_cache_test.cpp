@@ -7,7 +7,7 @@
 #include <map>
 
 #include "apps/data/blocks/article_reader.hpp"
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/run/evaluation/evaluator.hpp"
 #include "core/error.hpp"
 #include "nn/models/recurrent.hpp"

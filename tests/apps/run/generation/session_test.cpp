@@ -1,6 +1,7 @@
 /// Writing with a model in turns: by streams, and by the program at a pseudo-terminal.
 
 #include "apps/run/generation/session.hpp"
+#include "apps/run/config/run_config_file.hpp"
 
 #include <poll.h>
 #include <pty.h>

@@ -2,13 +2,14 @@
 /// about how a text is read.
 
 #include "apps/data/vocabulary/text_tokens.hpp"
+#include "apps/run/config/run_config_file.hpp"
 
 #include <algorithm>
 
 #include "apps/data/text/sentences.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/terminal/signals.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "core/error.hpp"
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/apps/run/recurrent_fixture.hpp"

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/training/session.hpp"
 #include "apps/run/training/training_loop.hpp"

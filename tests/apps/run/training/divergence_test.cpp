@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "apps/terminal/signals.hpp"
 #include "apps/run/training/trainer.hpp"
+#include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/run/run_fixture.hpp"

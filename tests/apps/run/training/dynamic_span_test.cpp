@@ -1,8 +1,8 @@
 /// Runs whose spans are computed for every query: reports, resuming, exact evaluation.
 
 #include "apps/data/data_set.hpp"
-#include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/folder/metrics_reader.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/training/session.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"

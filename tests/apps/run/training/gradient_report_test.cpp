@@ -1,6 +1,7 @@
 /// The gradient report of a run against gradients taken by hand.
 
 #include "apps/run/training/gradient_report.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/files/json.hpp"
 
 #include <cmath>

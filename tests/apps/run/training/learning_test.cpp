@@ -1,4 +1,4 @@
-/// T21 of the all-attention spec: tokens are random, each target is the token `lag` positions before. Spans decide what
+/// T21 of [all-attention 12]: tokens are random, each target is the token `lag` positions before. Spans decide what
 /// can be learned: one that starts long enough finds a distant dependency, one that starts at 0 cannot, and a strong
 /// span loss keeps spans short without hurting a near one.
 

@@ -1,5 +1,6 @@
 /// Runs of models with product-key memories: training, checkpoints and devices.
 
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/training/session.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"

@@ -5,10 +5,11 @@
 #include <map>
 
 #include "apps/data/blocks/shuffled_windows.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/generation/token_stream.hpp"
 #include "apps/run/training/session.hpp"
 #include "apps/terminal/signals.hpp"
-#include "apps/run/evaluation/split_evaluation.hpp"
 #include "core/error.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/apps/run/other_devices.hpp"

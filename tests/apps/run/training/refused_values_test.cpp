@@ -1,7 +1,8 @@
 /// What the first step would refuse or spoil, or no memory could hold, is refused before a run has a folder.
 
-#include "apps/run/training/machine_memory.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/run/training/machine_memory.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/memory_fixture.hpp"
 #include "tests/harness/catch.hpp"

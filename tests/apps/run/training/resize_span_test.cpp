@@ -1,4 +1,4 @@
-/// Continuing a run with another longest span: spec of the all-attention family, section 11.
+/// Continuing a run with another longest span: [all-attention 11].
 
 #include <map>
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "apps/run/training/trainer.hpp"
+#include "nn/optim/make_optimizer.hpp"
 #include "nn/visitor.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/row_uses_on_host.hpp"

@@ -10,8 +10,8 @@
 #include "apps/run/evaluation/score.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_results.hpp"
-#include "tests/apps/run/run_fixture.hpp"
 #include "tests/apps/data/subword_texts.hpp"
+#include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::subword_run_test {

@@ -1,4 +1,4 @@
-/// One training step: T17 of the all-attention spec (a split batch is the same batch), and the order of a step.
+/// One training step: T17 of [all-attention 12] (a split batch is the same batch), and the order of a step.
 
 #include "apps/run/training/trainer.hpp"
 

@@ -1,6 +1,7 @@
 /// A whole small run in its folder: what it leaves there, what it says, and what it does when something goes wrong.
 
 #include "apps/run/training/training_run.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/files/json.hpp"
 
 #include <sys/stat.h>
@@ -10,8 +11,8 @@
 #include "apps/run/config/config_review.hpp"
 #include "apps/run/folder/metrics_log.hpp"
 #include "apps/run/training/progress.hpp"
-#include "apps/terminal/signals.hpp"
 #include "apps/run/training/trainer.hpp"
+#include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/apps/run/run_fixture.hpp"

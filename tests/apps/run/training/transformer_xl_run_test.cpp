@@ -6,10 +6,11 @@
 #include <numeric>
 
 #include "apps/data/blocks/segment_evaluation.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/generation/token_stream.hpp"
 #include "apps/run/training/session.hpp"
 #include "apps/terminal/signals.hpp"
-#include "apps/run/evaluation/split_evaluation.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/checkpoint.hpp"

@@ -2,10 +2,11 @@
 
 #include <cstring>
 
-#include "apps/run/weights/mapped_run.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/training/session.hpp"
-#include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/weights/mapped_run.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/data/prepare/options.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/run/weights/transfo_xl_cluster_order.hpp"
 #include "apps/run/weights/transfo_xl_export.hpp"
 #include "apps/run/weights/transfo_xl_names.hpp"
@@ -100,7 +100,7 @@ TEST_CASE("cluster order: files in both orders become the same checkpoint, with 
   }
 }
 
-TEST_CASE("cluster order: the gold model's losses under both rules are those of the spec") {
+TEST_CASE("cluster order: the gold model's losses under both rules are those of the worked tables") {
   const TemporaryFolder folder;
   const std::vector<double> natural{3.22652992, 2.70151234, 1.84679623, 2.66283826, 3.46188225, 2.96458408},
       reversed{2.75873135, 3.04252006, 1.84679623, 3.04816754, 3.00610861, 2.96458408};

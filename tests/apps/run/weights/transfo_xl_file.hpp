@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/weights/transfo_xl_import.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/run/weights/transfo_xl_import.hpp"
 #include "core/files/safetensors.hpp"
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/nn/gold_xl.hpp"
@@ -52,7 +52,7 @@ struct LayoutFile {
   }
 };
 
-/// The gold model of section 12 of the spec under the names of section 10, by the numbers k of section 12 and with its
+/// The gold model of [transformer-xl 12] under the names of section 10, by the numbers k of section 12 and with its
 /// tied copies: nothing of the program's own mapping is used.
 inline LayoutFile gold_file() {
   LayoutFile file;

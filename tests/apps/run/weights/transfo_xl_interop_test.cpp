@@ -1,5 +1,4 @@
-/// Weights in the layout of Hugging Face's Transformer-XL: what that class computes, and T19 of section 12 of the
-/// spec.
+/// Weights in the layout of Hugging Face's Transformer-XL: what that class computes, and T19 of [transformer-xl 12].
 
 #include <cstring>
 #include <map>

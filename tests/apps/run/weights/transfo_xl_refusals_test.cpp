@@ -3,7 +3,8 @@
 #include <map>
 #include <set>
 
-#include "apps/run/config/config_key.hpp"
+#include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
 #include "apps/run/weights/transfo_xl_export.hpp"
 #include "apps/run/weights/transfo_xl_names.hpp"

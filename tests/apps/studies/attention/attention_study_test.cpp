@@ -6,8 +6,8 @@
 #include <map>
 #include <sstream>
 
-#include "apps/studies/attention/attention_pictures.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/studies/attention/attention_pictures.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/commands/command_line_process.hpp"

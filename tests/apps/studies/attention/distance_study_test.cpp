@@ -1,5 +1,5 @@
 /// How far back the heads of a Transformer-XL look: `engram attention` against a plain computation from the layers'
-/// inputs (section 6.8 of the family's spec), and its table and files.
+/// inputs ([transformer-xl 6.8]), and its table and files.
 
 #include "apps/studies/attention/distance_study.hpp"
 #include "core/files/json.hpp"
@@ -12,9 +12,9 @@
 #include "core/error.hpp"
 #include "nn/past/segment_memory.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
+#include "tests/apps/report/xml_document.hpp"
 #include "tests/apps/run/other_devices.hpp"
 #include "tests/apps/run/run_fixture.hpp"
-#include "tests/apps/report/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_xl.hpp"
 #include "tests/nn/xl_variants.hpp"
@@ -74,7 +74,7 @@ std::vector<Vector> inputs_of(PlacedXl& placed, const Ids& tokens, std::int64_t 
   return inputs;
 }
 
-/// The means of one head by the definition, spec 1.3 and 1.5, number by number. `term`: 0 is all of them.
+/// The means of one head by the definition, [transformer-xl 1.3, 1.5], number by number. `term`: 0 is all of them.
 HeadDistances defined(PlacedXl& placed, const Ids& tokens, std::int64_t block, std::int64_t layer, std::int64_t head,
                       char term) {
   const TransformerXlOptions& options = placed.model.options();

@@ -10,17 +10,17 @@
 #include <numeric>
 #include <sstream>
 
-#include "apps/studies/attention/window_pictures.hpp"
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/data/blocks/segment_evaluation.hpp"
 #include "apps/report/bar_chart.hpp"
+#include "apps/studies/attention/window_pictures.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
+#include "tests/apps/report/xml_document.hpp"
 #include "tests/apps/run/other_devices.hpp"
 #include "tests/apps/run/run_fixture.hpp"
-#include "tests/apps/report/xml_document.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::window_study_test {

@@ -5,16 +5,16 @@
 #include <map>
 #include <sstream>
 
+#include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/cost/cluster_shares.hpp"
+#include "apps/run/cost/parameter_groups.hpp"
+#include "apps/run/evaluation/evaluator.hpp"
+#include "apps/run/generation/token_stream.hpp"
+#include "apps/run/model/trained_model.hpp"
+#include "apps/run/training/trainer.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/softmax_bench.hpp"
 #include "apps/studies/bench/training_bench.hpp"
-#include "apps/run/cost/cluster_shares.hpp"
-#include "apps/run/cost/all_attention_cost.hpp"
-#include "apps/run/cost/parameter_groups.hpp"
-#include "apps/run/generation/token_stream.hpp"
-#include "apps/run/evaluation/evaluator.hpp"
-#include "apps/run/model/trained_model.hpp"
-#include "apps/run/training/trainer.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/visitor.hpp"

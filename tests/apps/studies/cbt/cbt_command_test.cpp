@@ -1,14 +1,14 @@
 /// `engram cbt` with a file that is in order and one that is not.
 
-#include "apps/studies/cbt/question_results.hpp"
-#include "apps/studies/cbt/question_scores.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/report/csv_table.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/studies/cbt/question_results.hpp"
+#include "apps/studies/cbt/question_scores.hpp"
 #include "core/error.hpp"
-#include "tests/apps/studies/cbt/cbt_fixture.hpp"
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/apps/run/run_fixture.hpp"
+#include "tests/apps/studies/cbt/cbt_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::cbt_command_test {

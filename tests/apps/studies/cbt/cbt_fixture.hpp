@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/studies/cbt/question_tokens.hpp"
-#include "apps/data/prepare/options.hpp"
 #include "core/error.hpp"
 #include "tests/harness/temporary_folder.hpp"
 #include "tests/reference/central_differences.hpp"

@@ -10,8 +10,8 @@
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
-#include "tests/apps/studies/cbt/cbt_fixture.hpp"
 #include "tests/apps/run/run_fixture.hpp"
+#include "tests/apps/studies/cbt/cbt_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::cbt_test {

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/studies/context/length_report.hpp"
 #include "apps/command_line/number_list.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/studies/context/length_report.hpp"
 #include "core/error.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
-#include "tests/apps/studies/context/context_fixture.hpp"
 #include "tests/apps/report/xml_document.hpp"
+#include "tests/apps/studies/context/context_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::length_sweep_test {

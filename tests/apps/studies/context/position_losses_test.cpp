@@ -7,8 +7,8 @@
 #include <array>
 #include <cmath>
 
-#include "apps/run/generation/token_stream.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/generation/token_stream.hpp"
 #include "core/error.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/apps/studies/context/context_fixture.hpp"

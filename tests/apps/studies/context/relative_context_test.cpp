@@ -1,4 +1,4 @@
-/// Relative effective context length from losses alone: the toy numbers of the family's spec, test T14.
+/// Relative effective context length from losses alone: the toy numbers of T14 of [transformer-xl 12].
 
 #include "apps/studies/context/relative_context.hpp"
 
@@ -20,7 +20,7 @@ constexpr double kThreshold = 0.01;
 
 }  // namespace
 
-TEST_CASE("relative context: the toy group has the lengths and gains of the spec") {
+TEST_CASE("relative context: the toy group has the lengths and gains of the worked tables") {
   const std::vector<RelativeContext> hard = relative_contexts(toy(), 0.5, kThreshold);
   REQUIRE(hard.size() == 2);
   CHECK(hard[0].length == 3);

@@ -6,18 +6,19 @@
 #include <map>
 #include <sstream>
 
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/folder/metrics_reader.hpp"
+#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/training/session.hpp"
 #include "apps/studies/product_keys/memory_picture.hpp"
 #include "apps/studies/product_keys/memory_report.hpp"
-#include "apps/run/training/memory_metrics.hpp"
-#include "apps/run/folder/metrics_reader.hpp"
-#include "apps/run/training/session.hpp"
 #include "apps/terminal/signals.hpp"
-#include "apps/run/evaluation/split_evaluation.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
 #include "tests/apps/report/xml_document.hpp"
+#include "tests/apps/run/memory_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::memory_command_test {

@@ -1,7 +1,8 @@
-/// What spans save: the worked numbers of the all-attention family's spec, sections 1.7 and 10, and small cases by
+/// What spans save: the worked numbers of [all-attention 1.7, 10], and small cases by
 /// hand.
 
 #include "apps/studies/spans/span_cost.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/files/json.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace engram::harness::span_cost_test {
 namespace {
 
 RunConfig config_named(const std::string& name, const std::vector<std::string>& overrides = {}) {
-  return load_run_config(std::string(ENGRAM_SOURCE_DIR) + "/apps/configs/" + name + ".toml", overrides);
+  return load_run_config(std::string(ENGRAM_SOURCE_DIR) + "/apps/configs/all-attention/" + name + ".toml", overrides);
 }
 
 /// The table prints three or four digits, and not always the nearest: 288.46 stands there as 289.
@@ -69,7 +70,7 @@ AllAttentionOptions small_model() {
 
 }  // namespace
 
-TEST_CASE("whole-model FLOPs are those of the spec's worked table") {
+TEST_CASE("whole-model FLOPs are those of the worked table") {
   for (const Row& row : worked_table()) {
     const AllAttentionOptions& model = row.config.model.all_attention;
     const double windows[] = {32, 256, 1024, static_cast<double>(model.max_span)};

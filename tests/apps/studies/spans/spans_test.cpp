@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/run/model/runtime.hpp"
 #include "apps/studies/spans/span_history.hpp"
 #include "apps/studies/spans/span_report.hpp"
-#include "apps/run/model/runtime.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

@@ -1,7 +1,7 @@
 /// What a sweep says about the product-key memories of its variants.
 
-#include "apps/studies/sweeps/sweep_table.hpp"
 #include "apps/report/csv_table.hpp"
+#include "apps/studies/sweeps/sweep_table.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/studies/sweeps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"

@@ -1,0 +1,41 @@
+#pragma once
+/// What commands take alike that use one trained model, and the model that they name.
+
+#include <string>
+#include <string_view>
+
+#include "apps/command_line/command.hpp"
+#include "apps/data/data_set.hpp"
+#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/trained_model.hpp"
+
+namespace engram {
+
+struct ModelArguments {
+  std::string run;  ///< folder of a run, or a checkpoint file
+
+  /// Adds the run itself, required.
+  void add_run(Command& command);
+  /// Adds --best, --device, --dtype and --threads. Without `any_dtype` there is no --dtype: f32 is all that there is.
+  void add_options(Command& command, bool any_dtype = true);
+
+ private:
+  friend struct OpenedModel;
+  std::string device_ = "cpu", dtype_ = "f32";
+  int threads_ = 0;
+  bool best_ = false;
+};
+
+struct OpenedModel {
+  /// `adapt` as TrainedModel takes it. Throws UsageError, naming the command, for a dtype or device that is none, and
+  /// as TrainedModel does.
+  OpenedModel(const ModelArguments& arguments, std::string_view command, const TrainedModel::Adapt& adapt = {});
+
+  /// Data of the model's own vocabulary. Throws as data::DataSet::open() and require_vocabulary() do.
+  data::DataSet open_data(const std::string& folder) const;
+
+  Runtime runtime;
+  TrainedModel trained;
+};
+
+}  // namespace engram
