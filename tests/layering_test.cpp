@@ -42,7 +42,7 @@ const std::map<std::string, std::set<std::string>> allowed_rooms{
     {"terminal", {"data"}},
     {"run", {"terminal", "data"}},
     {"studies", {"run", "report", "terminal", "data"}},
-    {"command_line", {"run"}},
+    {"command_line", {"run", "terminal"}},
     {"commands", {"command_line", "studies", "run", "report", "terminal", "data"}},
     {"", {"commands", "command_line", "run", "terminal", "tour"}},
 };

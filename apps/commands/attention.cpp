@@ -13,7 +13,7 @@
 #include "apps/commands/output_file.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/data/vocabulary/text_tokens.hpp"
-#include "apps/studies/attention/attention_pictures.hpp"
+#include "apps/studies/attention/attention_report.hpp"
 #include "apps/studies/attention/attention_study.hpp"
 #include "apps/studies/attention/distance_study.hpp"
 #include "apps/studies/attention/window_study.hpp"

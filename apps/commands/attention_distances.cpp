@@ -7,7 +7,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/data/data_set.hpp"
-#include "apps/studies/attention/distance_pictures.hpp"
+#include "apps/studies/attention/distance_report.hpp"
 #include "apps/studies/attention/distance_study.hpp"
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"

@@ -10,7 +10,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/data/blocks/segment_evaluation.hpp"
-#include "apps/studies/attention/window_pictures.hpp"
+#include "apps/studies/attention/window_report.hpp"
 #include "apps/studies/attention/window_study.hpp"
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/bench_memory.hpp"
+#include "apps/commands/bench_product_keys.hpp"
 #include "apps/commands/bench_vanilla.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"

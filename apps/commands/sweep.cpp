@@ -7,7 +7,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "apps/studies/sweeps/sweep.hpp"
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

@@ -7,7 +7,7 @@
 
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/cost/context_cost.hpp"
-#include "apps/studies/spans/span_report.hpp"
+#include "apps/studies/spans/head_spans.hpp"
 
 namespace engram {
 

@@ -1,106 +1,90 @@
 #include "apps/studies/spans/span_report.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <fmt/format.h>
 
-#include "apps/run/cost/all_attention_cost.hpp"
-#include "apps/run/model/runtime.hpp"
-#include "apps/run/model/trained_model.hpp"
-#include "core/dtype.hpp"
-#include "core/error.hpp"
-#include "core/files/json.hpp"
-#include "core/host_copy.hpp"
-#include "core/rules/span_mask.hpp"
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "apps/report/heat_map.hpp"
+#include "apps/report/line_chart.hpp"
 
 namespace engram {
 namespace {
 
-std::vector<double> read_layer(const CheckpointFile& file, const std::string& name, std::int64_t heads,
-                               Runtime& runtime) {
-  const Tensor tensor({heads}, file.at(name).dtype, runtime.backend().device(), runtime.memory());
-  // Every name begins with "": whatever else the file holds is not wanted.
-  file.load(runtime.backend(), std::vector<NamedTensor>{{name, tensor}}, {.may_be_ignored = {""}});
-  std::vector<double> zeta = host_doubles(runtime.backend(), tensor);
-  for (const double value : zeta)
-    if (!(value >= 0 && value <= 1))
-      throw FileError(text("spans: ", name, " in '", file.path().string(), "' must be in [0, 1], got ", value));
-  return zeta;
+HeatMap map_of(const AllAttentionOptions& model, const std::vector<LayerSpans>& layers, const std::string& name) {
+  HeatMap map;
+  map.title = "Positions that each head sees, " + name;
+  map.note = model.span != SpanKind::fixed
+                 ? fmt::format("adaptive spans: min(S, ceil(S zeta) + R) with S = {} and R = {} positions",
+                               model.max_span, model.ramp)
+                 : fmt::format("fixed spans: every head sees S = {} positions", model.max_span);
+  map.row_title = "layer";
+  map.column_title = "head";
+  map.row_note_title = "least / mean / most";
+  map.scale = {static_cast<double>(std::min(model.max_span, model.ramp)), static_cast<double>(model.max_span), true};
+  map.scale_title = "positions";
+  std::size_t columns = 0;
+  for (const LayerSpans& heads : layers) columns = std::max(columns, heads.size());
+  for (std::size_t head = 0; head < columns; ++head) map.columns.push_back(std::to_string(head));
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerRange range = range_of(layers[layer]);
+    map.rows.push_back(std::to_string(layer));
+    map.row_notes.push_back(fmt::format("{} / {:.1f} / {}", range.least, range.mean, range.most));
+    for (std::size_t head = 0; head < columns; ++head) {
+      if (head >= layers[layer].size()) {
+        map.values.push_back(std::numeric_limits<double>::quiet_NaN());
+        map.cell_texts.emplace_back();
+        map.tooltips.emplace_back();
+        continue;
+      }
+      const HeadSpan& span = layers[layer][head];
+      map.values.push_back(static_cast<double>(span.positions));
+      map.cell_texts.push_back(std::to_string(span.positions));
+      map.tooltips.push_back(
+          fmt::format("layer {}, head {}: zeta {:.5f}, {} positions", layer, head, span.zeta, span.positions));
+    }
+  }
+  return map;
 }
 
-/// Of spans that are computed for every query, what the run's last validation found.
-std::vector<std::vector<double>> read_means(const CheckpointFile& file) {
-  const auto found = file.metadata().find(metadata_keys::kRun);
-  try {
-    if (found != file.metadata().end()) return nlohmann::json::parse(found->second).at("span_means");
-  } catch (const nlohmann::json::exception&) {
-    // As if they were not there.
+std::optional<LineChart> chart_of(const std::vector<SpanMoment>& history) {
+  if (history.empty()) return std::nullopt;
+  LineChart chart;
+  chart.title = "Mean span of each layer while training";
+  chart.x_title = "step";
+  chart.y_title = "positions";
+  LineChart::Line mean{.name = "all heads", .points = {}, .main = true};
+  std::vector<LineChart::Line> layers(history.back().heads.size());
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) layers[layer].name = fmt::format("layer {}", layer);
+  for (const SpanMoment& moment : history) {
+    const auto step = static_cast<double>(moment.step);
+    mean.points.emplace_back(step, moment.mean);
+    for (std::size_t layer = 0; layer < std::min(layers.size(), moment.heads.size()); ++layer) {
+      const std::vector<std::int64_t>& heads = moment.heads[layer];
+      if (heads.empty()) continue;
+      const auto sum = static_cast<double>(std::accumulate(heads.begin(), heads.end(), std::int64_t{0}));
+      layers[layer].points.emplace_back(step, sum / static_cast<double>(heads.size()));
+    }
   }
-  throw UsageError(text("spans: '", file.path().string(),
-                        "' must hold the means of its spans, which are computed for every query, got none",
-                        "\n  the newest checkpoint of a run has those of its last validation"));
+  std::erase_if(layers, [](const LineChart::Line& line) { return line.points.empty(); });
+  chart.lines = std::move(layers);
+  chart.lines.push_back(std::move(mean));
+  return chart;
 }
 
 }  // namespace
 
-std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::vector<std::vector<double>>& zeta) {
-  const auto longest = static_cast<double>(model.max_span);
-  std::vector<LayerSpans> layers(static_cast<std::size_t>(model.layers));
-  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-    for (std::size_t head = 0; head < static_cast<std::size_t>(model.context_heads()); ++head) {
-      if (model.span == SpanKind::fixed) {
-        layers[layer].push_back({1, longest, model.max_span});
-        continue;
-      }
-      const double share = zeta.at(layer).at(head), span = share * longest;
-      layers[layer].push_back(
-          {share, span, std::min(model.max_span, static_cast<std::int64_t>(std::ceil(span)) + model.ramp)});
-    }
-  }
-  return layers;
-}
-
-std::vector<LayerSpans> read_spans(const CheckpointFile& file, const AllAttentionOptions& model) {
-  if (model.span == SpanKind::dynamic) return spans_of(model, read_means(file));
-  std::vector<std::vector<double>> zeta;
-  Runtime runtime;
-  for (std::int64_t layer = 0; layer < model.layers && model.span == SpanKind::adaptive; ++layer)
-    zeta.push_back(read_layer(file, text("layers.", layer, ".attention.span"), model.heads, runtime));
-  return spans_of(model, zeta);
-}
-
-LayerRange range_of(const LayerSpans& heads) {
-  const auto [least, most] = std::ranges::minmax_element(heads, {}, &HeadSpan::positions);
-  LayerRange range{least->positions, most->positions, 0};
-  for (const HeadSpan& head : heads) range.mean += static_cast<double>(head.positions);
-  range.mean /= static_cast<double>(heads.size());
-  return range;
-}
-
-SpanStatistics span_statistics(const AllAttentionOptions& model, const std::vector<LayerSpans>& layers,
-                               std::int64_t block) {
-  SpanStatistics summary;
-  double longest_of_layers = 0;
-  for (const LayerSpans& heads : layers) {
-    const LayerRange range = range_of(heads);
-    double zeta = 0;
-    for (const HeadSpan& head : heads) zeta += head.zeta / static_cast<double>(heads.size());
-    summary.mean_positions += range.mean / static_cast<double>(layers.size());
-    summary.most_positions = std::max(summary.most_positions, range.most);
-    longest_of_layers += static_cast<double>(range.most) / static_cast<double>(layers.size());
-    const auto released =
-        static_cast<double>(model.span == SpanKind::adaptive
-                                ? span_trim(zeta, static_cast<int>(model.max_span), static_cast<int>(model.ramp)).size
-                                : model.max_span);
-    summary.released_mean += released / static_cast<double>(layers.size());
-    summary.released_most = std::max(summary.released_most, released);
-  }
-  AllAttentionOptions context = model;
-  context.slots = context.inner = 0;
-  const auto flops = [&](double window) { return training_flops(context, {window, block, 1}).attention(); };
-  summary.flops_ragged = flops(summary.mean_positions);
-  summary.flops_layer = flops(longest_of_layers);
-  summary.flops_full = flops(static_cast<double>(model.max_span));
-  return summary;
+std::string draw_spans(const AllAttentionOptions& model, const std::vector<LayerSpans>& layers, const std::string& name,
+                       const std::vector<SpanMoment>& history) {
+  const HeatMap map = map_of(model, layers, name);
+  const std::optional<LineChart> chart = chart_of(history);
+  const SvgSize above = heat_map_size(map), below = chart ? line_chart_size(*chart) : SvgSize{};
+  SvgCanvas canvas({std::max(above.width, below.width), above.height + below.height}, map.title);
+  draw_heat_map(canvas, 0, 0, map);
+  if (chart) draw_line_chart(canvas, 0, above.height, *chart);
+  return canvas.document();
 }
 
 }  // namespace engram

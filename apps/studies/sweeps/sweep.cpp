@@ -13,7 +13,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_run.hpp"
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/files/durable_file.hpp"

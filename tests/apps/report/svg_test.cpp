@@ -7,7 +7,7 @@
 
 #include "apps/report/heat_map.hpp"
 #include "apps/report/line_chart.hpp"
-#include "apps/studies/spans/span_drawing.hpp"
+#include "apps/studies/spans/span_report.hpp"
 #include "core/error.hpp"
 #include "tests/apps/report/xml_document.hpp"
 #include "tests/harness/catch.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "apps/run/model/runtime.hpp"
-#include "apps/studies/attention/attention_pictures.hpp"
+#include "apps/studies/attention/attention_report.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/commands/command_line_process.hpp"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "apps/studies/attention/distance_pictures.hpp"
+#include "apps/studies/attention/distance_report.hpp"
 #include "core/error.hpp"
 #include "nn/past/segment_memory.hpp"
 #include "tests/apps/commands/command_line_process.hpp"

@@ -13,7 +13,7 @@
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/data/blocks/segment_evaluation.hpp"
 #include "apps/report/bar_chart.hpp"
-#include "apps/studies/attention/window_pictures.hpp"
+#include "apps/studies/attention/window_report.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/visitor.hpp"

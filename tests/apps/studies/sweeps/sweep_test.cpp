@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

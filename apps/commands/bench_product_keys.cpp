@@ -1,10 +1,10 @@
-#include "apps/commands/bench_memory.hpp"
+#include "apps/commands/bench_product_keys.hpp"
 
 #include <algorithm>
 
 #include "apps/commands/output.hpp"
 #include "apps/studies/bench/bench_report.hpp"
-#include "apps/studies/bench/memory_bench_report.hpp"
+#include "apps/studies/bench/product_key_bench_report.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

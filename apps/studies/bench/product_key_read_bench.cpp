@@ -2,7 +2,7 @@
 #include <memory>
 #include <numeric>
 
-#include "apps/studies/bench/memory_bench.hpp"
+#include "apps/studies/bench/product_key_bench.hpp"
 #include "apps/studies/bench/random_rows.hpp"
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"

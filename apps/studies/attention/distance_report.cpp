@@ -1,4 +1,4 @@
-#include "apps/studies/attention/distance_pictures.hpp"
+#include "apps/studies/attention/distance_report.hpp"
 
 #include <fmt/format.h>
 

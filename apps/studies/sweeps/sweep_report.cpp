@@ -1,4 +1,4 @@
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 
 #include <fmt/format.h>
 

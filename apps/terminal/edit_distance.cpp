@@ -1,4 +1,4 @@
-#include "apps/run/config/edit_distance.hpp"
+#include "apps/terminal/edit_distance.hpp"
 
 #include <algorithm>
 #include <numeric>

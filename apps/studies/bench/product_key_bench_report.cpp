@@ -1,4 +1,4 @@
-#include "apps/studies/bench/memory_bench_report.hpp"
+#include "apps/studies/bench/product_key_bench_report.hpp"
 
 #include <fmt/format.h>
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/studies/bench/memory_bench_report.hpp"
+#include "apps/studies/bench/product_key_bench_report.hpp"
 #include "apps/studies/bench/random_rows.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::memory_bench_test {
+namespace engram::product_key_bench_test {
 namespace {
 
 MemoryBench small_bench() {
@@ -256,4 +256,4 @@ TEST_CASE("engram bench --memory prints one JSON object, and names what does not
   refused({"--against-vanilla", "--tokens", "64"}, "--softmax or --memory");
 }
 
-}  // namespace engram::memory_bench_test
+}  // namespace engram::product_key_bench_test

@@ -11,8 +11,8 @@
 #include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/training/memory_metrics.hpp"
 #include "apps/run/training/session.hpp"
-#include "apps/studies/product_keys/memory_picture.hpp"
-#include "apps/studies/product_keys/memory_report.hpp"
+#include "apps/studies/product_keys/product_key_picture.hpp"
+#include "apps/studies/product_keys/product_key_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -21,7 +21,7 @@
 #include "tests/apps/run/memory_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness::memory_command_test {
+namespace engram::harness::product_key_report_test {
 namespace {
 
 using nlohmann::json;
@@ -350,4 +350,4 @@ TEST_CASE("memory: short validations report usage, KL and top-1 usage", "[produc
     CHECK(line.dump().find("memory_") == std::string::npos);
 }
 
-}  // namespace engram::harness::memory_command_test
+}  // namespace engram::harness::product_key_report_test

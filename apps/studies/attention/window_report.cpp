@@ -1,4 +1,4 @@
-#include "apps/studies/attention/window_pictures.hpp"
+#include "apps/studies/attention/window_report.hpp"
 
 #include <fmt/format.h>
 

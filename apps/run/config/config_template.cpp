@@ -1,11 +1,11 @@
-#include "apps/commands/config_template.hpp"
+#include "apps/run/config/config_template.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "apps/command_line/wrapped_text.hpp"
 #include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/terminal/wrapped_text.hpp"
 #include "core/error.hpp"
 
 namespace engram {

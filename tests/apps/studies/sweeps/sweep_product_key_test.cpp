@@ -1,12 +1,12 @@
 /// What a sweep says about the product-key memories of its variants.
 
 #include "apps/report/csv_table.hpp"
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/studies/sweeps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness::sweep_memory_test {
+namespace engram::harness::sweep_product_key_test {
 namespace {
 
 std::string host_config() {
@@ -138,4 +138,4 @@ TEST_CASE("sweep: usage and divergence of memories are those of engram memory") 
   CHECK_THAT(sweep_table(options, collect_variants(options, planned, results)), ContainsSubstring("validation split"));
 }
 
-}  // namespace engram::harness::sweep_memory_test
+}  // namespace engram::harness::sweep_product_key_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/studies/bench/memory_bench.hpp"
+#include "apps/studies/bench/product_key_bench.hpp"
 
 namespace engram {
 

@@ -1,4 +1,4 @@
-#include "apps/command_line/wrapped_text.hpp"
+#include "apps/terminal/wrapped_text.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

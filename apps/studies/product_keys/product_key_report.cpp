@@ -1,4 +1,4 @@
-#include "apps/studies/product_keys/memory_report.hpp"
+#include "apps/studies/product_keys/product_key_report.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "apps/studies/bench/kernel_times.hpp"
-#include "apps/studies/bench/memory_bench.hpp"
+#include "apps/studies/bench/product_key_bench.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"

@@ -1,4 +1,4 @@
-#include "apps/studies/attention/attention_pictures.hpp"
+#include "apps/studies/attention/attention_report.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "apps/studies/bench/memory_bench.hpp"
+#include "apps/studies/bench/product_key_bench.hpp"
 #include "apps/studies/bench/random_rows.hpp"
 #include "autograd/functions/product_key_top_k.hpp"
 #include "autograd/functions/reshape.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "apps/studies/bench/memory_bench_report.hpp"
+#include "apps/studies/bench/product_key_bench_report.hpp"
 
 namespace engram {
 namespace {

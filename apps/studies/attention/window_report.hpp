@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/studies/attention/attention_pictures.hpp"
+#include "apps/studies/attention/attention_report.hpp"
 #include "apps/studies/attention/window_study.hpp"
 
 namespace engram {

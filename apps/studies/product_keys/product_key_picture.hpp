@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/studies/product_keys/memory_report.hpp"
+#include "apps/studies/product_keys/product_key_report.hpp"
 
 namespace engram {
 

@@ -1,4 +1,4 @@
-#include "apps/studies/product_keys/memory_picture.hpp"
+#include "apps/studies/product_keys/product_key_picture.hpp"
 
 #include <fmt/format.h>
 
