@@ -41,7 +41,7 @@ struct BenchArguments {
   std::int64_t tokens = 0;
   bool json = false;
   BenchVanillaArguments vanilla;
-  BenchMemoryArguments memory;
+  BenchProductKeysArguments memory;
 };
 
 /// One long head and short others, the shape that spans take when they are learned.
@@ -112,7 +112,7 @@ void run_softmax(const BenchArguments& arguments) {
   const ProductPrecision products = arguments.dtype == "bf16" ? ProductPrecision::bf16 : ProductPrecision::f32;
   WorkProgress progress("measuring the machine");
   const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
-  if (!arguments.json) print(limits_text(machine));
+  if (!arguments.json) print(table_of(machine));
   progress.begin("timing input and output of a word model");
   Runtime runtime(device, arguments.threads);
   runtime.step().set_products(products);
@@ -120,11 +120,9 @@ void run_softmax(const BenchArguments& arguments) {
   progress.end();
   const MachineLimits limits = machine.with(products);
   if (arguments.json)
-    print_json({{"machine", limits_json(machine)},
-                {"device", text(device)},
-                {"softmax", softmax_json(bench, result, limits)}});
+    print_json({{"machine", json_of(machine)}, {"device", text(device)}, {"softmax", json_of(bench, result, limits)}});
   else
-    print(softmax_text(bench, result, limits));
+    print(table_of(bench, result, limits));
 }
 
 void run_bench(const BenchArguments& arguments) {
@@ -134,15 +132,15 @@ void run_bench(const BenchArguments& arguments) {
     return bench_vanilla(arguments.vanilla, {arguments.configs, arguments.overrides, arguments.vocabulary,
                                              arguments.steps, arguments.device, arguments.threads, arguments.json});
   if (arguments.memory.wanted)
-    return bench_memory(arguments.memory, {arguments.tokens, arguments.steps, arguments.device, arguments.threads,
-                                           arguments.product_size, arguments.json});
+    return bench_product_keys(arguments.memory, {arguments.tokens, arguments.steps, arguments.device, arguments.threads,
+                                                 arguments.product_size, arguments.json});
   if (arguments.softmax) return run_softmax(arguments);
   const std::vector<BenchCase> cases = cases_of(arguments);
   const Device device = parse_device(arguments.device);
   WorkProgress progress("measuring the machine");
   const MachineLimits machine = measure_limits(Runtime(device, arguments.threads).backend(), arguments.product_size);
-  nlohmann::json object{{"machine", limits_json(machine)}, {"device", text(device)}};
-  if (!arguments.json) print(limits_text(machine));
+  nlohmann::json object{{"machine", json_of(machine)}, {"device", text(device)}};
+  if (!arguments.json) print(table_of(machine));
 
   const auto begin = [&](const std::string& name) {
     if (arguments.json) log(LogLevel::info, text("bench ", name, " ..."));
@@ -153,8 +151,8 @@ void run_bench(const BenchArguments& arguments) {
     begin(bench.name);
     Runtime runtime(device, arguments.threads, bench.config.training.seed);
     BenchResult result = bench_training(bench, limits, runtime, arguments.steps);
-    object["configs"].push_back(result_json(bench, result, limits));
-    if (!arguments.json) print(result_text(bench, result, limits));
+    object["configs"].push_back(json_of(bench, result, limits));
+    if (!arguments.json) print(table_of(bench, result, limits));
     return result;
   };
   for (const BenchCase& bench : cases) {
@@ -162,8 +160,8 @@ void run_bench(const BenchArguments& arguments) {
       begin(bench.name);
       Runtime runtime(device, arguments.threads, bench.config.training.seed);
       const InferenceResult result = bench_inference(bench, machine, runtime, arguments.steps);
-      object["inference"].push_back(inference_json(bench, result));
-      if (!arguments.json) print(inference_text(bench, result));
+      object["inference"].push_back(json_of(bench, result));
+      if (!arguments.json) print(table_of(bench, result));
       continue;
     }
     if (!arguments.compare_spans) {
@@ -178,8 +176,8 @@ void run_bench(const BenchArguments& arguments) {
     const BenchResult full_result = measure(full), ragged_result = measure(ragged);
     const BenchResult full_context = measure(context_only(full)), ragged_context = measure(context_only(ragged));
     const SpanComparison comparison = compare_spans({full_result, ragged_result, full_context, ragged_context});
-    object["comparisons"][bench.name] = comparison_json(comparison);
-    if (!arguments.json) print(comparison_text(comparison));
+    object["comparisons"][bench.name] = json_of(comparison);
+    if (!arguments.json) print(table_of(comparison));
   }
   progress.end();
   if (arguments.json) print_json(object);
@@ -236,7 +234,7 @@ Command* add_bench_command(Command& program) {
   vanilla->excludes(compare)->excludes(inference)->excludes(softmax);
   for (const char* other : {"--dtype", "--spans", "--filter", "--product-size"})
     vanilla->excludes(command->get_option(other));
-  Option* memory = add_bench_memory_options(*command, arguments->memory);
+  Option* memory = add_bench_product_keys_options(*command, arguments->memory);
   memory->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla);
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));

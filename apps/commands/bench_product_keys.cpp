@@ -12,8 +12,8 @@
 namespace engram {
 namespace {
 
-MemoryBench bench_of(const BenchMemoryArguments& arguments, const BenchMemoryArguments::Shared& shared) {
-  MemoryBench bench;
+ProductKeyBench bench_of(const BenchProductKeysArguments& arguments, const BenchProductKeysArguments::Shared& shared) {
+  ProductKeyBench bench;
   if (!arguments.slots.empty()) bench.slots = arguments.slots;
   bench.width = arguments.width;
   bench.heads = arguments.heads;
@@ -30,7 +30,7 @@ MemoryBench bench_of(const BenchMemoryArguments& arguments, const BenchMemoryArg
 
 }  // namespace
 
-Option* add_bench_memory_options(Command& command, BenchMemoryArguments& arguments) {
+Option* add_bench_product_keys_options(Command& command, BenchProductKeysArguments& arguments) {
   Option* flag = command.add_flag(
       "--memory", arguments.wanted,
       "a product-key memory alone, by the number of slots: reading values beside a plain loop, the whole layer beside "
@@ -60,18 +60,18 @@ Option* add_bench_memory_options(Command& command, BenchMemoryArguments& argumen
   return flag;
 }
 
-void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArguments::Shared& shared) {
-  const MemoryBench bench = bench_of(arguments, shared);
+void bench_product_keys(const BenchProductKeysArguments& arguments, const BenchProductKeysArguments::Shared& shared) {
+  const ProductKeyBench bench = bench_of(arguments, shared);
   const Device device = parse_device(shared.device);
   if (device.kind != DeviceKind::cpu)
     throw UsageError(text("bench: --memory measures the CPU, got --device ", shared.device));
   WorkProgress progress("measuring the machine");
-  MemoryBenchResult result;
+  ProductKeyBenchResult result;
   {
     Runtime runtime(device, shared.threads);
     result.machine = measure_limits(runtime.backend(), shared.product_size);
   }
-  if (!shared.json) print(limits_text(result.machine));
+  if (!shared.json) print(table_of(result.machine));
   Runtime runtime(device, shared.threads);
   const int threads = runtime.backend().threads();
   runtime.backend().set_threads(1);
@@ -81,15 +81,15 @@ void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArgume
     progress.begin(text("timing a product-key memory, part ", part));
     return std::ranges::find(arguments.parts, part) != arguments.parts.end();
   };
-  if (wants("read")) bench_memory_reads(bench, runtime, result);
-  if (wants("layer")) bench_memory_layer(bench, KeyKind::product, runtime, result);
-  if (wants("flat")) bench_memory_layer(bench, KeyKind::flat, runtime, result);
-  if (wants("training")) bench_memory_training(bench, runtime, result);
+  if (wants("read")) bench_product_key_reads(bench, runtime, result);
+  if (wants("layer")) bench_product_key_layer(bench, KeyKind::product, runtime, result);
+  if (wants("flat")) bench_product_key_layer(bench, KeyKind::flat, runtime, result);
+  if (wants("training")) bench_product_key_training(bench, runtime, result);
   progress.end();
   if (shared.json)
-    print_json({{"machine", limits_json(result.machine)}, {"memory", memory_bench_json(bench, result)}});
+    print_json({{"machine", json_of(result.machine)}, {"memory", json_of(bench, result)}});
   else
-    print(memory_bench_text(bench, result));
+    print(table_of(bench, result));
 }
 
 }  // namespace engram

@@ -9,7 +9,7 @@
 namespace engram {
 
 /// `engram bench --memory`: its own options, and what it shares with the command's other ways.
-struct BenchMemoryArguments {
+struct BenchProductKeysArguments {
   bool wanted = false;
   std::vector<std::int64_t> slots;
   std::vector<std::string> parts{"read", "layer", "flat", "training"};
@@ -27,8 +27,8 @@ struct BenchMemoryArguments {
 };
 
 /// Adds the flag and its options to the command; `arguments` must outlive it. Returns the flag.
-Option* add_bench_memory_options(Command& command, BenchMemoryArguments& arguments);
+Option* add_bench_product_keys_options(Command& command, BenchProductKeysArguments& arguments);
 /// Times and prints. Throws UsageError for sizes that do not fit, and for devices other than the CPU.
-void bench_memory(const BenchMemoryArguments& arguments, const BenchMemoryArguments::Shared& shared);
+void bench_product_keys(const BenchProductKeysArguments& arguments, const BenchProductKeysArguments::Shared& shared);
 
 }  // namespace engram

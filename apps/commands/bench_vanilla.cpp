@@ -41,13 +41,13 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArg
   const auto comparisons = bench_against_vanilla(bench, arguments.lengths, runtime, shared.steps);
   progress.end();
   if (shared.json) {
-    nlohmann::json object = vanilla_json(bench, comparisons, shared.steps);
+    nlohmann::json object = json_of(bench, comparisons, shared.steps);
     object["device"] = shared.device;
     print_json({{"against_vanilla", object}});
   } else {
-    print(vanilla_text(bench, comparisons, shared.steps));
+    print(table_of(bench, comparisons, shared.steps));
   }
-  if (!arguments.svg.empty()) write_durably(arguments.svg, vanilla_svg(bench, comparisons));
+  if (!arguments.svg.empty()) write_durably(arguments.svg, svg_of(bench, comparisons));
 }
 
 }  // namespace engram

@@ -79,17 +79,17 @@ void run_memory(const MemoryArguments& arguments) {
   evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, opened.runtime, {},
                  usage.reads());
   progress.begin("measuring the rows of the tables");
-  MemoryReport report{.checkpoint = trained.path().string(),
-                      .data = arguments.data,
-                      .split = arguments.split,
-                      .step = trained.step(),
-                      .heads = model.memories().heads,
-                      .selected = model.memories().selected,
-                      .rows = {}};
+  ProductKeyReport report{.checkpoint = trained.path().string(),
+                          .data = arguments.data,
+                          .split = arguments.split,
+                          .step = trained.step(),
+                          .heads = model.memories().heads,
+                          .selected = model.memories().selected,
+                          .rows = {}};
   report.add(usage, opened.runtime.backend(),
              [&trained](std::int64_t layer) { return table_of(trained.store(), layer); });
   const CheckpointFile file(trained.path());
-  for (MemoryReport::Row& row : report.rows) {
+  for (ProductKeyReport::Row& row : report.rows) {
     const std::int64_t layer = row.layer > 0 ? row.layer : report.rows.front().layer;
     row.idle = idle_rows_of(file, table_name(trained.store(), layer), trained.step());
   }

@@ -99,7 +99,7 @@ std::string sizes_text(const RunConfig& config) {
 
 }  // namespace
 
-std::string limits_text(const MachineLimits& limits) {
+std::string table_of(const MachineLimits& limits) {
   std::string text = "This machine, through the library's kernels\n";
   for (const MachineLimits::Product& product : limits.products)
     text += fmt::format("  {} product {}x{}x{}: {:.1f} GFLOP/s\n", name_of(product.precision), product.rows,
@@ -109,7 +109,7 @@ std::string limits_text(const MachineLimits& limits) {
                             limits.exponentials_per_second / kGiga);
 }
 
-nlohmann::json limits_json(const MachineLimits& limits) {
+nlohmann::json json_of(const MachineLimits& limits) {
   nlohmann::json products = nlohmann::json::array();
   for (const MachineLimits::Product& product : limits.products)
     products.push_back({{"precision", name_of(product.precision)},
@@ -124,7 +124,7 @@ nlohmann::json limits_json(const MachineLimits& limits) {
           {"exponentials_per_second", limits.exponentials_per_second}};
 }
 
-std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+std::string table_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
   const double median = result.median_seconds();
   std::string text = fmt::format("\n{}: {}, {}, {} parameters\n", bench.name, sizes_text(bench.config),
                                  window_text(bench, result.cost.window), result.parameters);
@@ -161,7 +161,7 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
   return text;
 }
 
-nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
   const double mean = mean_seconds(result);
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelRow& row : kernel_rows(result, limits)) {
@@ -194,7 +194,7 @@ nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, co
   return object;
 }
 
-std::string inference_text(const BenchCase& bench, const InferenceResult& result) {
+std::string table_of(const BenchCase& bench, const InferenceResult& result) {
   std::string text = fmt::format("\n{} with frozen weights, {}\n", bench.name, window_text(bench, result.window));
   text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
                       "through rings, ms", "saved", "by formulas", "ratio");
@@ -210,7 +210,7 @@ std::string inference_text(const BenchCase& bench, const InferenceResult& result
              result.token_floor_seconds * 1e3, result.token_bytes / 1e6);
 }
 
-nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& result) {
+nlohmann::json json_of(const BenchCase& bench, const InferenceResult& result) {
   nlohmann::json blocks = nlohmann::json::array();
   for (const BlockInference& one : result.blocks)
     blocks.push_back({{"block", one.block},
@@ -242,7 +242,7 @@ SpanComparison compare_spans(const SpanRuns& runs) {
           runs.full.cost.training.total() / runs.ragged.cost.training.total()};
 }
 
-std::string comparison_text(const SpanComparison& comparison) {
+std::string table_of(const SpanComparison& comparison) {
   const auto line = [](std::string_view what, double measured, double formula) {
     return fmt::format("  {:<56} {:>8.2f} {:>10.2f}\n", what, measured, formula);
   };
@@ -254,7 +254,7 @@ std::string comparison_text(const SpanComparison& comparison) {
          line("whole step", comparison.step_measured, comparison.step_formula);
 }
 
-nlohmann::json comparison_json(const SpanComparison& comparison) {
+nlohmann::json json_of(const SpanComparison& comparison) {
   const auto ratio = [](double measured, double formula) {
     return nlohmann::json{{"measured", measured}, {"formula", formula}};
   };

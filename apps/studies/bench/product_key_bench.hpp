@@ -15,7 +15,7 @@
 
 namespace engram {
 
-struct MemoryBench {
+struct ProductKeyBench {
   std::vector<std::int64_t> slots{16384, 65536, 262144, 1048576, 4194304};  ///< squares; sizes of the table
   std::int64_t width = 1024;                                                ///< of the model and of values
   std::int64_t heads = 4, selected = 32, query_width = 512;
@@ -95,7 +95,7 @@ struct LayerRun {
 };
 
 /// A training step of the layer alone.
-struct MemoryTrainingRun {
+struct ProductKeyTrainingRun {
   std::int64_t slots = 0, tokens = 0;
   TableKind kind = TableKind::adam;
   TableMode mode = TableMode::lazy;
@@ -107,22 +107,23 @@ struct MemoryTrainingRun {
   double update_seconds() const { return update.median() + catch_up.median(); }
 };
 
-struct MemoryBenchResult {
+struct ProductKeyBenchResult {
   MachineLimits machine;
   double one_thread_copy = 0;  ///< bytes per second, read and written
   std::vector<ReadRun> reads;
   std::vector<LayerRun> layers;
-  std::vector<MemoryTrainingRun> trainings;
+  std::vector<ProductKeyTrainingRun> trainings;
   std::vector<std::string> skipped;  ///< what there is no memory for
 
   /// Bytes per second at which rows anywhere in the largest table come from memory, on so many threads: the read's own
   /// rate; that of a copy where it was not measured.
-  double row_rate(const MemoryBench& bench, int threads) const;
+  double row_rate(const ProductKeyBench& bench, int threads) const;
 };
 
 /// Each part adds to the result: one table is in memory at a time.
-void bench_memory_reads(const MemoryBench& bench, Runtime& runtime, MemoryBenchResult& result);
-void bench_memory_layer(const MemoryBench& bench, KeyKind keys, Runtime& runtime, MemoryBenchResult& result);
-void bench_memory_training(const MemoryBench& bench, Runtime& runtime, MemoryBenchResult& result);
+void bench_product_key_reads(const ProductKeyBench& bench, Runtime& runtime, ProductKeyBenchResult& result);
+void bench_product_key_layer(const ProductKeyBench& bench, KeyKind keys, Runtime& runtime,
+                             ProductKeyBenchResult& result);
+void bench_product_key_training(const ProductKeyBench& bench, Runtime& runtime, ProductKeyBenchResult& result);
 
 }  // namespace engram

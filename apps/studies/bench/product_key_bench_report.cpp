@@ -30,20 +30,20 @@ std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 const char* keys_of(const LayerRun& run) { return run.keys == KeyKind::flat ? "flat" : "product"; }
-const char* rule_of(const MemoryTrainingRun& run) {
+const char* rule_of(const ProductKeyTrainingRun& run) {
   if (run.kind == TableKind::row_adagrad) return "row_adagrad";
   return run.mode == TableMode::deferred ? "adam deferred" : "adam lazy";
 }
 const PassTimes& stage(const LayerRun& run, LayerStage stage) { return run.stages[static_cast<std::size_t>(stage)]; }
 
-double bytes_per_token(const MemoryBench& bench) { return static_cast<double>(bench.reads() * bench.row_bytes()); }
+double bytes_per_token(const ProductKeyBench& bench) { return static_cast<double>(bench.reads() * bench.row_bytes()); }
 
 /// Bytes per second of a copy on so many threads.
-double copy_rate(const MemoryBenchResult& result, int threads) {
+double copy_rate(const ProductKeyBenchResult& result, int threads) {
   return threads == 1 ? result.one_thread_copy : result.machine.bytes_per_second;
 }
 
-std::string read_text(const MemoryBench& bench, const MemoryBenchResult& result) {
+std::string read_text(const ProductKeyBench& bench, const ProductKeyBenchResult& result) {
   const double bytes = bytes_per_token(bench);
   Rows rows{"slots", "threads", "tokens/s", "GB/s",  "of copy", "plain",
             "times", "flushed", "in order", "plain", "times"};
@@ -62,7 +62,7 @@ std::string read_text(const MemoryBench& bench, const MemoryBenchResult& result)
          rows.text();
 }
 
-std::string layer_text(const MemoryBench& bench, const MemoryBenchResult& result) {
+std::string layer_text(const ProductKeyBench& bench, const ProductKeyBenchResult& result) {
   if (result.layers.empty()) return {};
   Rows rows{"keys",   "slots",   "tokens", "ms",    "query", "floor",          "scores",   "floor",
             "select", "softmax", "read",   "floor", "other", "without scores", "of model", "tokens/s"};
@@ -89,12 +89,12 @@ std::string layer_text(const MemoryBench& bench, const MemoryBenchResult& result
          rows.text();
 }
 
-std::string training_text(const MemoryBench& bench, const MemoryBenchResult& result) {
+std::string training_text(const ProductKeyBench& bench, const ProductKeyBenchResult& result) {
   if (result.trainings.empty()) return {};
   Rows rows{"slots",  "rule",  "rows",  "ms",       "forward", "backward", "order",
             "update", "floor", "times", "catch up", "floor",   "times",    "others' update"};
   const double rate = result.machine.bytes_per_second;
-  for (const MemoryTrainingRun& run : result.trainings) {
+  for (const ProductKeyTrainingRun& run : result.trainings) {
     const double update_floor = run.update_bytes / rate, catch_up_floor = run.catch_up_bytes / rate;
     rows.add({whole(run.slots), rule_of(run), number(run.touched, 0), number(run.step.median() * kMilliseconds),
               number(run.forward.median() * kMilliseconds), number(run.backward.median() * kMilliseconds),
@@ -116,7 +116,7 @@ nlohmann::json times_json(const PassTimes& times) {
           {"p90", times.quantile(0.9) * kMilliseconds}};
 }
 
-nlohmann::json read_json(const MemoryBench& bench, const MemoryBenchResult& result, const ReadRun& run) {
+nlohmann::json read_json(const ProductKeyBench& bench, const ProductKeyBenchResult& result, const ReadRun& run) {
   const double bytes = bytes_per_token(bench);
   return {{"slots", run.slots},
           {"threads", run.threads},
@@ -134,7 +134,7 @@ nlohmann::json read_json(const MemoryBench& bench, const MemoryBenchResult& resu
           {"in_order_bytes_per_second", run.in_order_speed() * bytes}};
 }
 
-nlohmann::json layer_json(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run) {
+nlohmann::json layer_json(const ProductKeyBench& bench, const ProductKeyBenchResult& result, const LayerRun& run) {
   nlohmann::json stages = nlohmann::json::object();
   for (std::size_t i = 0; i < kLayerStages; ++i)
     stages[name_of(static_cast<LayerStage>(i))] = run.stages[i].median() * kMilliseconds;
@@ -151,7 +151,7 @@ nlohmann::json layer_json(const MemoryBench& bench, const MemoryBenchResult& res
           {"tokens_per_second", run.whole.rate(static_cast<double>(run.tokens))}};
 }
 
-nlohmann::json training_json(const MemoryBenchResult& result, const MemoryTrainingRun& run) {
+nlohmann::json training_json(const ProductKeyBenchResult& result, const ProductKeyTrainingRun& run) {
   const double rate = result.machine.bytes_per_second;
   return {{"slots", run.slots},
           {"rule", rule_of(run)},
@@ -172,18 +172,18 @@ nlohmann::json training_json(const MemoryBenchResult& result, const MemoryTraini
 
 }  // namespace
 
-std::string memory_bench_text(const MemoryBench& bench, const MemoryBenchResult& result) {
+std::string table_of(const ProductKeyBench& bench, const ProductKeyBenchResult& result) {
   std::string text = read_text(bench, result) + layer_text(bench, result) + training_text(bench, result);
   for (const std::string& note : result.skipped) text += fmt::format("not measured: {}\n", note);
-  const std::vector<MemoryVerdict> verdicts = memory_verdicts(bench, result);
+  const std::vector<ProductKeyVerdict> verdicts = product_key_verdicts(bench, result);
   if (!verdicts.empty()) text += "\nAims\n";
-  for (const MemoryVerdict& verdict : verdicts)
+  for (const ProductKeyVerdict& verdict : verdicts)
     text += fmt::format("  {:<6} {:6.2f} (at {} {:.2f})  {}\n", verdict.met() ? "met" : "missed", verdict.figure,
                         verdict.at_least ? "least" : "most", verdict.aim, verdict.what);
   return text;
 }
 
-nlohmann::json memory_bench_json(const MemoryBench& bench, const MemoryBenchResult& result) {
+nlohmann::json json_of(const ProductKeyBench& bench, const ProductKeyBenchResult& result) {
   nlohmann::json object{{"width", bench.width},
                         {"heads", bench.heads},
                         {"selected", bench.selected},
@@ -198,8 +198,8 @@ nlohmann::json memory_bench_json(const MemoryBench& bench, const MemoryBenchResu
                         {"aims", nlohmann::json::array()}};
   for (const ReadRun& run : result.reads) object["reads"].push_back(read_json(bench, result, run));
   for (const LayerRun& run : result.layers) object["layers"].push_back(layer_json(bench, result, run));
-  for (const MemoryTrainingRun& run : result.trainings) object["training"].push_back(training_json(result, run));
-  for (const MemoryVerdict& verdict : memory_verdicts(bench, result))
+  for (const ProductKeyTrainingRun& run : result.trainings) object["training"].push_back(training_json(result, run));
+  for (const ProductKeyVerdict& verdict : product_key_verdicts(bench, result))
     object["aims"].push_back({{"what", verdict.what},
                               {"figure", verdict.figure},
                               {"aim", verdict.aim},

@@ -11,7 +11,7 @@
 namespace engram {
 
 /// One aim and what was measured.
-struct MemoryVerdict {
+struct ProductKeyVerdict {
   std::string what;
   double figure = 0;
   double aim = 0;
@@ -20,13 +20,13 @@ struct MemoryVerdict {
 };
 
 /// Of all aims that the measured sizes allow. [product-key 6, 7.3, 10] (test 24).
-std::vector<MemoryVerdict> memory_verdicts(const MemoryBench& bench, const MemoryBenchResult& result);
+std::vector<ProductKeyVerdict> product_key_verdicts(const ProductKeyBench& bench, const ProductKeyBenchResult& result);
 
 /// Seconds that a pass of the layer needs by the cost model of [product-key 7.1]: products of query and scores at
 /// the machine's product rate, and the values' bytes at the rate of random rows.
-double model_seconds(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run);
+double model_seconds(const ProductKeyBench& bench, const ProductKeyBenchResult& result, const LayerRun& run);
 
-std::string memory_bench_text(const MemoryBench& bench, const MemoryBenchResult& result);
-nlohmann::json memory_bench_json(const MemoryBench& bench, const MemoryBenchResult& result);
+std::string table_of(const ProductKeyBench& bench, const ProductKeyBenchResult& result);
+nlohmann::json json_of(const ProductKeyBench& bench, const ProductKeyBenchResult& result);
 
 }  // namespace engram

@@ -69,9 +69,9 @@ void fill_uniform(Tensor& tensor, double bound, int threads) {
 
 /// The layer as the library has it; or, with flat keys, its operations on keys that are constants, because parameters
 /// would have gradients of their size.
-class TimedMemory final : public Module {
+class TimedProductKeys final : public Module {
  public:
-  TimedMemory(const MemoryBench& bench, std::int64_t slots, KeyKind keys, Runtime& runtime) : bench_(bench) {
+  TimedProductKeys(const ProductKeyBench& bench, std::int64_t slots, KeyKind keys, Runtime& runtime) : bench_(bench) {
     const ProductKeyOptions options = bench.layer(slots, keys);
     if (keys == KeyKind::product) {
       memory_.emplace(options, bench.width);
@@ -100,14 +100,14 @@ class TimedMemory final : public Module {
   }
 
  private:
-  const MemoryBench& bench_;
+  const ProductKeyBench& bench_;
   std::optional<ProductKeyMemory> memory_;
   std::optional<QueryNetwork> query_;
   Tensor keys_, values_;
   ParameterStore store_;
 };
 
-LayerRun time_layer(const MemoryBench& bench, std::int64_t slots, KeyKind keys, Runtime& runtime) {
+LayerRun time_layer(const ProductKeyBench& bench, std::int64_t slots, KeyKind keys, Runtime& runtime) {
   LayerRun run{.keys = keys,
                .slots = slots,
                .tokens = keys == KeyKind::flat ? bench.flat_tokens : bench.layer_tokens,
@@ -121,7 +121,7 @@ LayerRun time_layer(const MemoryBench& bench, std::int64_t slots, KeyKind keys, 
   run.exponentials = tokens * static_cast<double>(bench.reads());
   run.read_bytes = tokens * static_cast<double>(bench.reads() * bench.row_bytes());
 
-  TimedMemory layer(bench, slots, keys, runtime);
+  TimedProductKeys layer(bench, slots, keys, runtime);
   Step& step = runtime.step();
   StageClock clock;
   Tensor all({run.tokens * (bench.steps + 1), bench.width}, DType::f32, runtime.backend().device(), runtime.memory());
@@ -155,14 +155,14 @@ const char* name_of(LayerStage stage) {
 
 double LayerRun::without_scores() const { return whole.median() - stages[place(LayerStage::scores)].median(); }
 
-std::int64_t MemoryBench::subkeys(std::int64_t of_slots) const {
+std::int64_t ProductKeyBench::subkeys(std::int64_t of_slots) const {
   const auto n = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(of_slots))));
   if (of_slots < 1 || n * n != of_slots)
     throw UsageError(text("bench: --slots must be squares, as 65536 = 256^2, got ", of_slots));
   return n;
 }
 
-ProductKeyOptions MemoryBench::layer(std::int64_t of_slots, KeyKind keys) const {
+ProductKeyOptions ProductKeyBench::layer(std::int64_t of_slots, KeyKind keys) const {
   ProductKeyOptions options;
   options.count = 1;
   options.keys = keys;
@@ -175,7 +175,7 @@ ProductKeyOptions MemoryBench::layer(std::int64_t of_slots, KeyKind keys) const 
   return options;
 }
 
-void MemoryBench::check() const {
+void ProductKeyBench::check() const {
   if (slots.empty()) throw UsageError("bench: --slots must name at least one size");
   if (width < 1) throw UsageError(text("bench: --width must be at least 1, got ", width));
   constexpr std::int64_t kMostSlots = std::int64_t{1} << 33, kMostOfOther = std::int64_t{1} << 24;
@@ -188,7 +188,8 @@ void MemoryBench::check() const {
   }
 }
 
-void bench_memory_layer(const MemoryBench& bench, KeyKind keys, Runtime& runtime, MemoryBenchResult& result) {
+void bench_product_key_layer(const ProductKeyBench& bench, KeyKind keys, Runtime& runtime,
+                             ProductKeyBenchResult& result) {
   for (const std::int64_t slots : bench.slots) {
     double bytes = static_cast<double>(slots) * static_cast<double>(bench.row_bytes());
     if (keys == KeyKind::flat)

@@ -16,7 +16,7 @@ constexpr double kWeight = 0.01;
 /// One table's passes. Everything is in the memory of the host, which the kernels of the CPU share.
 class ReadPasses {
  public:
-  ReadPasses(const MemoryBench& bench, std::int64_t slots, Runtime& runtime)
+  ReadPasses(const ProductKeyBench& bench, std::int64_t slots, Runtime& runtime)
       : bench_(bench),
         runtime_(runtime),
         random_(slots),
@@ -77,7 +77,7 @@ class ReadPasses {
     flushed.sorted();
   }
 
-  const MemoryBench& bench_;
+  const ProductKeyBench& bench_;
   Runtime& runtime_;
   RandomRows random_;
   std::int64_t tokens_, flushed_tokens_;
@@ -94,7 +94,7 @@ std::string too_large(const std::string& what, double bytes) {
   return text(what, " needs ", gibibytes(bytes), " GiB, of which the system has ", gibibytes(available));
 }
 
-void bench_memory_reads(const MemoryBench& bench, Runtime& runtime, MemoryBenchResult& result) {
+void bench_product_key_reads(const ProductKeyBench& bench, Runtime& runtime, ProductKeyBenchResult& result) {
   const int threads = runtime.backend().threads();
   std::vector<int> counts{1};
   if (threads > 1) counts.push_back(threads);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kTrainingSeed = 1;
 constexpr double kFloat = 4;  // bytes
-constexpr std::int64_t kMemoryWarmUpSteps = 2;
+constexpr std::int64_t kProductKeyWarmUpSteps = 2;
 
 /// A rule of a table, and the numbers per element that its update reads and writes.
 struct Rule {
@@ -39,9 +39,9 @@ OptimizerOptions options_of(const Rule& rule) {
   return options;
 }
 
-class TrainedMemory final : public Module {
+class TrainedProductKeys final : public Module {
  public:
-  TrainedMemory(const MemoryBench& bench, std::int64_t slots, Runtime& runtime)
+  TrainedProductKeys(const ProductKeyBench& bench, std::int64_t slots, Runtime& runtime)
       : memory(bench.layer(slots, KeyKind::product), bench.width) {
     collect(*this, store);
     store.place(runtime.backend(), DType::f32, kTrainingSeed);
@@ -90,28 +90,29 @@ void fill_mixed(Tensor& tensor, std::uint32_t which) {
   }
 }
 
-MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, const Rule& rule, Runtime& runtime) {
-  MemoryTrainingRun run{.slots = slots,
-                        .tokens = bench.tokens,
-                        .kind = rule.kind,
-                        .mode = rule.mode,
-                        .step = {},
-                        .forward = {},
-                        .backward = {},
-                        .order = {},
-                        .update = {},
-                        .catch_up = {},
-                        .rest = {}};
+ProductKeyTrainingRun time_training(const ProductKeyBench& bench, std::int64_t slots, const Rule& rule,
+                                    Runtime& runtime) {
+  ProductKeyTrainingRun run{.slots = slots,
+                            .tokens = bench.tokens,
+                            .kind = rule.kind,
+                            .mode = rule.mode,
+                            .step = {},
+                            .forward = {},
+                            .backward = {},
+                            .order = {},
+                            .update = {},
+                            .catch_up = {},
+                            .rest = {}};
   Step& step = runtime.step();
   step.begin({});
-  TrainedMemory layer(bench, slots, runtime);
+  TrainedProductKeys layer(bench, slots, runtime);
   const auto optimizer = make_optimizer(options_of(rule), layer.store, step);
   UsedRows used(slots);
   const Device device = runtime.backend().device();
   Tensor x({bench.tokens, bench.width}, DType::f32, device, runtime.memory());
   Tensor dy(x.shape(), DType::f32, device, runtime.memory());
   fill_mixed(dy, 0);
-  for (std::int64_t number = 0; number < kMemoryWarmUpSteps + bench.steps; ++number) {
+  for (std::int64_t number = 0; number < kProductKeyWarmUpSteps + bench.steps; ++number) {
     fill_mixed(x, static_cast<std::uint32_t>(number + 1));
     KernelTimes times(runtime.backend());
     step.observe(&times);
@@ -133,7 +134,7 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
     layer.store.clear_row_gradients();
     runtime.arena().end_step();
     step.observe(nullptr);
-    if (number < kMemoryWarmUpSteps) continue;
+    if (number < kProductKeyWarmUpSteps) continue;
     run.touched += counts.touched / static_cast<double>(bench.steps);
     run.behind += counts.behind / static_cast<double>(bench.steps);
     run.step.seconds.push_back(forward + backward + update);
@@ -165,7 +166,7 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
 
 }  // namespace
 
-void bench_memory_training(const MemoryBench& bench, Runtime& runtime, MemoryBenchResult& result) {
+void bench_product_key_training(const ProductKeyBench& bench, Runtime& runtime, ProductKeyBenchResult& result) {
   for (const std::int64_t slots : bench.slots)
     for (const Rule& rule : kRules) {
       const double numbers = static_cast<double>(slots) * static_cast<double>(bench.width);

@@ -30,9 +30,9 @@ struct Spread {
 
 class Verdicts {
  public:
-  Verdicts(const MemoryBench& bench, const MemoryBenchResult& result) : bench_(bench), result_(result) {}
+  Verdicts(const ProductKeyBench& bench, const ProductKeyBenchResult& result) : bench_(bench), result_(result) {}
 
-  std::vector<MemoryVerdict> all() {
+  std::vector<ProductKeyVerdict> all() {
     plain_loop();
     flat_reads();
     flat_layers();
@@ -108,7 +108,7 @@ class Verdicts {
         std::max(growth, 1 / growth), 2, false);
   }
   void updates() {
-    for (const MemoryTrainingRun& run : result_.trainings) {
+    for (const ProductKeyTrainingRun& run : result_.trainings) {
       const double floor = (run.update_bytes + run.catch_up_bytes) / result_.machine.bytes_per_second;
       const char* rule = run.kind == TableKind::row_adagrad ? "row-wise AdaGrad"
                          : run.mode == TableMode::deferred  ? "Adam, deferred"
@@ -121,14 +121,14 @@ class Verdicts {
     found_.push_back({.what = std::move(what), .figure = figure, .aim = aim, .at_least = at_least});
   }
 
-  const MemoryBench& bench_;
-  const MemoryBenchResult& result_;
-  std::vector<MemoryVerdict> found_;
+  const ProductKeyBench& bench_;
+  const ProductKeyBenchResult& result_;
+  std::vector<ProductKeyVerdict> found_;
 };
 
 }  // namespace
 
-double MemoryBenchResult::row_rate(const MemoryBench& bench, int threads) const {
+double ProductKeyBenchResult::row_rate(const ProductKeyBench& bench, int threads) const {
   double rate = machine.bytes_per_second;
   std::int64_t largest = 0;
   for (const ReadRun& run : reads) {
@@ -139,14 +139,14 @@ double MemoryBenchResult::row_rate(const MemoryBench& bench, int threads) const 
   return rate;
 }
 
-double model_seconds(const MemoryBench& bench, const MemoryBenchResult& result, const LayerRun& run) {
+double model_seconds(const ProductKeyBench& bench, const ProductKeyBenchResult& result, const LayerRun& run) {
   int threads = 1;
   for (const ReadRun& read : result.reads) threads = std::max(threads, read.threads);
   return (run.query_flops + run.score_flops) / result.machine.flops_per_second +
          run.read_bytes / result.row_rate(bench, threads);
 }
 
-std::vector<MemoryVerdict> memory_verdicts(const MemoryBench& bench, const MemoryBenchResult& result) {
+std::vector<ProductKeyVerdict> product_key_verdicts(const ProductKeyBench& bench, const ProductKeyBenchResult& result) {
   return Verdicts(bench, result).all();
 }
 

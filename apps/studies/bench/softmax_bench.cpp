@@ -183,7 +183,7 @@ SoftmaxResult bench_softmax(const SoftmaxBench& bench, Runtime& runtime, std::in
   return {std::move(adaptive), time_ends(without_clusters(bench.model), bench.full_tokens, runtime, steps)};
 }
 
-std::string softmax_text(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
+std::string table_of(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
   std::string text = fmt::format("\nInput and output of a word model: V={} d={} cut-offs {}; words in the clusters",
                                  bench.model.vocabulary, bench.model.width, numbers(bench.model.cutoffs));
   for (const double share : result.adaptive.cluster_shares) text += fmt::format(" {:.2f}%", 100 * share);
@@ -194,7 +194,7 @@ std::string softmax_text(const SoftmaxBench& bench, const SoftmaxResult& result,
                             result.full.seconds_per_1000() / result.adaptive.seconds_per_1000());
 }
 
-nlohmann::json softmax_json(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
+nlohmann::json json_of(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
   return {{"vocabulary", bench.model.vocabulary}, {"width", bench.model.width},
           {"cutoffs", bench.model.cutoffs},       {"cluster_shares", result.adaptive.cluster_shares},
           {"rank_exponent", kRankExponent},       {"adaptive", run_json(result.adaptive, limits)},

@@ -48,7 +48,7 @@ struct SoftmaxResult {
 /// Times `steps` steps of both. Words are drawn by the frequencies of cluster_shares.hpp with a fixed seed.
 SoftmaxResult bench_softmax(const SoftmaxBench& bench, Runtime& runtime, std::int64_t steps);
 
-std::string softmax_text(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits);
-nlohmann::json softmax_json(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits);
+std::string table_of(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits);
+nlohmann::json json_of(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits);
 
 }  // namespace engram

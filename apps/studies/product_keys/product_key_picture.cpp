@@ -18,12 +18,12 @@ constexpr double kRight = kLeft + kWidth, kBottom = kTop + kHeight, kLegendLeft 
 constexpr std::string_view kEven = "every slot alike: 1 / slots";
 
 struct Axes {
-  explicit Axes(const MemoryReport& report) {
+  explicit Axes(const ProductKeyReport& report) {
     const auto slots = static_cast<double>(report.rows.front().metrics.slots);
     ranks = {1, std::max(slots, 10.0), true};
     // Weights fall to nothing at the end of a line: four powers of ten below even use say no more.
     double least = 1 / slots, most = 1 / slots;
-    for (const MemoryReport::Row& row : report.rows) {
+    for (const ProductKeyReport::Row& row : report.rows) {
       least = std::min(least, std::max(row.shares.back(), 1e-4 / slots));
       most = std::max(most, row.shares.front());
     }
@@ -70,7 +70,7 @@ void draw_axes(SvgCanvas& canvas, const Axes& axes) {
               {.anchor = Anchor::middle, .bold = true, .upwards = true});
 }
 
-void draw_line(SvgCanvas& canvas, const Axes& axes, const MemoryReport::Row& row, const std::string& colour) {
+void draw_line(SvgCanvas& canvas, const Axes& axes, const ProductKeyReport::Row& row, const std::string& colour) {
   std::vector<SvgCanvas::Point> points;
   constexpr std::int64_t kPoints = 500;
   for (const std::int64_t rank : thinned_ranks(static_cast<std::int64_t>(row.shares.size()), kPoints)) {
@@ -89,7 +89,7 @@ void draw_line(SvgCanvas& canvas, const Axes& axes, const MemoryReport::Row& row
   }
 }
 
-std::vector<std::string> legend_of(const MemoryReport::Row& row) {
+std::vector<std::string> legend_of(const ProductKeyReport::Row& row) {
   const MemoryUsage::Metrics& found = row.metrics;
   return {row.layer > 0 ? fmt::format("memory of layer {}", row.layer) : std::string("the table, by all memories"),
           fmt::format("usage {:.1f}%, top-1 {:.1f}%, KL {:.3f}", 100 * found.usage, 100 * found.top_usage, found.kl),
@@ -98,7 +98,7 @@ std::vector<std::string> legend_of(const MemoryReport::Row& row) {
 
 }  // namespace
 
-std::string draw_memories(const MemoryReport& report) {
+std::string draw_memories(const ProductKeyReport& report) {
   const Axes axes(report);
   const std::int64_t slots = report.rows.front().metrics.slots;
   const std::string title = "How evenly memories use their slots";
@@ -107,7 +107,7 @@ std::string draw_memories(const MemoryReport& report) {
                   grouped(static_cast<double>(slots)),
                   grouped(static_cast<double>(report.rows.front().metrics.positions)), report.split);
   double legend = text_width(kEven, kFont);
-  for (const MemoryReport::Row& row : report.rows)
+  for (const ProductKeyReport::Row& row : report.rows)
     for (const std::string& line : legend_of(row)) legend = std::max(legend, text_width(line, kFont));
   const double legend_bottom = kTop + 40 + kLegendEntry * static_cast<double>(report.rows.size());
   SvgCanvas canvas({kLegendLeft + kLegendMark + 8 + legend + kMargin, std::max(kBottom + 44, legend_bottom) + kMargin},
@@ -121,7 +121,7 @@ std::string draw_memories(const MemoryReport& report) {
   canvas.line(kLegendLeft, kTop + 6, kLegendLeft + kLegendMark, kTop + 6, kBlack, 2.5);
   canvas.text(kLegendLeft + kLegendMark + 8, kTop + 10, std::string(kEven));
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
-    const MemoryReport::Row& row = report.rows[i];
+    const ProductKeyReport::Row& row = report.rows[i];
     const std::string colour =
         line_colour(static_cast<double>(i) / std::max(1.0, static_cast<double>(report.rows.size() - 1)));
     draw_line(canvas, axes, row, colour);

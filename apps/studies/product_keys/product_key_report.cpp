@@ -19,10 +19,10 @@ std::string percent(double share) { return fmt::format("{:.2f}%", 100 * share); 
 std::string length(std::optional<double> norm) { return norm ? fmt::format("{:.4f}", *norm) : "-"; }
 
 /// Which slots are used, and how evenly.
-std::string slot_lines(const MemoryReport& report) {
+std::string slot_lines(const ProductKeyReport& report) {
   std::vector<TableColumn> columns{{"memory", {}, true}, {"slots", {}}, {"usage", {}}, {"by weight", {}}, {"top-1", {}},
                                    {"untouched", {}},    {"KL", {}},    {"of", {}},    {"by reads", {}},  {"Gini", {}}};
-  for (const MemoryReport::Row& row : report.rows) {
+  for (const ProductKeyReport::Row& row : report.rows) {
     const MemoryUsage::Metrics& found = row.metrics;
     const std::string cells[] = {row.name(),
                                  fmt::format("{}", found.slots),
@@ -40,11 +40,11 @@ std::string slot_lines(const MemoryReport& report) {
 }
 
 /// Where the weight is, and how heads share the slots.
-std::string weight_lines(const MemoryReport& report) {
+std::string weight_lines(const ProductKeyReport& report) {
   std::vector<TableColumn> columns{{"memory", {}, true}, {"50%", {}},      {"90%", {}},     {"99%", {}},
                                    {"entropy", {}},      {"best one", {}}, {"overlap", {}}, {"repeated", {}},
                                    {"norm", {}},         {"unread", {}}};
-  for (const MemoryReport::Row& row : report.rows) {
+  for (const ProductKeyReport::Row& row : report.rows) {
     const MemoryUsage::Metrics& found = row.metrics;
     const std::string cells[] = {row.name(),
                                  fmt::format("{}", found.half_mass),
@@ -62,12 +62,12 @@ std::string weight_lines(const MemoryReport& report) {
 }
 
 /// For how long training has not used rows; empty where no checkpoint says.
-std::string idle_lines(const MemoryReport& report) {
+std::string idle_lines(const ProductKeyReport& report) {
   const auto known = std::ranges::find_if(report.rows, [](const auto& row) { return row.idle.has_value(); });
   if (known == report.rows.end()) return {};
   std::vector<TableColumn> columns{{"memory", {}, true}, {"never", {}}};
   for (const IdleRows::Longer& longer : known->idle->longer) columns.push_back({fmt::format("> {}", longer.steps), {}});
-  for (const MemoryReport::Row& row : report.rows) {
+  for (const ProductKeyReport::Row& row : report.rows) {
     if (!row.idle) continue;
     const auto share = [&row](std::int64_t rows) {
       return percent(static_cast<double>(rows) / static_cast<double>(row.idle->all));
@@ -104,9 +104,9 @@ json as_json(const MemoryUsage::Metrics& found) {
 
 }  // namespace
 
-std::string MemoryReport::Row::name() const { return layer > 0 ? fmt::format("{}", layer) : "all"; }
+std::string ProductKeyReport::Row::name() const { return layer > 0 ? fmt::format("{}", layer) : "all"; }
 
-void MemoryReport::add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables) {
+void ProductKeyReport::add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables) {
   const auto norms = [&](std::int64_t layer, const MemoryUsage& found) {
     return row_norms(tables(layer), backend, [&found](std::int64_t slot) { return found.was_read(slot); });
   };
@@ -120,7 +120,7 @@ void MemoryReport::add(const ModelMemoryUsage& usage, Backend& backend, const Ta
                        "\n  the parameters of the checkpoint are not finite, or have made scores that are not"));
 }
 
-std::string memory_table(const MemoryReport& report) {
+std::string memory_table(const ProductKeyReport& report) {
   std::string lines =
       fmt::format("{} at step {}, split {}: {} positions, {} heads with {} slots each\n\n{}\n{}", report.checkpoint,
                   report.step, report.split, report.rows.front().metrics.positions, report.heads, report.selected,
@@ -146,12 +146,12 @@ std::string memory_table(const MemoryReport& report) {
          idle_lines(report);
 }
 
-json memory_json(const MemoryReport& report) {
+json memory_json(const ProductKeyReport& report) {
   json object{{"checkpoint", report.checkpoint}, {"step", report.step},   {"data", report.data},
               {"split", report.split},           {"heads", report.heads}, {"selected", report.selected},
               {"memories", json::array()}};
   const auto or_null = [](std::optional<double> norm) { return norm ? json(*norm) : json(); };
-  for (const MemoryReport::Row& row : report.rows) {
+  for (const ProductKeyReport::Row& row : report.rows) {
     json figures = as_json(row.metrics);
     figures["norm_read"] = or_null(row.norms.read);
     figures["norm_unread"] = or_null(row.norms.unread);
@@ -185,9 +185,9 @@ std::vector<std::int64_t> thinned_ranks(std::int64_t count, std::int64_t most) {
   return ranks;
 }
 
-std::string memory_csv(const MemoryReport& report) {
+std::string memory_csv(const ProductKeyReport& report) {
   std::string lines = "memory,rank,share,share_up_to\n";
-  for (const MemoryReport::Row& row : report.rows) {
+  for (const ProductKeyReport::Row& row : report.rows) {
     double sum = 0;
     std::size_t summed = 0;
     for (const std::int64_t rank : thinned_ranks(static_cast<std::int64_t>(row.shares.size()), kMostCsvRanks)) {

@@ -15,7 +15,7 @@
 
 namespace engram {
 
-struct MemoryReport {
+struct ProductKeyReport {
   struct Row {
     std::int64_t layer = 0;  ///< the first being 1; 0: the one table that all memories read
     MemoryUsage::Metrics metrics;
@@ -38,11 +38,11 @@ struct MemoryReport {
   void add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables);
 };
 
-std::string memory_table(const MemoryReport& report);
-nlohmann::json memory_json(const MemoryReport& report);
+std::string memory_table(const ProductKeyReport& report);
+nlohmann::json memory_json(const ProductKeyReport& report);
 /// A line for each slot that was read: its rank by weight, its share of all weight, and the share of the slots up to it
 /// together. Of more than kMostCsvRanks slots ranks at equal ratios, the first and the last among them.
-std::string memory_csv(const MemoryReport& report);
+std::string memory_csv(const ProductKeyReport& report);
 inline constexpr std::int64_t kMostCsvRanks = 2000;
 
 /// At most `most` of the ranks 1 .. count, ascending: all of them, or else at equal ratios as far as they are whole

@@ -54,23 +54,23 @@ std::string of_memories(const Memories& memories, const Write& write, std::strin
   return list;
 }
 
-struct MemoryColumn {
+struct ProductKeyColumn {
   const char *name, *heading;  ///< in files, in the table
-  double MemoryFigures::*figure;
-  Spread MemorySpread::*spread;
+  double ProductKeyFigures::*figure;
+  Spread ProductKeySpread::*spread;
   double scale;  ///< in the table
   int digits;    ///< in the table
 };
-constexpr MemoryColumn kMemoryColumns[] = {
-    {"memory_usage", "usage %", &MemoryFigures::usage, &MemorySpread::usage, 100, 1},
-    {"memory_top_usage", "top-1 %", &MemoryFigures::top_usage, &MemorySpread::top_usage, 100, 1},
-    {"memory_kl", "KL", &MemoryFigures::kl, &MemorySpread::kl, 1, 3}};
+constexpr ProductKeyColumn kProductKeyColumns[] = {
+    {"memory_usage", "usage %", &ProductKeyFigures::usage, &ProductKeySpread::usage, 100, 1},
+    {"memory_top_usage", "top-1 %", &ProductKeyFigures::top_usage, &ProductKeySpread::top_usage, 100, 1},
+    {"memory_kl", "KL", &ProductKeyFigures::kl, &ProductKeySpread::kl, 1, 3}};
 
 std::string csv_memories(const VariantResult& variant, bool several) {
   std::string fields = "," + of_memories(variant.memories, [](const auto& memory) { return text(memory.layer); });
-  for (const MemoryColumn& column : kMemoryColumns) {
+  for (const ProductKeyColumn& column : kProductKeyColumns) {
     const auto field = [&](double Spread::*number) {
-      return "," + of_memories(variant.memories, [&](const MemorySpread& memory) {
+      return "," + of_memories(variant.memories, [&](const ProductKeySpread& memory) {
                return fmt::format("{:.6f}", (memory.*column.spread).*number);
              });
     };
@@ -82,16 +82,16 @@ std::string csv_memories(const VariantResult& variant, bool several) {
 
 std::string csv_memories(const RunResult& result) {
   std::string fields = "," + of_memories(result.memories, [](const auto& memory) { return text(memory.layer); });
-  for (const MemoryColumn& column : kMemoryColumns)
-    fields += "," + of_memories(result.memories, [&](const MemoryFigures& memory) {
+  for (const ProductKeyColumn& column : kProductKeyColumns)
+    fields += "," + of_memories(result.memories, [&](const ProductKeyFigures& memory) {
                 return fmt::format("{:.6f}", memory.*column.figure);
               });
   return fields;
 }
 
-json memories_json(const std::vector<MemoryFigures>& memories) {
+json memories_json(const std::vector<ProductKeyFigures>& memories) {
   json list = json::array();
-  for (const MemoryFigures& memory : memories)
+  for (const ProductKeyFigures& memory : memories)
     list.push_back(
         {{"layer", memory.layer}, {"usage", memory.usage}, {"top_usage", memory.top_usage}, {"kl", memory.kl}});
   return list;
@@ -176,19 +176,19 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
   column("mean span", false, [](const VariantResult& variant) { return mean_of(variant.mean_span, 1); });
   column("released", false, [](const VariantResult& variant) { return mean_of(variant.released_span, 1); });
   const bool memories = std::ranges::any_of(variants, [](const auto& variant) { return !variant.memories.empty(); });
-  for (const MemoryColumn& shown : kMemoryColumns) {
+  for (const ProductKeyColumn& shown : kProductKeyColumns) {
     if (!memories) break;
     const auto cell = [&](const VariantResult& variant, auto write) {
       return variant.memories.empty() ? "-" : of_memories(variant.memories, write, " / ");
     };
     column(shown.heading, false, [&](const VariantResult& variant) {
-      return cell(variant, [&](const MemorySpread& memory) {
+      return cell(variant, [&](const ProductKeySpread& memory) {
         return fmt::format("{:.{}f}", (memory.*shown.spread).mean * shown.scale, shown.digits);
       });
     });
     if (several)
       column("range", false, [&](const VariantResult& variant) {
-        return cell(variant, [&](const MemorySpread& memory) {
+        return cell(variant, [&](const ProductKeySpread& memory) {
           const Spread& spread = memory.*shown.spread;
           return fmt::format("{:.{}f} to {:.{}f}", spread.least * shown.scale, shown.digits, spread.most * shown.scale,
                              shown.digits);
@@ -223,7 +223,7 @@ std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResu
     if (options.test || std::string_view(name).find("test") == std::string_view::npos)
       lines += "," + csv_heading(name + score, several);
   lines += ",tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers";
-  for (const MemoryColumn& column : kMemoryColumns) lines += "," + csv_heading(column.name, several);
+  for (const ProductKeyColumn& column : kProductKeyColumns) lines += "," + csv_heading(column.name, several);
   lines += ",state,best\n";
   for (const VariantResult& variant : variants) {
     lines += fmt::format("{},{},{},{},{},{},{}", csv_field(variant.name), csv_field(joined(variant.overrides)),
@@ -244,7 +244,7 @@ std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& r
       "variant,seed,folder,parameters,steps,tokens,valid_{0},best_step,best_valid_{0},test_{0},best_test_{0},"
       "tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers",
       score_name(runs.front().kind));
-  for (const MemoryColumn& column : kMemoryColumns) lines += text(",", column.name);
+  for (const ProductKeyColumn& column : kProductKeyColumns) lines += text(",", column.name);
   lines += ",token_kind,vocabulary,table_optimizer,outcome\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const SweepRun& run = runs[i];

@@ -353,10 +353,9 @@ TEST_CASE("the bench of both ends counts tokens, shares and products") {
   MachineLimits limits;
   limits.flops_per_second = 1e9;
   CHECK(result.full.floor_seconds(limits) == Approx(6.0 * 32 * 300 * 16 / 1e9));
-  CHECK_THAT(softmax_text(bench, result, limits), ContainsSubstring("cut-offs 40, 100") &&
-                                                      ContainsSubstring("full softmax") &&
-                                                      ContainsSubstring("rank^-1.15"));
-  CHECK(softmax_json(bench, result, limits)["adaptive"]["tokens_per_step"] == 64);
+  CHECK_THAT(table_of(bench, result, limits), ContainsSubstring("cut-offs 40, 100") &&
+                                                  ContainsSubstring("full softmax") && ContainsSubstring("rank^-1.15"));
+  CHECK(json_of(bench, result, limits)["adaptive"]["tokens_per_step"] == 64);
 }
 
 }  // namespace engram::harness::clusters_test

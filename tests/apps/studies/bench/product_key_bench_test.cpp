@@ -13,8 +13,8 @@
 namespace engram::product_key_bench_test {
 namespace {
 
-MemoryBench small_bench() {
-  MemoryBench bench;
+ProductKeyBench small_bench() {
+  ProductKeyBench bench;
   bench.slots = {64, 256};
   bench.width = 24;
   bench.heads = 2;
@@ -27,8 +27,8 @@ MemoryBench small_bench() {
   return bench;
 }
 
-MemoryBenchResult made_up_machine() {
-  MemoryBenchResult result;
+ProductKeyBenchResult made_up_machine() {
+  ProductKeyBenchResult result;
   result.machine.flops_per_second = 1e9;
   result.machine.bytes_per_second = 1e9;
   result.machine.exponentials_per_second = 1e9;
@@ -52,9 +52,9 @@ ReadRun made_up_read(std::int64_t slots, double kernel, double plain) {
   return run;
 }
 
-const MemoryVerdict& verdict_of(const std::vector<MemoryVerdict>& verdicts, const std::string& words) {
+const ProductKeyVerdict& verdict_of(const std::vector<ProductKeyVerdict>& verdicts, const std::string& words) {
   const auto found = std::ranges::find_if(
-      verdicts, [&words](const MemoryVerdict& verdict) { return verdict.what.find(words) != std::string::npos; });
+      verdicts, [&words](const ProductKeyVerdict& verdict) { return verdict.what.find(words) != std::string::npos; });
   if (found == verdicts.end()) throw Error("no verdict about " + words);
   return *found;
 }
@@ -106,13 +106,13 @@ TEST_CASE("the plain loop adds weighted rows, and whole rows are read, on any nu
 }
 
 TEST_CASE("the bench of a memory times every part at every size") {
-  const MemoryBench bench = small_bench();
-  MemoryBenchResult result = made_up_machine();
+  const ProductKeyBench bench = small_bench();
+  ProductKeyBenchResult result = made_up_machine();
   Runtime runtime({}, 2);
-  bench_memory_reads(bench, runtime, result);
-  bench_memory_layer(bench, KeyKind::product, runtime, result);
-  bench_memory_layer(bench, KeyKind::flat, runtime, result);
-  bench_memory_training(bench, runtime, result);
+  bench_product_key_reads(bench, runtime, result);
+  bench_product_key_layer(bench, KeyKind::product, runtime, result);
+  bench_product_key_layer(bench, KeyKind::flat, runtime, result);
+  bench_product_key_training(bench, runtime, result);
   CHECK(result.skipped.empty());
   CHECK(runtime.backend().threads() == 2);
 
@@ -140,7 +140,7 @@ TEST_CASE("the bench of a memory times every part at every size") {
     CHECK(stages <= run.whole.seconds.back());
   }
   REQUIRE(result.trainings.size() == 6);  // two sizes, three rules
-  for (const MemoryTrainingRun& run : result.trainings) {
+  for (const ProductKeyTrainingRun& run : result.trainings) {
     CHECK(run.touched > 0);
     CHECK(run.touched <= static_cast<double>(std::min<std::int64_t>(run.slots, 20 * 6)));
     CHECK(run.update.median() > 0);
@@ -151,25 +151,25 @@ TEST_CASE("the bench of a memory times every part at every size") {
     CHECK(run.behind < run.touched);
   }
 
-  const std::string text = memory_bench_text(bench, result);
+  const std::string text = table_of(bench, result);
   for (const char* part : {"Reading values: 6 rows of 96 bytes", "Forward pass of the layer",
                            "Training step of the layer", "row_adagrad", "adam deferred", "Aims"})
     CHECK_THAT(text, ContainsSubstring(part));
-  const nlohmann::json json = memory_bench_json(bench, result);
+  const nlohmann::json json = json_of(bench, result);
   CHECK(json["reads"].size() == 4);
   CHECK(json["layers"].size() == 4);
   CHECK(json["training"].size() == 6);
   CHECK(json["layers"][0]["stages"].size() == kLayerStages);
-  CHECK(json["aims"].size() == memory_verdicts(bench, result).size());
+  CHECK(json["aims"].size() == product_key_verdicts(bench, result).size());
 }
 
 TEST_CASE("verdicts compare the sizes that they are about") {
-  const MemoryBench bench;
-  MemoryBenchResult result = made_up_machine();
+  const ProductKeyBench bench;
+  ProductKeyBenchResult result = made_up_machine();
   for (const auto& [slots, speed] :
        {std::pair{16384, 50e3}, std::pair{65536, 30e3}, std::pair{1048576, 28e3}, std::pair{4194304, 20e3}})
     result.reads.push_back(made_up_read(slots, speed, 14e3));
-  const std::vector<MemoryVerdict> verdicts = memory_verdicts(bench, result);
+  const std::vector<ProductKeyVerdict> verdicts = product_key_verdicts(bench, result);
   CHECK(verdict_of(verdicts, "plain loop").figure == Approx(2));
   CHECK(verdict_of(verdicts, "plain loop").met());
   CHECK(verdict_of(verdicts, "from 65536 to 1048576").figure == Approx(28.0 / 30));
@@ -178,9 +178,9 @@ TEST_CASE("verdicts compare the sizes that they are about") {
   CHECK_FALSE(verdict_of(verdicts, "from 65536 to 4194304").met());
   CHECK(verdict_of(verdicts, "from 16384 to 4194304").figure == Approx(20.0 / 50));
   // Nothing is said of a range without both of its ends.
-  MemoryBenchResult shorter = result;
+  ProductKeyBenchResult shorter = result;
   shorter.reads.pop_back();
-  for (const MemoryVerdict& verdict : memory_verdicts(bench, shorter))
+  for (const ProductKeyVerdict& verdict : product_key_verdicts(bench, shorter))
     CHECK(verdict.what.find("4194304") == std::string::npos);
   CHECK(result.row_rate(bench, 1) == Approx(20e3 * 128 * 4096));  // of the largest table
   CHECK(result.row_rate(bench, 7) == 1e9);
@@ -196,8 +196,8 @@ TEST_CASE("verdicts compare the sizes that they are about") {
   CHECK(model_seconds(bench, result, layer) == Approx(2));
   CHECK(layer.without_scores() == Approx(1.8));
   result.layers.push_back(layer);
-  CHECK(verdict_of(memory_verdicts(bench, result), "cost model").figure == Approx(1.2));
-  CHECK(verdict_of(memory_verdicts(bench, result), "cost model").met());
+  CHECK(verdict_of(product_key_verdicts(bench, result), "cost model").figure == Approx(1.2));
+  CHECK(verdict_of(product_key_verdicts(bench, result), "cost model").met());
 
   for (const auto& [slots, seconds] : {std::pair{16384, 100.0}, std::pair{65536, 1.0}, std::pair{1048576, 40.0}}) {
     LayerRun flat;
@@ -206,19 +206,19 @@ TEST_CASE("verdicts compare the sizes that they are about") {
     flat.whole = times(seconds);
     result.layers.push_back(flat);
   }
-  CHECK(verdict_of(memory_verdicts(bench, result), "flat keys").figure == Approx(2.5));
-  CHECK_FALSE(verdict_of(memory_verdicts(bench, result), "flat keys").met());
+  CHECK(verdict_of(product_key_verdicts(bench, result), "flat keys").figure == Approx(2.5));
+  CHECK_FALSE(verdict_of(product_key_verdicts(bench, result), "flat keys").met());
 
-  MemoryTrainingRun training;
+  ProductKeyTrainingRun training;
   training.slots = 65536;
   training.update = times(1.2);
   training.update_bytes = 1e9;
   result.trainings.push_back(training);
-  CHECK(verdict_of(memory_verdicts(bench, result), "update of a table").figure == Approx(1.2));
+  CHECK(verdict_of(product_key_verdicts(bench, result), "update of a table").figure == Approx(1.2));
 }
 
 TEST_CASE("sizes that are no memory's are refused") {
-  MemoryBench bench = small_bench();
+  ProductKeyBench bench = small_bench();
   bench.slots = {64, 65};
   CHECK_THROWS_WITH(bench.check(), ContainsSubstring("--slots must be squares") && ContainsSubstring("got 65"));
   bench.slots = {};

@@ -26,8 +26,8 @@ namespace {
 
 using nlohmann::json;
 
-struct MemoryBench : RunFolder {
-  MemoryBench() {
+struct ProductKeyBench : RunFolder {
+  ProductKeyBench() {
     run_training(memory_run(*this, "own"), never());
     run_training(memory_run(*this, "shared", {"product_key.shared_values=true"}), never());
     run_training(memory_run(*this, "without", {"product_key.layers="}), never());
@@ -47,15 +47,15 @@ struct MemoryBench : RunFolder {
   }
 };
 
-const MemoryBench& bench() {
-  static const MemoryBench made;
+const ProductKeyBench& bench() {
+  static const ProductKeyBench made;
   return made;
 }
 
-MemoryReport report_of(const std::vector<std::vector<double>>& shares, std::int64_t slots) {
-  MemoryReport report{.checkpoint = "c", .data = "d", .split = "test", .heads = 1, .selected = 2, .rows = {}};
+ProductKeyReport report_of(const std::vector<std::vector<double>>& shares, std::int64_t slots) {
+  ProductKeyReport report{.checkpoint = "c", .data = "d", .split = "test", .heads = 1, .selected = 2, .rows = {}};
   for (const std::vector<double>& one : shares) {
-    MemoryReport::Row row{.layer = static_cast<std::int64_t>(report.rows.size()) + 1, .metrics = {}, .shares = one};
+    ProductKeyReport::Row row{.layer = static_cast<std::int64_t>(report.rows.size()) + 1, .metrics = {}, .shares = one};
     row.metrics.slots = slots;
     row.metrics.half_mass = row.metrics.most_mass = row.metrics.nearly_all_mass = 1;
     report.rows.push_back(row);
