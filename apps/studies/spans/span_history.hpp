@@ -22,4 +22,7 @@ struct SpanMoment {
 /// is left out. Throws FileError when the file cannot be read, or another line is no report of this program.
 std::vector<SpanMoment> read_span_history(const std::filesystem::path& metrics_file);
 
+/// The newest count of cache shortfalls that a report has, up to the step; below 0: not recorded.
+std::int64_t shortfalls_at(const std::vector<SpanMoment>& history, std::int64_t step);
+
 }  // namespace engram
