@@ -13,7 +13,6 @@
 #include "apps/commands/output_file.hpp"
 #include "apps/run/evaluation/model_memory_usage.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
-#include "apps/studies/context/studied_run.hpp"
 #include "apps/studies/product_keys/product_key_picture.hpp"
 #include "apps/studies/product_keys/product_key_report.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -76,7 +75,7 @@ void run_memory(const MemoryArguments& arguments) {
   progress.begin("scored", "tokens");
   SplitEvaluationOptions way;
   way.watch = progress.watch();
-  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, opened.runtime, {},
+  evaluate_split(trained, data.split(arguments.split).beginning(arguments.tokens), way, opened.runtime, {},
                  usage.reads());
   progress.begin("measuring the rows of the tables");
   ProductKeyReport report{.checkpoint = trained.path().string(),

@@ -31,7 +31,7 @@ Study::Study(const StudyArguments& arguments, std::string_view command)
     : dtype(dtype_option(command, arguments.dtype_)),
       runtime(parse_device(arguments.device_), arguments.threads_),
       data(data::DataSet::open(arguments.data)),
-      tokens(first_tokens(data.split(arguments.split), arguments.tokens_)),
+      tokens(data.split(arguments.split).beginning(arguments.tokens_)),
       runs(open_studied_runs(arguments.runs, arguments.best_ ? CheckpointKind::best : CheckpointKind::newest, data,
                              command)) {}
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "apps/report/heat_map.hpp"
 #include "apps/report/text_table.hpp"
 #include "core/error.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {
@@ -35,32 +35,43 @@ struct Bins {
   }
 };
 
-std::string visible(std::string token) {
-  std::string shown;
-  for (const char byte : token)
-    shown += byte == '\n' ? "\u23ce" : byte == '\t' ? "\u21e5" : byte == ' ' ? "\u2423" : std::string(1, byte);
-  return shown;
+std::string sight_of(const HeadAttention& head) {
+  return !head.sees_slots ? "context" : head.sees_context ? "both" : "slots";
+}
+
+std::string heads_table(const AttentionReport& report) {
+  std::string lines =
+      fmt::format("{} tokens read from the start of a text\n\n{:>5} {:>5} {:<8} {:>10} {:>10} {:>9} {:>10}\n",
+                  report.tokens.size(), "layer", "head", "sees", "on slots", "on padding", "entropy", "distance");
+  for (const HeadAttention& head : report.heads)
+    lines += fmt::format("{:>5} {:>5} {:<8} {:>9.1f}% {:>9.1f}% {:>4.2f} bits {:>10.1f}\n", head.layer, head.head,
+                         sight_of(head), 100 * head.slot_share, 100 * head.padding_share, head.entropy, head.distance);
+  return lines +
+         "\n(means over all queries; distance: positions back, of the weight on the context; padding: zero "
+         "vectors before the text)\n";
+}
+
+std::string slots_table(const AttentionReport& report) {
+  if (report.slots.empty()) return "";
+  const StudiedHead& head = report.studied;
+  std::string lines =
+      fmt::format("\nslots that layer {}, head {} uses most, and the tokens that excite them\n", head.layer, head.head);
+  for (const SlotUse& use : report.slots) {
+    lines += fmt::format("\nslot {:>5}  {:.2f}% of the weight\n", use.slot, 100 * use.share);
+    for (const SlotHit& hit : use.hits)
+      lines += fmt::format("  {:.4f}  at {:>6}  {}\n", hit.weight, hit.position, report.tokens.around(hit.position));
+  }
+  return lines;
 }
 
 }  // namespace
 
-ReadTokens::ReadTokens(const std::vector<std::int32_t>& tokens, const data::Vocabulary& vocabulary)
-    : words_(vocabulary.kind() == data::TokenKind::word) {
-  for (const std::int32_t token : tokens) tokens_.push_back(visible(vocabulary.decode(std::array{token})));
-}
+std::string table_of(const AttentionReport& report) { return heads_table(report) + slots_table(report); }
 
-std::string ReadTokens::around(std::int64_t position) const {
-  std::string shown;
-  const std::int64_t before = words_ ? 6 : 24;
-  for (std::int64_t at = std::max<std::int64_t>(0, position - before); at < position; ++at)
-    shown += token(at) + (words_ ? " " : "");
-  return shown + "[" + token(position) + "]";
-}
-
-std::string attention_csv(const std::vector<AttentionRow>& rows, const ReadTokens& tokens) {
+std::string csv_of(const AttentionReport& report) {
   std::string lines = "position,token,kind,index,weight\n";
-  for (const AttentionRow& row : rows) {
-    const std::string query = fmt::format("{},{}", row.position, csv_field(tokens.token(row.position)));
+  for (const AttentionRow& row : report.rows) {
+    const std::string query = fmt::format("{},{}", row.position, csv_field(report.tokens.token(row.position)));
     for (std::size_t i = row.context.size(); i-- > 0;)
       if (row.context[i] > 0) lines += fmt::format("{},context,{},{:.6g}\n", query, i + 1, row.context[i]);
     for (std::size_t n = 0; n < row.slots.size(); ++n)
@@ -69,14 +80,40 @@ std::string attention_csv(const std::vector<AttentionRow>& rows, const ReadToken
   return lines;
 }
 
-std::string attention_svg(const std::vector<AttentionRow>& rows, const ReadTokens& tokens, std::string_view head) {
+nlohmann::json json_of(const AttentionReport& report) {
+  nlohmann::json object{{"tokens", report.tokens.size()},
+                        {"layer", report.studied.layer},
+                        {"head", report.studied.head},
+                        {"heads", nlohmann::json::array()},
+                        {"slots", nlohmann::json::array()}};
+  for (const HeadAttention& head : report.heads)
+    object["heads"].push_back({{"layer", head.layer},
+                               {"head", head.head},
+                               {"sees", sight_of(head)},
+                               {"slot_share", head.slot_share},
+                               {"padding_share", head.padding_share},
+                               {"entropy_bits", head.entropy},
+                               {"distance_positions", head.distance}});
+  for (const SlotUse& use : report.slots) {
+    nlohmann::json hits = nlohmann::json::array();
+    for (const SlotHit& hit : use.hits)
+      hits.push_back(
+          {{"position", hit.position}, {"weight", hit.weight}, {"token", report.tokens.token(hit.position)}});
+    object["slots"].push_back({{"slot", use.slot}, {"share", use.share}, {"tokens", hits}});
+  }
+  return object;
+}
+
+std::string svg_of(const AttentionReport& report) {
+  const std::vector<AttentionRow>& rows = report.rows;
   const std::int64_t distances = farthest_distance(rows);
   const std::int64_t slots = rows.empty() ? 0 : std::ssize(rows.front().slots);
   if (distances + slots == 0)
     throw UsageError("attention: --svg draws what the queries look at, but the shown ones see nothing");
   const Bins context(distances), persistent(slots);
   HeatMap map;
-  map.title = fmt::format("Attention of {}", head);
+  map.title = fmt::format("Attention of layer {}, head {}{}", report.studied.layer, report.studied.head,
+                          report.studied.of_slots ? " of the slots" : "");
   map.note = context.size > 1 || persistent.size > 1
                  ? fmt::format("the largest weight of {} neighbouring positions and {} neighbouring slots in each cell",
                                context.size, persistent.size)
@@ -91,7 +128,7 @@ std::string attention_svg(const std::vector<AttentionRow>& rows, const ReadToken
     map.columns.push_back(std::to_string(bin * persistent.size));
   double largest = kLeastWeight * 10;
   for (const AttentionRow& row : rows) {
-    map.rows.push_back(fmt::format("{} {}", row.position, tokens.token(row.position)));
+    map.rows.push_back(fmt::format("{} {}", row.position, report.tokens.token(row.position)));
     const auto largest_of = [&](const std::vector<double>& weights, std::int64_t first, std::int64_t size) {
       double found = 0;
       for (std::int64_t i = first; i < std::min(first + size, std::ssize(weights)); ++i)

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 
 #include "apps/report/heat_map.hpp"
 #include "core/error.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {
@@ -16,23 +16,48 @@ constexpr std::int64_t kMostDistanceColumns = 640;
 /// Probabilities below this look like nothing.
 constexpr double kLeastProbability = 1e-5;
 
+std::string term_text(const std::string& letter) {
+  return letter.empty() ? std::string() : fmt::format(", term ({}) alone", letter);
+}
+
 }  // namespace
 
-std::string distances_csv(const std::vector<HeadDistances>& heads) {
+std::string table_of(const DistanceReport& report) {
+  std::string lines = fmt::format("{} tokens read from the start of a text{}\n\n{:>5} {:>5} {:>9} {:>10}\n",
+                                  report.queries, term_text(report.term), "layer", "head", "entropy", "distance");
+  for (const HeadDistances& head : report.heads)
+    lines += fmt::format("{:>5} {:>5} {:>4.2f} bits {:>10.1f}\n", head.layer, head.head, head.entropy, head.distance);
+  return lines + "\n(means over all queries; distance: positions back, 0 being the query's own)\n";
+}
+
+std::string csv_of(const DistanceReport& report) {
   std::string lines = "layer,head,distance,probability\n";
-  for (const HeadDistances& head : heads)
+  for (const HeadDistances& head : report.heads)
     for (std::size_t distance = 0; distance < head.probability.size(); ++distance)
       if (head.probability[distance] > 0)
         lines += fmt::format("{},{},{},{:.6g}\n", head.layer, head.head, distance, head.probability[distance]);
   return lines;
 }
 
-std::string distances_svg(const std::vector<HeadDistances>& heads, std::string_view title) {
+nlohmann::json json_of(const DistanceReport& report) {
+  nlohmann::json object{{"tokens", report.queries}, {"heads", nlohmann::json::array()}};
+  if (!report.term.empty()) object["term"] = report.term;
+  for (const HeadDistances& head : report.heads)
+    object["heads"].push_back({{"layer", head.layer},
+                               {"head", head.head},
+                               {"entropy_bits", head.entropy},
+                               {"distance_positions", head.distance},
+                               {"probability_by_distance", head.probability}});
+  return object;
+}
+
+std::string svg_of(const DistanceReport& report) {
+  const std::vector<HeadDistances>& heads = report.heads;
   const std::int64_t distances = heads.empty() ? 0 : std::ssize(heads.front().probability);
   if (distances == 0) throw UsageError("attention: --svg draws attention by distance, but nothing was read");
   const std::int64_t size = (distances + kMostDistanceColumns - 1) / kMostDistanceColumns;
   HeatMap map;
-  map.title = title;
+  map.title = "Attention by distance" + term_text(report.term);
   if (size > 1) map.note = fmt::format("the mean of {} neighbouring distances in each cell", size);
   map.row_title = "layer, head";
   map.column_title = "distance, positions back";

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "apps/report/bar_chart.hpp"
 #include "apps/report/heat_map.hpp"
 #include "apps/report/text_table.hpp"
 #include "core/error.hpp"
+#include "core/files/json.hpp"
 
 namespace engram {
 namespace {
@@ -19,46 +21,82 @@ void require_positions(const WindowMeans& means) {
                           " is full, but there are none in what was read"));
 }
 
-bool shows(const ShownWindows& shown, const WindowRow& row, std::int64_t column) {
-  return shown.fills_up || column >= shown.means.window() - row.seen;
+bool shows(const WindowReport& report, const WindowRow& row, std::int64_t column) {
+  return report.fills_up || column >= report.means.window() - row.seen;
 }
 
 }  // namespace
 
-std::string windows_csv(const ShownWindows& shown) {
+std::string table_of(const WindowReport& report) {
+  const WindowMeans& means = report.means;
+  std::string lines = fmt::format("{}, window of {}: {} positions read, {} of them with a full window\n",
+                                  name_of(report.readout), means.window(), report.positions, means.positions());
+  if (means.positions() == 0) return lines;
+  lines += fmt::format("\n{:>7} {:>12}\n", "offset", "mean weight");
+  const std::vector<double> weights = means.weights();
+  for (std::size_t column = 0; column < weights.size(); ++column)
+    lines += fmt::format("{:>7} {:>12.4f}\n", means.offset(std::int64_t(column)), weights[column]);
+  lines +=
+      fmt::format("\nentropy      {:.4f} nats, of at most {:.4f}\nmean offset  {:.3f}\nnewest 1     {:.1f}%\n",
+                  means.entropy(), std::log(double(means.window())), means.mean_offset(), 100 * means.newest_share(1));
+  return lines +
+         fmt::format("newest 5     {:.1f}%\n\n(means over positions with a full window; offset: {})\n",
+                     100 * means.newest_share(5),
+                     means.offset(means.window() - 1) == 0 ? "0 is the word read there" : "-1 is the state before");
+}
+
+std::string csv_of(const WindowReport& report) {
   std::string lines = "position,token,offset,weight\n";
-  for (std::size_t i = 0; i < shown.rows.size(); ++i)
-    for (std::int64_t column = 0; column < shown.means.window(); ++column)
-      if (const WindowRow& row = shown.rows[i]; shows(shown, row, column))
-        lines += fmt::format("{},{},{},{:.6g}\n", row.position, csv_field(shown.tokens.token(std::int64_t(i))),
-                             shown.means.offset(column), row.weights[static_cast<std::size_t>(column)]);
+  for (std::size_t i = 0; i < report.rows.size(); ++i)
+    for (std::int64_t column = 0; column < report.means.window(); ++column)
+      if (const WindowRow& row = report.rows[i]; shows(report, row, column))
+        lines += fmt::format("{},{},{},{:.6g}\n", row.position, csv_field(report.tokens.token(std::int64_t(i))),
+                             report.means.offset(column), row.weights[static_cast<std::size_t>(column)]);
   return lines;
 }
 
-std::string windows_svg(const ShownWindows& shown, std::string_view title) {
-  if (shown.rows.empty()) throw UsageError("attention: --svg draws positions of a text, but none was read");
-  const std::int64_t window = shown.means.window();
+nlohmann::json json_of(const WindowReport& report) {
+  const WindowMeans& means = report.means;
+  nlohmann::json object{{"readout", name_of(report.readout)},
+                        {"window", means.window()},
+                        {"positions", report.positions},
+                        {"full_windows", means.positions()},
+                        {"offsets", nlohmann::json::array()}};
+  for (std::int64_t column = 0; column < means.window(); ++column) object["offsets"].push_back(means.offset(column));
+  for (const char* key : {"mean_weights", "entropy_nats", "mean_offset", "newest_1", "newest_5"}) object[key] = nullptr;
+  if (means.positions() > 0)
+    object.update({{"mean_weights", means.weights()},
+                   {"entropy_nats", means.entropy()},
+                   {"mean_offset", means.mean_offset()},
+                   {"newest_1", means.newest_share(1)},
+                   {"newest_5", means.newest_share(5)}});
+  return object;
+}
+
+std::string svg_of(const WindowReport& report) {
+  if (report.rows.empty()) throw UsageError("attention: --svg draws positions of a text, but none was read");
+  const std::int64_t window = report.means.window();
   HeatMap map;
-  map.title = title;
+  map.title = fmt::format("{}, window of {}: {}", name_of(report.readout), window, report.what);
   map.note = "grey: before the start; colours end at the largest weight of a full window";
   map.row_title = "position, token read there";
   map.column_title = "offset, positions";
   for (std::int64_t column = 0; column < window; ++column)
-    map.columns.push_back(std::to_string(shown.means.offset(column)));
+    map.columns.push_back(std::to_string(report.means.offset(column)));
   // Short windows have large weights that say nothing, beside which those of full ones would all look alike.
-  const bool full = std::ranges::any_of(shown.rows, [window](const WindowRow& row) { return row.seen == window; });
+  const bool full = std::ranges::any_of(report.rows, [window](const WindowRow& row) { return row.seen == window; });
   double largest = 0;
-  for (std::size_t i = 0; i < shown.rows.size(); ++i) {
-    const WindowRow& row = shown.rows[i];
-    map.rows.push_back(fmt::format("{} {}", row.position, shown.tokens.token(std::int64_t(i))));
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    const WindowRow& row = report.rows[i];
+    map.rows.push_back(fmt::format("{} {}", row.position, report.tokens.token(std::int64_t(i))));
     for (std::int64_t column = 0; column < window; ++column) {
       const double weight = row.weights[static_cast<std::size_t>(column)];
-      const bool shown_here = shows(shown, row, column);
+      const bool shown_here = shows(report, row, column);
       map.values.push_back(shown_here ? weight : std::numeric_limits<double>::quiet_NaN());
       if (shown_here && (row.seen == window || !full)) largest = std::max(largest, weight);
-      const std::int64_t seen = std::int64_t(i) + shown.means.offset(column);
+      const std::int64_t seen = std::int64_t(i) + report.means.offset(column);
       const bool known = seen >= 0 && column >= window - row.seen;
-      map.tooltips.push_back(shown_here ? fmt::format("{}{:.3f}", known ? shown.tokens.token(seen) + "  " : "", weight)
+      map.tooltips.push_back(shown_here ? fmt::format("{}{:.3f}", known ? report.tokens.token(seen) + "  " : "", weight)
                                         : "");
     }
   }
@@ -71,7 +109,7 @@ std::string windows_svg(const ShownWindows& shown, std::string_view title) {
   return canvas.document();
 }
 
-std::string window_means_csv(const WindowMeans& means) {
+std::string csv_of(const WindowMeans& means) {
   require_positions(means);
   std::string lines = "offset,weight\n";
   const std::vector<double> weights = means.weights();
@@ -80,7 +118,7 @@ std::string window_means_csv(const WindowMeans& means) {
   return lines;
 }
 
-std::string window_means_svg(const WindowMeans& means, std::string_view title) {
+std::string svg_of(const WindowMeans& means, std::string_view title) {
   require_positions(means);
   BarChart chart;
   chart.title = title;

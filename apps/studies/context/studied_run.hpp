@@ -35,7 +35,4 @@ std::vector<StudiedRun> open_studied_runs(const std::vector<std::string>& runs, 
 /// The model of a run of family transformer_xl; throws Error for another.
 TransformerXlModel& transformer_xl_of(TrainedModel& trained);
 
-/// The first `most` tokens; 0: all.
-data::TokenView first_tokens(data::TokenView tokens, std::int64_t most);
-
 }  // namespace engram

@@ -185,13 +185,13 @@ TEST_CASE("a picture of attention by distance has a row for every head, and mean
   HeadDistances near{.layer = 0, .head = 1, .probability = Vector(1500, 0.0)};
   near.probability[0] = 0.75;
   near.probability[2] = 0.25;
-  const std::string csv = distances_csv({near});
+  const std::string csv = csv_of(DistanceReport{.heads = {near}});
   CHECK(csv == "layer,head,distance,probability\n0,1,0,0.75\n0,1,2,0.25\n");
-  const std::string svg = distances_svg({near, near}, "heads & distances");
+  const std::string svg = svg_of(DistanceReport{.heads = {near, near}, .term = "heads & distances"});
   CHECK_THAT(svg, ContainsSubstring("heads &amp; distances") &&
                       ContainsSubstring("the mean of 3 neighbouring distances") && ContainsSubstring("0, 1"));
   CHECK_NOTHROW(read_xml(svg));
-  CHECK_THROWS_AS(distances_svg({}, "none"), UsageError);
+  CHECK_THROWS_AS(svg_of(DistanceReport{}), UsageError);
 }
 
 TEST_CASE("command line: engram attention shows a Transformer-XL's heads by distance") {
