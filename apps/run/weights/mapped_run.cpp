@@ -1,5 +1,7 @@
 #include "apps/run/weights/mapped_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -99,6 +101,29 @@ std::uint64_t MappedRun::bytes() const {
   std::uint64_t sum = 0;
   for (const Table& table : tables) sum += table.header.file_bytes();
   return sum;
+}
+
+std::string described(const TableHeader& table) {
+  return fmt::format("{} x {} {}, {:.2f} GiB", table.rows, table.width, name_of(table.dtype),
+                     static_cast<double>(table.file_bytes()) / double(1 << 30));
+}
+
+std::string table_of(const MappedRun& mapped) {
+  std::string lines;
+  for (const auto& [path, header] : mapped.tables) lines += fmt::format("{}: {}\n", path.string(), described(header));
+  return lines + fmt::format("{}: all other parameters\n", mapped.checkpoint.string());
+}
+
+nlohmann::json json_of(const MappedRun& mapped) {
+  nlohmann::json tables = nlohmann::json::array();
+  for (const auto& [path, header] : mapped.tables)
+    tables.push_back({{"file", path.string()},
+                      {"rows", header.rows},
+                      {"width", header.width},
+                      {"dtype", name_of(header.dtype)},
+                      {"row_stride", header.stride},
+                      {"bytes", header.file_bytes()}});
+  return {{"checkpoint", mapped.checkpoint.string()}, {"bytes", mapped.bytes()}, {"tables", tables}};
 }
 
 MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const fs::path& out, const TableNews& news,
