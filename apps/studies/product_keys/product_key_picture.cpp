@@ -1,5 +1,3 @@
-#include "apps/studies/product_keys/product_key_picture.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "apps/report/chart_style.hpp"
 #include "apps/report/colour_scale.hpp"
 #include "apps/report/svg_canvas.hpp"
+#include "apps/studies/product_keys/product_key_report.hpp"
 
 namespace engram {
 namespace {
@@ -98,7 +97,7 @@ std::vector<std::string> legend_of(const ProductKeyReport::Row& row) {
 
 }  // namespace
 
-std::string draw_memories(const ProductKeyReport& report) {
+std::string svg_of(const ProductKeyReport& report) {
   const Axes axes(report);
   const std::int64_t slots = report.rows.front().metrics.slots;
   const std::string title = "How evenly memories use their slots";

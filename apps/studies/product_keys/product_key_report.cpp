@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <span>
 
 #include "apps/report/text_table.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/mapped_table.hpp"
 
 namespace engram {
 namespace {
@@ -81,7 +84,7 @@ std::string idle_lines(const ProductKeyReport& report) {
                      aligned(columns));
 }
 
-json as_json(const MemoryUsage::Metrics& found) {
+json usage_json(const MemoryUsage::Metrics& found) {
   return {{"slots", found.slots},
           {"positions", found.positions},
           {"usage", found.usage},
@@ -102,13 +105,39 @@ json as_json(const MemoryUsage::Metrics& found) {
           {"total_weight", found.total_weight}};
 }
 
+/// The parameter whose rows are the values of a layer's memory.
+std::string table_name(const ParameterStore& store, std::int64_t layer) {
+  std::string name = text("layers.", layer - 1, ".memory.values.rows");
+  const auto shared = store.aliases().find(name);
+  return shared == store.aliases().end() ? name : shared->second;
+}
+
+/// The values that a layer's memory reads.
+PaddedTable values_of(const ParameterStore& store, std::int64_t layer) {
+  const std::string name = table_name(store, layer);
+  const Parameter* const table = store.find(name);
+  if (table == nullptr) throw Error(text("memory: layer ", layer, " must have a table '", name, "', got none"));
+  return {table->mapped() != nullptr ? table->mapped()->padded_rows() : table->value(), table->shape()[1]};
+}
+
+/// For how long training has left rows of the table alone, where it was told to remember.
+std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::string& table, std::int64_t step) {
+  const std::string name = text("optimizer/", table, ".last_use");
+  if (!file.has(name)) return std::nullopt;
+  const std::span<const std::byte> bytes = file.bytes(file.at(name));
+  std::vector<std::int32_t> last_use(bytes.size() / sizeof(std::int32_t));
+  std::memcpy(last_use.data(), bytes.data(), last_use.size() * sizeof(std::int32_t));
+  return idle_rows(last_use, step);
+}
+
 }  // namespace
 
 std::string ProductKeyReport::Row::name() const { return layer > 0 ? fmt::format("{}", layer) : "all"; }
 
-void ProductKeyReport::add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables) {
+void ProductKeyReport::add(const ModelMemoryUsage& usage, TrainedModel& trained, Backend& backend) {
   const auto norms = [&](std::int64_t layer, const MemoryUsage& found) {
-    return row_norms(tables(layer), backend, [&found](std::int64_t slot) { return found.was_read(slot); });
+    return row_norms(values_of(trained.store(), layer), backend,
+                     [&found](std::int64_t slot) { return found.was_read(slot); });
   };
   for (const auto& [layer, found] : usage.memories())
     rows.push_back({layer, found.metrics(), found.falling_shares(), norms(layer, found)});
@@ -118,9 +147,14 @@ void ProductKeyReport::add(const ModelMemoryUsage& usage, Backend& backend, cons
     if (row.shares.empty())
       throw Error(text("memory: the weights of layer ", row.name(), " must be numbers, got none",
                        "\n  the parameters of the checkpoint are not finite, or have made scores that are not"));
+  const CheckpointFile file(trained.path());
+  for (Row& row : rows) {
+    const std::int64_t layer = row.layer > 0 ? row.layer : rows.front().layer;
+    row.idle = idle_rows_of(file, table_name(trained.store(), layer), trained.step());
+  }
 }
 
-std::string memory_table(const ProductKeyReport& report) {
+std::string table_of(const ProductKeyReport& report) {
   std::string lines =
       fmt::format("{} at step {}, split {}: {} positions, {} heads with {} slots each\n\n{}\n{}", report.checkpoint,
                   report.step, report.split, report.rows.front().metrics.positions, report.heads, report.selected,
@@ -146,13 +180,13 @@ std::string memory_table(const ProductKeyReport& report) {
          idle_lines(report);
 }
 
-json memory_json(const ProductKeyReport& report) {
+json json_of(const ProductKeyReport& report) {
   json object{{"checkpoint", report.checkpoint}, {"step", report.step},   {"data", report.data},
               {"split", report.split},           {"heads", report.heads}, {"selected", report.selected},
               {"memories", json::array()}};
   const auto or_null = [](std::optional<double> norm) { return norm ? json(*norm) : json(); };
   for (const ProductKeyReport::Row& row : report.rows) {
-    json figures = as_json(row.metrics);
+    json figures = usage_json(row.metrics);
     figures["norm_read"] = or_null(row.norms.read);
     figures["norm_unread"] = or_null(row.norms.unread);
     if (row.idle) {
@@ -185,7 +219,7 @@ std::vector<std::int64_t> thinned_ranks(std::int64_t count, std::int64_t most) {
   return ranks;
 }
 
-std::string memory_csv(const ProductKeyReport& report) {
+std::string csv_of(const ProductKeyReport& report) {
   std::string lines = "memory,rank,share,share_up_to\n";
   for (const ProductKeyReport::Row& row : report.rows) {
     double sum = 0;

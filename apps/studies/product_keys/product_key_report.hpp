@@ -1,8 +1,7 @@
 #pragma once
-/// What `engram memory` says about the memories of a model: a table, one object, and CSV.
+/// What `engram memory` says about the product-key memories of a model.
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "apps/run/evaluation/memory_usage.hpp"
 #include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/model/trained_model.hpp"
 #include "apps/studies/product_keys/idle_rows.hpp"
 #include "apps/studies/product_keys/row_norms.hpp"
 
@@ -32,18 +32,22 @@ struct ProductKeyReport {
   std::int64_t heads = 0, selected = 0;
   std::vector<Row> rows;  ///< of each memory, then of the table that they share
 
-  /// The values of a memory by its layer, the first being 1.
-  using Tables = std::function<PaddedTable(std::int64_t layer)>;
-  /// Takes the figures of what was read. There must be reads; throws Error where their weights are no numbers.
-  void add(const ModelMemoryUsage& usage, Backend& backend, const Tables& tables);
+  /// Takes the figures of what the model read, and of its tables. There must be reads; throws Error where their weights
+  /// are no numbers.
+  void add(const ModelMemoryUsage& usage, TrainedModel& trained, Backend& backend);
 };
 
-std::string memory_table(const ProductKeyReport& report);
-nlohmann::json memory_json(const ProductKeyReport& report);
+std::string table_of(const ProductKeyReport& report);
+nlohmann::json json_of(const ProductKeyReport& report);
 /// A line for each slot that was read: its rank by weight, its share of all weight, and the share of the slots up to it
 /// together. Of more than kMostCsvRanks slots ranks at equal ratios, the first and the last among them.
-std::string memory_csv(const ProductKeyReport& report);
+std::string csv_of(const ProductKeyReport& report);
 inline constexpr std::int64_t kMostCsvRanks = 2000;
+/// How the weight falls from the slot that gets most of it to the one that gets least. Both axes go by ratio: the rank
+/// of a slot, up to all slots, and its share of the weight. A line for each memory, with marks where 50, 90 and 99% of
+/// the weight lie to the left; beside them the line that a memory would have whose slots are used alike. Where a line
+/// ends before the right edge, the other slots were not read. In product_key_picture.cpp.
+std::string svg_of(const ProductKeyReport& report);
 
 /// At most `most` of the ranks 1 .. count, ascending: all of them, or else at equal ratios as far as they are whole
 /// numbers; always the first and the last. count and most at least 2, or count 1.

@@ -11,7 +11,6 @@
 #include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/training/memory_metrics.hpp"
 #include "apps/run/training/session.hpp"
-#include "apps/studies/product_keys/product_key_picture.hpp"
 #include "apps/studies/product_keys/product_key_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
@@ -277,9 +276,9 @@ TEST_CASE("memory: table, CSV and picture", "[product-key]") {
 }
 
 TEST_CASE("memory: a picture of few slots, of one, and of weights that fall to nothing", "[product-key]") {
-  CHECK(read_xml(draw_memories(report_of({{1}}, 1))).all("polyline").size() == 2);
+  CHECK(read_xml(svg_of(report_of({{1}}, 1))).all("polyline").size() == 2);
   const std::vector<double> steep{0.9, 0.1, 1e-30, 1e-38};
-  const std::string drawn = draw_memories(report_of({steep, {0.25, 0.25, 0.25, 0.25}}, 4));
+  const std::string drawn = svg_of(report_of({steep, {0.25, 0.25, 0.25, 0.25}}, 4));
   const XmlElement drawing = read_xml(drawn);
   CHECK(drawing.all("polyline").size() == 3);
   CHECK(drawn.find("nan") == drawn.npos);
@@ -301,7 +300,7 @@ TEST_CASE("memory: ranks are thinned by ratio", "[product-key]") {
   CHECK(many.back() == 1 << 20);
   CHECK(std::ranges::adjacent_find(many, std::greater_equal<>()) == many.end());
   // In the CSV too: at most so many lines, the last up to all of the weight.
-  const std::string csv = memory_csv(report_of({std::vector<double>(5000, 1.0 / 5000)}, 5000));
+  const std::string csv = csv_of(report_of({std::vector<double>(5000, 1.0 / 5000)}, 5000));
   CHECK(std::ranges::count(csv, '\n') <= kMostCsvRanks + 1);
   CHECK_THAT(csv, ContainsSubstring("\n1,5000,0.0002,1\n"));
 }
