@@ -1,28 +1,20 @@
 #include "apps/commands/commands.hpp"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <numbers>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/commands/model_arguments.hpp"
-#include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/commands/report_output.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "apps/report/npy.hpp"
-#include "apps/run/evaluation/loss_report.hpp"
-#include "apps/run/evaluation/score.hpp"
+#include "apps/run/evaluation/evaluation_report.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/files/json.hpp"
 #include "core/log.hpp"
 
 namespace engram {
@@ -36,28 +28,9 @@ struct EvaluateArguments {
   std::int64_t memory = 0, clamp = 0;
   NeuralCacheOptions cache;
   int batch = 0, block = 0, window = 0, stride = 1;
-  bool exact = false, apart = false, json = false;
+  bool exact = false, apart = false;
+  ReportOutput output;
 };
-
-/// With more digits than a progress line, and for words bits too.
-std::string precise_text(data::TokenKind kind, const MeanLoss& loss) {
-  const double bits = loss.all / std::numbers::ln2;
-  if (kind == data::TokenKind::character) return fmt::format("bpc {:.6f}", bits);
-  const std::string all = fmt::format("bits {:.6f}  {} {:.7g}", bits, score_name(kind), std::exp(loss.all));
-  const std::string eol = loss.no_eol ? fmt::format("  ppl_no_eol {:.7g}", std::exp(*loss.no_eol)) : "";
-  return all + eol +
-         (loss.no_certain_marks ? fmt::format("  ppl_no_certain_marks {:.7g}", std::exp(*loss.no_certain_marks)) : "");
-}
-
-/// What does not depend on what a token is: a line, or nothing where it is not known.
-std::string text_loss_line(const data::TextAmount& text, std::int64_t tokens, double nll) {
-  const TextLoss loss(text, tokens, nll);
-  std::string line = loss.ppl_word ? fmt::format("ppl_word {:.7g}", *loss.ppl_word) : "";
-  if (loss.bits_per_byte) line += fmt::format("{}bits_per_byte {:.6f}", line.empty() ? "" : "  ", *loss.bits_per_byte);
-  if (line.empty()) return line;
-  return line +
-         fmt::format("  of {} words{}\n", text.words, text.bytes > 0 ? fmt::format(" and {} bytes", text.bytes) : "");
-}
 
 /// Of windows that read very much for each token that is scored.
 void warn_of_reading(const SplitEvaluationOptions& options) {
@@ -117,55 +90,26 @@ void run_evaluate(const Command& command, const EvaluateArguments& arguments) {
   progress.end();
   if (!losses.empty()) write_npy(arguments.per_token, losses, trained.dtype());
 
-  const data::TokenKind kind = trained.vocabulary().kind();
-  const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()};
   const bool in_articles = trained.config().model.reads_articles(std::ssize(data.articles(arguments.split)));
-  const char* way = arguments.apart        ? "windows"
-                    : arguments.window > 0 ? "sliding"
-                    : in_articles          ? "articles"
-                    : arguments.exact      ? "exact"
-                                           : "paper";
-  // Of other windows it is another figure.
-  const std::string in_windows =
-      text(kind == data::TokenKind::subword ? "ppl_bpe_window" : "ppl_window", arguments.window);
-  const std::optional<data::TextAmount> amount = data.text_amount(arguments.split);
-  const std::vector<std::uint64_t> mapped = trained.mapped_bytes();
-  const std::uint64_t mapped_bytes = std::accumulate(mapped.begin(), mapped.end(), std::uint64_t{0});
-  if (arguments.json) {
-    nlohmann::json object = loss_json(kind, loss);
-    object.update({{"checkpoint", trained.path().string()},
-                   {"step", trained.step()},
-                   {"split", arguments.split},
-                   {"way", way},
-                   {"batch", rows},
-                   {"tokens", result.scored},
-                   {"tokens_in_split", tokens.size()},
-                   {"tokens_per_second", result.tokens_per_second()}});
-    if (trained.averaged_over() > 0) object["averaged_updates"] = trained.averaged_over();
-    if (arguments.apart) object[in_windows] = std::exp(loss.all);
-    if (const NeuralCacheOptions& cache = arguments.cache; cache.positions > 0)
-      object["cache"] = {{"positions", cache.positions}, {"theta", cache.theta}, {"lambda", cache.lambda}};
-    if (amount) object.update(amount_json(*amount, tokens.size(), loss.all));
-    if (!mapped.empty()) object.update({{"mapped_tables", mapped.size()}, {"mapped_bytes", mapped_bytes}});
-    print_json(object);
-    return;
-  }
-  print(fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", trained.path().string(), trained.step(),
-                    arguments.split, way, rows, rows == 1 ? "stream" : "streams"));
-  if (trained.averaged_over() > 0)
-    print(fmt::format("the weights are the mean of those of {} updates (training.weight_average)\n",
-                      trained.averaged_over()));
-  if (const NeuralCacheOptions& cache = arguments.cache; cache.positions > 0)
-    print(
-        fmt::format("with a cache of {} positions, theta {}, lambda {}\n", cache.positions, cache.theta, cache.lambda));
-  if (!mapped.empty())
-    print(fmt::format("{} mapped from {}, {:.2f} GiB in all\n", mapped.size() == 1 ? "a table is" : "tables are",
-                      mapped.size() == 1 ? "a file" : text(mapped.size(), " files"),
-                      static_cast<double>(mapped_bytes) / double(1 << 30)));
-  print(fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", loss.all,
-                    precise_text(kind, loss), result.scored, tokens.size(), result.tokens_per_second()));
-  if (arguments.apart) print(fmt::format("{} {:.7g}\n", in_windows, std::exp(loss.all)));
-  if (amount) print(text_loss_line(*amount, tokens.size(), loss.all));
+  arguments.output.show(EvaluationReport{
+      .checkpoint = trained.path().string(),
+      .split = arguments.split,
+      .way = arguments.apart        ? "windows"
+             : arguments.window > 0 ? "sliding"
+             : in_articles          ? "articles"
+             : arguments.exact      ? "exact"
+                                    : "paper",
+      .step = trained.step(),
+      .averaged_over = trained.averaged_over(),
+      .tokens = tokens.size(),
+      .rows = rows,
+      .window = arguments.apart ? arguments.window : 0,
+      .kind = trained.vocabulary().kind(),
+      .result = result,
+      .loss = {.all = result.nll(), .no_eol = without_ends.mean(), .no_certain_marks = without_marks.mean()},
+      .cache = arguments.cache,
+      .amount = data.text_amount(arguments.split),
+      .mapped = trained.mapped_bytes()});
 }
 
 }  // namespace
@@ -220,7 +164,7 @@ Command* add_evaluate_command(Command& program) {
                       "write the loss of every token of the split, in nats, NaN where not scored (.npy, float32, "
                       "with --dtype f64 float64)");
   arguments->model.add_options(*command);
-  command->add_flag("--json", arguments->json, "print one JSON object");
+  arguments->output.add_json(*command);
   command->callback([command, arguments] { run_evaluate(*command, *arguments); });
   return command;
 }

@@ -49,9 +49,7 @@ void run_recl(const ReclArguments& arguments) {
         text("recl: --longest must be below the number of tokens, ", study.tokens.size(), ", got ", arguments.longest));
   report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
   const std::optional<std::int64_t> clamp = arguments.study.clamp();
-  if (clamp && std::ranges::none_of(report.runs, [](const StudiedRun& run) {
-        return run.config.model.family == ModelFamily::transformer_xl;
-      }))
+  if (clamp && std::ranges::none_of(report.runs, &StudiedRun::is_transformer_xl))
     throw UsageError("recl: --clamp-len is for runs of family transformer_xl, got none of them");
   const std::vector<std::int64_t> positions =
       draw_positions(study.tokens, arguments.positions, report.table.lengths.back(), arguments.seed);

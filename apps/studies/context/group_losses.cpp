@@ -15,7 +15,7 @@ void check_group(const std::vector<StudiedRun>& runs, ContextMethod method) {
   if (runs.size() < 2)
     throw UsageError(text("recl: the length is relative to a group of two or more runs, got ", runs.size()));
   for (const StudiedRun& run : runs)
-    if (method == ContextMethod::windowed && run.config.model.family != ModelFamily::transformer_xl)
+    if (method == ContextMethod::windowed && !run.is_transformer_xl())
       throw UsageError(text("recl: --method windowed is for runs of family transformer_xl, got '", run.name,
                             "' of family ", name_of(run.config.model.family), "\n  --method exact is for all"));
 }

@@ -19,6 +19,7 @@ struct StudiedRun {
   std::int64_t step = 0;             ///< that it was trained to
   RunConfig config;
 
+  bool is_transformer_xl() const { return config.model.family == ModelFamily::transformer_xl; }
   /// Whether its layers remember what came before a segment.
   bool remembers() const;
   /// The attention length of training ([transformer-xl 6.5]): the memory of a model that has
