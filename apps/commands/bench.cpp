@@ -15,7 +15,7 @@
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/machine_limits.hpp"
-#include "apps/studies/bench/softmax_bench.hpp"
+#include "apps/studies/bench/softmax_report.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"

@@ -183,8 +183,8 @@ void write_tables(const SweepOptions& options, const std::vector<SweepRun>& runs
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (runs[i].state.kind == RunState::Kind::finished && results[i].outcome == RunOutcome::waiting) return;
   make_folder("sweep", options.out);
-  write_durably(options.out / "sweep.csv", sweep_csv(options, collect_variants(options, runs, results)));
-  write_durably(options.out / "runs.csv", runs_csv(options, runs, results));
+  write_durably(options.out / "sweep.csv", csv_of(options, collect_variants(options, runs, results)));
+  write_durably(options.out / "runs.csv", csv_of(options, runs, results));
 }
 
 }  // namespace

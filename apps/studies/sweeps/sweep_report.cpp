@@ -109,11 +109,11 @@ std::int64_t vocabulary_of(const SweepRun& run) { return run.config.model.vocabu
 
 json number_or_null(const std::optional<double>& number) { return number ? json(*number) : json(); }
 
-json as_json(const std::optional<Spread>& spread) {
+json spread_json(const std::optional<Spread>& spread) {
   return spread ? json{{"mean", spread->mean}, {"least", spread->least}, {"most", spread->most}} : json();
 }
 
-json as_json(const SweepRun& run, const RunResult& result) {
+json run_json(const SweepRun& run, const RunResult& result) {
   const std::string score(score_name(run.kind));
   return {{"name", run.name},
           {"folder", run.folder.string()},
@@ -150,7 +150,7 @@ std::string described(const RunState& state) {
 
 }  // namespace
 
-std::string sweep_table(const SweepOptions& options, const std::vector<VariantResult>& variants) {
+std::string table_of(const SweepOptions& options, const std::vector<VariantResult>& variants) {
   const bool several = options.seeds.size() > 1;
   constexpr int kDigits = 4;
   std::vector<TableColumn> columns;
@@ -215,7 +215,7 @@ std::string sweep_table(const SweepOptions& options, const std::vector<VariantRe
   return lines;
 }
 
-std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResult>& variants) {
+std::string csv_of(const SweepOptions& options, const std::vector<VariantResult>& variants) {
   const bool several = options.seeds.size() > 1;
   std::string lines = "variant,overrides,parameters,steps,tokens";
   const std::string score(score_name(variants.front().kind));
@@ -238,8 +238,8 @@ std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResu
   return lines;
 }
 
-std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& runs,
-                     const std::vector<RunResult>& results) {
+std::string csv_of(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                   const std::vector<RunResult>& results) {
   std::string lines = fmt::format(
       "variant,seed,folder,parameters,steps,tokens,valid_{0},best_step,best_valid_{0},test_{0},best_test_{0},"
       "tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers",
@@ -261,8 +261,8 @@ std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& r
   return lines;
 }
 
-json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, const std::vector<RunResult>& results,
-                const std::vector<std::string>& warnings) {
+json json_of(const SweepOptions& options, const std::vector<SweepRun>& runs, const std::vector<RunResult>& results,
+             const std::vector<std::string>& warnings) {
   json object{{"config", options.config.string()},
               {"data", options.data.string()},
               {"out", options.out.string()},
@@ -282,24 +282,24 @@ json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs, 
              {"parameters", collected.parameters},
              {"steps", collected.steps},
              {"tokens", collected.tokens},
-             {"valid_" + score, as_json(collected.valid)},
-             {"best_valid_" + score, as_json(collected.best_valid)},
-             {"test_" + score, as_json(collected.test)},
-             {"best_test_" + score, as_json(collected.best_test)},
-             {"tokens_per_second", as_json(collected.tokens_per_second)},
-             {"mean_span_positions", as_json(collected.mean_span)},
-             {"released_mean_span_positions", as_json(collected.released_span)},
+             {"valid_" + score, spread_json(collected.valid)},
+             {"best_valid_" + score, spread_json(collected.best_valid)},
+             {"test_" + score, spread_json(collected.test)},
+             {"best_test_" + score, spread_json(collected.best_test)},
+             {"tokens_per_second", spread_json(collected.tokens_per_second)},
+             {"mean_span_positions", spread_json(collected.mean_span)},
+             {"released_mean_span_positions", spread_json(collected.released_span)},
              {"state", collected.state},
              {"best", collected.best},
              {"runs", json::array()}};
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (runs[i].variant == variant) one["runs"].push_back(as_json(runs[i], results[i]));
+      if (runs[i].variant == variant) one["runs"].push_back(run_json(runs[i], results[i]));
     object["variants"].push_back(std::move(one));
   }
   return object;
 }
 
-std::string plan_table(const std::vector<SweepRun>& runs) {
+std::string table_of(const std::vector<SweepRun>& runs) {
   std::vector<TableColumn> columns{
       {"run", {}, true}, {"parameters", {}, false}, {"steps", {}, false}, {"tokens", {}, false}, {"folder", {}, true}};
   for (const SweepRun& run : runs) {
@@ -311,8 +311,7 @@ std::string plan_table(const std::vector<SweepRun>& runs) {
   return aligned(columns);
 }
 
-json plan_json(const SweepOptions& options, const std::vector<SweepRun>& runs,
-               const std::vector<std::string>& warnings) {
+json json_of(const SweepOptions& options, const std::vector<SweepRun>& runs, const std::vector<std::string>& warnings) {
   json object{{"config", options.config.string()},
               {"data", options.data.string()},
               {"out", options.out.string()},

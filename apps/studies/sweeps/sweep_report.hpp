@@ -10,18 +10,18 @@
 namespace engram {
 
 /// One line for each variant; with several seeds mean and range.
-std::string sweep_table(const SweepOptions& options, const std::vector<VariantResult>& variants);
+std::string table_of(const SweepOptions& options, const std::vector<VariantResult>& variants);
 /// The table as CSV, with a header; numbers that there are not are empty.
-std::string sweep_csv(const SweepOptions& options, const std::vector<VariantResult>& variants);
+std::string csv_of(const SweepOptions& options, const std::vector<VariantResult>& variants);
 /// One line for each run.
-std::string runs_csv(const SweepOptions& options, const std::vector<SweepRun>& runs,
-                     const std::vector<RunResult>& results);
-nlohmann::json sweep_json(const SweepOptions& options, const std::vector<SweepRun>& runs,
-                          const std::vector<RunResult>& results, const std::vector<std::string>& warnings);
+std::string csv_of(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                   const std::vector<RunResult>& results);
+nlohmann::json json_of(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                       const std::vector<RunResult>& results, const std::vector<std::string>& warnings);
 
 /// What would be trained: parameters and tokens of each run, and what is in its folder.
-std::string plan_table(const std::vector<SweepRun>& runs);
-nlohmann::json plan_json(const SweepOptions& options, const std::vector<SweepRun>& runs,
-                         const std::vector<std::string>& warnings);
+std::string table_of(const std::vector<SweepRun>& runs);
+nlohmann::json json_of(const SweepOptions& options, const std::vector<SweepRun>& runs,
+                       const std::vector<std::string>& warnings);
 
 }  // namespace engram

@@ -13,7 +13,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
-#include "apps/studies/bench/softmax_bench.hpp"
+#include "apps/studies/bench/softmax_report.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

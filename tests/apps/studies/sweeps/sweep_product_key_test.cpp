@@ -135,7 +135,7 @@ TEST_CASE("sweep: usage and divergence of memories are those of engram memory") 
   const nlohmann::json& run = object.at("variants").at(0).at("runs").at(0);
   CHECK(run.at("table_optimizer") == "adam row_step 0.01");
   CHECK(run.at("memories").at(0).at("usage") == results[0].memories[0].usage);
-  CHECK_THAT(sweep_table(options, collect_variants(options, planned, results)), ContainsSubstring("validation split"));
+  CHECK_THAT(table_of(options, collect_variants(options, planned, results)), ContainsSubstring("validation split"));
 }
 
 }  // namespace engram::harness::sweep_product_key_test
