@@ -12,7 +12,7 @@
 namespace engram {
 namespace {
 
-ProductKeyBench bench_of(const BenchProductKeysArguments& arguments, const BenchProductKeysArguments::Shared& shared) {
+ProductKeyBench bench_of(const BenchProductKeysArguments& arguments, const BenchOptions& shared) {
   ProductKeyBench bench;
   if (!arguments.slots.empty()) bench.slots = arguments.slots;
   bench.width = arguments.width;
@@ -60,7 +60,7 @@ Option* add_bench_product_keys_options(Command& command, BenchProductKeysArgumen
   return flag;
 }
 
-void bench_product_keys(const BenchProductKeysArguments& arguments, const BenchProductKeysArguments::Shared& shared) {
+void bench_product_keys(const BenchProductKeysArguments& arguments, const BenchOptions& shared) {
   const ProductKeyBench bench = bench_of(arguments, shared);
   const Device device = parse_device(shared.device);
   if (device.kind != DeviceKind::cpu)

@@ -27,7 +27,7 @@ Option* add_bench_vanilla_options(Command& command, BenchVanillaArguments& argum
   return flag;
 }
 
-void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArguments::Shared& shared) {
+void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& shared) {
   if (shared.configs.size() > 1)
     throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
   check_output_file("bench: --svg", arguments.svg, {kSvgBeginning});
