@@ -1,9 +1,6 @@
 #include <memory>
 
-#include "apps/commands/bench_models.hpp"
-#include "apps/commands/bench_product_keys.hpp"
-#include "apps/commands/bench_softmax.hpp"
-#include "apps/commands/bench_vanilla.hpp"
+#include "apps/commands/bench_ways.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "core/error.hpp"
@@ -78,11 +75,11 @@ Command* add_bench_command(Command& program) {
       ->add_option("--tokens", arguments->shared.tokens,
                    "of a step with --softmax [4096; at most 512 with all words] or --memory [1024]")
       ->positive();
-  Option* vanilla = add_bench_vanilla_options(*command, arguments->vanilla);
+  Option* vanilla = arguments->vanilla.add_to(*command);
   vanilla->excludes(compare)->excludes(inference)->excludes(softmax);
   for (const char* other : {"--dtype", "--spans", "--filter", "--product-size"})
     vanilla->excludes(command->get_option(other));
-  Option* memory = add_bench_product_keys_options(*command, arguments->product_keys);
+  Option* memory = arguments->product_keys.add_to(*command);
   memory->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla);
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));

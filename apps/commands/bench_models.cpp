@@ -1,4 +1,4 @@
-#include "apps/commands/bench_models.hpp"
+#include "apps/commands/bench_ways.hpp"
 
 #include <filesystem>
 

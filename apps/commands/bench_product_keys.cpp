@@ -1,4 +1,4 @@
-#include "apps/commands/bench_product_keys.hpp"
+#include "apps/commands/bench_ways.hpp"
 
 #include <algorithm>
 
@@ -30,33 +30,31 @@ ProductKeyBench bench_of(const BenchProductKeysArguments& arguments, const Bench
 
 }  // namespace
 
-Option* add_bench_product_keys_options(Command& command, BenchProductKeysArguments& arguments) {
+Option* BenchProductKeysArguments::add_to(Command& command) {
   Option* flag = command.add_flag(
-      "--memory", arguments.wanted,
+      "--memory", wanted,
       "a product-key memory alone, by the number of slots: reading values beside a plain loop, the whole layer beside "
       "its cost model and flat keys, and its training step beside the bytes of its table [no config]");
-  command.add_option("--slots", arguments.slots, "squares [16384,65536,262144,1048576,4194304]")
-      ->delimiter(',')
-      ->needs(flag);
-  command.add_option("--parts", arguments.parts, "what is measured: read, layer, flat and training")
+  command.add_option("--slots", slots, "squares [16384,65536,262144,1048576,4194304]")->delimiter(',')->needs(flag);
+  command.add_option("--parts", parts, "what is measured: read, layer, flat and training")
       ->delimiter(',')
       ->value_name("WORD,...")
       ->one_of({"read", "layer", "flat", "training"})
       ->needs(flag)
       ->capture_default_str();
-  command.add_option("--values", arguments.values, "numbers of the table: f32 or bf16")
+  command.add_option("--values", values, "numbers of the table: f32 or bf16")
       ->one_of({"f32", "bf16"})
       ->needs(flag)
       ->capture_default_str();
   const auto size = [&](const char* name, std::int64_t& value, const char* help) {
     command.add_option(name, value, help)->positive()->needs(flag)->capture_default_str();
   };
-  size("--width", arguments.width, "of the memory's values and input");
-  size("--heads", arguments.heads, "of the memory");
-  size("--selected", arguments.selected, "slots that a head reads");
-  size("--query-width", arguments.query_width, "numbers of a head's query");
-  size("--layer-tokens", arguments.layer_tokens, "of a forward pass of the layer, parts layer and training");
-  size("--flat-tokens", arguments.flat_tokens, "of a forward pass of part flat");
+  size("--width", width, "of the memory's values and input");
+  size("--heads", heads, "of the memory");
+  size("--selected", selected, "slots that a head reads");
+  size("--query-width", query_width, "numbers of a head's query");
+  size("--layer-tokens", layer_tokens, "of a forward pass of the layer, parts layer and training");
+  size("--flat-tokens", flat_tokens, "of a forward pass of part flat");
   return flag;
 }
 

@@ -1,4 +1,4 @@
-#include "apps/commands/bench_softmax.hpp"
+#include "apps/commands/bench_ways.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "apps/commands/bench_vanilla.hpp"
+#include "apps/commands/bench_ways.hpp"
 
 #include <filesystem>
 
@@ -14,16 +14,16 @@
 
 namespace engram {
 
-Option* add_bench_vanilla_options(Command& command, BenchVanillaArguments& arguments) {
+Option* BenchVanillaArguments::add_to(Command& command) {
   Option* flag =
-      command.add_flag("--against-vanilla", arguments.wanted,
+      command.add_flag("--against-vanilla", wanted,
                        "Transformer-XL with a memory against a window that is read again for every token, as in the "
                        "paper's table 9 [of bench-table-9]");
-  command.add_option("--lengths", arguments.lengths, "attention lengths: 800,1800,2800,3800 are the paper's")
+  command.add_option("--lengths", lengths, "attention lengths: 800,1800,2800,3800 are the paper's")
       ->delimiter(',')
       ->needs(flag)
       ->capture_default_str();
-  command.add_option("--svg", arguments.svg, "draw how many times as long a token takes")->needs(flag);
+  command.add_option("--svg", svg, "draw how many times as long a token takes")->needs(flag);
   return flag;
 }
 
