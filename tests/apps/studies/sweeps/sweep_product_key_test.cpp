@@ -130,7 +130,7 @@ TEST_CASE("sweep: usage and divergence of memories are those of engram memory") 
   CHECK(results[0].memories[0].kl ==
         Approx(memories_of(bench() / "memories-valid/one", "valid")[0].at("kl").get<double>()).margin(1e-9));
   const std::vector<SweepRun> planned = prepared(options);
-  const nlohmann::json object = sweep_json(options, planned, results, {});
+  const nlohmann::json object = json_of(options, planned, results, {});
   CHECK(object.at("token_kind") == "char");
   const nlohmann::json& run = object.at("variants").at(0).at("runs").at(0);
   CHECK(run.at("table_optimizer") == "adam row_step 0.01");
