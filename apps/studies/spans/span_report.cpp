@@ -15,8 +15,8 @@ namespace {
 
 /// A bar whose whole width is the longest span; one mark at least, for what is above 0.
 std::string span_bar(std::int64_t positions, std::int64_t longest) {
-  constexpr std::int64_t kWidth = 40;
-  return std::string(static_cast<std::size_t>((positions * kWidth + longest - 1) / longest), '#');
+  constexpr std::int64_t kBarWidth = 40;
+  return std::string(static_cast<std::size_t>((positions * kBarWidth + longest - 1) / longest), '#');
 }
 
 std::string spans_table(const SpanReport& report) {
