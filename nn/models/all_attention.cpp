@@ -9,16 +9,12 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/past/hidden_cache.hpp"
 #include "nn/past/key_value_ring.hpp"
 
 namespace engram {
 namespace {
-
-const AllAttentionOptions& checked(const AllAttentionOptions& options) {
-  options.check();
-  return options;
-}
 
 SpanOptions span_options(const AllAttentionOptions& options) {
   return {.kind = options.span,

@@ -10,15 +10,11 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
-
-const ProductKeyTransformerOptions& checked(const ProductKeyTransformerOptions& options) {
-  options.check();
-  return options;
-}
 
 LayerNorm layer_norm(const ProductKeyTransformerOptions& options) {
   return LayerNorm(options.width, init::ones(), options.norm_epsilon);

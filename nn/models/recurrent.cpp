@@ -7,15 +7,11 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
-
-const RecurrentOptions& checked(const RecurrentOptions& options) {
-  options.check();
-  return options;
-}
 
 TokenIoOptions token_options(const RecurrentOptions& options) {
   const Initializer uniform = init::uniform(options.init_range);

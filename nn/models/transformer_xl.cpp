@@ -13,17 +13,13 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/past/segment_memory.hpp"
 #include "nn/past/segment_ring.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
-
-const TransformerXlOptions& checked(const TransformerXlOptions& options) {
-  options.check();
-  return options;
-}
 
 TokenIoOptions token_options(const TransformerXlOptions& options) {
   return {.vocabulary = options.vocabulary,
