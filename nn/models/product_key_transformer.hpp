@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/residual.hpp"
 #include "nn/layers/window_attention.hpp"
@@ -65,7 +65,7 @@ class ProductKeyTransformer final : public LanguageModel {
   std::vector<std::unique_ptr<ProductKeyTransformerLayer>> layers_;
   std::optional<LayerNorm> output_norm_;  // pre_norm
   WindowContexts contexts_;
-  PositionConstants constants_;
+  DeviceConstants constants_;
 };
 
 }  // namespace engram

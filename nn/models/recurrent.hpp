@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/layers/recurrent_encoder.hpp"
 #include "nn/layers/state_readout.hpp"
 #include "nn/models/language_model.hpp"
@@ -47,7 +47,7 @@ class RecurrentModel final : public LanguageModel {
   RecurrentOptions options_;
   RecurrentEncoder encoder_;
   std::unique_ptr<StateReadout> readout_;
-  PositionConstants constants_;
+  DeviceConstants constants_;
 };
 
 }  // namespace engram

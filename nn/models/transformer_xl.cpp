@@ -56,9 +56,6 @@ RelativeAttentionOptions attention_options(const TransformerXlOptions& options) 
           .start = options.weight_start()};
 }
 
-/// What index a PositionConstants::Key is of.
-enum IndexUse : std::int64_t { kClamped, kShaw, kAbsolute };
-
 }  // namespace
 
 TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory)
@@ -160,7 +157,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     const std::int64_t rows = clamped ? clamp + 1 : distances;
     positions.sinusoids = dropout_(tape.constant(constants_.sinusoids(step, rows, options_.width, dtype)));
     if (clamped) {
-      positions.rows = constants_.index(step, {kClamped, distances, clamp}, {distances},
+      positions.rows = constants_.index(step, {distances, clamp}, {distances},
                                         [clamp](std::int64_t distance) { return std::min(distance, clamp); });
       positions.shared = clamp;
     }
@@ -169,7 +166,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     positions.position_bias = tape.parameter(position_biases_->position);
   } else if (options_.positions == PositionKind::shaw) {
     const std::int64_t rows = options_.position_rows, kept = clamp > 0 ? std::min(clamp, rows) : rows;
-    positions.rows = constants_.index(step, {kShaw, distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
+    positions.rows = constants_.index(step, {distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
       return rows - 1 - std::min(distance, kept - 1);
     });
     positions.shared = kept - 1;
@@ -184,9 +181,9 @@ Tensor TransformerXlModel::absolute_rows(Step& step, std::int64_t streams, std::
   const std::int64_t rows = options_.position_rows, clamp = context.clamp > 0 ? context.clamp : block;
   // Positions count down to 0 at the last token; the rows of a table count up to its last one.
   if (learned)
-    return constants_.index(step, {kAbsolute, streams, block}, {streams, block},
+    return constants_.index(step, {streams, block}, {streams, block},
                             [rows, block](std::int64_t i) { return rows - block + i % block; });
-  return constants_.index(step, {kAbsolute, streams, block, clamp}, {streams, block},
+  return constants_.index(step, {streams, block, clamp}, {streams, block},
                           [block, clamp](std::int64_t i) { return std::min(block - 1 - i % block, clamp); });
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/relative_attention.hpp"
 #include "nn/layers/residual.hpp"
@@ -83,7 +83,7 @@ class TransformerXlModel final : public LanguageModel {
   StateDropout dropout_;
   std::optional<Biases> position_biases_;  // relative, tied
   std::vector<std::unique_ptr<TransformerXlLayer>> layers_;
-  PositionConstants constants_;
+  DeviceConstants constants_;
   mutable std::int64_t longest_block_ = 1;  // seen so far
 };
 
