@@ -51,6 +51,7 @@ struct ModelTrace {
 
 class LanguageModel : public Module {
  public:
+  /// Both ends of the model: vectors of tokens, losses and probabilities of hidden states.
   TokenIo& tokens() { return *tokens_; }
   const TokenIo& tokens() const { return *tokens_; }
 
