@@ -47,7 +47,7 @@ Tensor DeviceConstants::sinusoids(Step& step, std::int64_t rows, std::int64_t wi
 }
 
 const Tensor& DeviceConstants::index(Step& step, const Key& key, const Shape& shape,
-                                       const std::function<std::int64_t(std::int64_t)>& row_of) {
+                                     const std::function<std::int64_t(std::int64_t)>& row_of) {
   Allocator& memory = allocator(step);
   if (const auto made = indices_.find(key); made != indices_.end()) return made->second;
   std::vector<std::int32_t> host(static_cast<std::size_t>(shape.count()));
