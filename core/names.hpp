@@ -22,7 +22,8 @@ struct Named {
   std::string_view name;
 };
 
-/// An enum with a table, which has every enumerator once, in the order in which messages list them.
+/// An enum with a table, which has every enumerator once, in the order in which messages list them; a test finds those
+/// that one lacks (tests/enum_names_test.cpp).
 template <class E>
 concept HasNames = requires(E value) {
   names_of(value);

@@ -4,9 +4,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <string_view>
-
-#include "core/random_stream.hpp"
 
 namespace engram::option_limits {
 
@@ -22,9 +19,5 @@ inline constexpr std::int64_t kSteps = std::numeric_limits<std::uint32_t>::max()
 inline constexpr double kLargest = 3e38, kSmallest = 1.2e-38;
 /// Of the distribution that weights start from: draws and sums of them are finite too.
 inline constexpr double kLargestStart = 1e6;
-
-/// What dropout takes, and its rule in words.
-constexpr bool is_dropout(double rate) { return rate >= 0 && rate < DropoutRule::kRateLimit; }
-inline constexpr std::string_view kDropoutRule = "in [0, 1 - 2^-17)";
 
 }  // namespace engram::option_limits

@@ -17,14 +17,17 @@ void PersistentMemory::join(Tape& tape, AttentionVariables& in, AttentionOptions
   options.slot_value_scale = std::sqrt(static_cast<double>(keys_.shape()[1]));
 }
 
-AttentionResult PersistentMemory::attend(const Variable& query, double dropout, std::int64_t keep_bytes) {
+Variable PersistentMemory::attend(const Variable& query, double dropout, std::int64_t keep_bytes,
+                                  AttentionTrace* trace) {
   AttentionVariables in;
   in.content_query = query;
   AttentionOptions options;
   options.heads = static_cast<int>(keys_.shape()[0]);
   options.dropout = DropoutRule(dropout);
   join(query.tape(), in, options);
-  return attention(in, options, keep_bytes);
+  const AttentionResult result = attention(in, options, kept_bytes(trace, keep_bytes));
+  if (trace != nullptr && trace->keep_results) trace->slots = result;
+  return result.out;
 }
 
 void PersistentMemory::visit(Visitor& visit) {

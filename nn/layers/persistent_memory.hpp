@@ -2,7 +2,7 @@
 /// Key and value vectors that every position of every text can attend to: what a feed-forward sublayer becomes when it
 /// is written as attention. Sukhbaatar et al.: "Augmenting Self-attention with Persistent Memory" (2019), section 4.2.
 
-#include "autograd/functions/attention.hpp"
+#include "nn/layers/attention_trace.hpp"
 #include "nn/module.hpp"
 #include "nn/visitor.hpp"
 
@@ -18,8 +18,8 @@ class PersistentMemory final : public Module {
   /// Puts the slots beside the context of an attention call: one softmax for both.
   void join(Tape& tape, AttentionVariables& in, AttentionOptions& options);
   /// Attention to the slots alone, in a softmax of their own. query: [B, M, H D] -> [B, M, H D]; dropout in [0, 1) on
-  /// the weights; keep_bytes: as attention() has it.
-  AttentionResult attend(const Variable& query, double dropout, std::int64_t keep_bytes);
+  /// the weights; keep_bytes: as attention() has it. Fills the slots of `trace`, if one is given.
+  Variable attend(const Variable& query, double dropout, std::int64_t keep_bytes, AttentionTrace* trace);
   void visit(Visitor& visit) override;
 
  private:

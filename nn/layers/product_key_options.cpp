@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
 
@@ -55,45 +56,42 @@ std::vector<std::int64_t> ProductKeyOptions::memory_layers(std::int64_t model_la
 }
 
 void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) const {
-  const auto require = [](bool valid, std::string_view option, const std::string& rule, auto value) {
-    if (!valid) throw UsageError(text("product_key: ", option, " must be ", rule, ", got ", value));
-  };
-  const auto within = [&require](std::string_view option, std::int64_t value, std::int64_t least, std::int64_t most,
-                                 std::string_view meaning = "") {
-    require(value >= least && value <= most, option, text("from ", least, " to ", most, meaning), value);
-  };
   using namespace option_limits;
-  within("count", count, 0, kLayers);
+  constexpr OptionRules rules("product_key: ");
+  rules.within("count", count, 0, kLayers);
   if (!any()) return;
-  require(count == 0 || layers.empty(), "count", "0 beside a list of layers", count);
+  rules.require(count == 0 || layers.empty(), "count", "0 beside a list of layers", count);
   const auto memories = static_cast<std::int64_t>(memory_layers(model_layers).size());
-  require(factors == 2 || factors == 3, "factors", "2 or 3", factors);
-  within("subkeys", subkeys, 1, kRows);
-  within("heads", heads, 1, 64);
+  rules.require(factors == 2 || factors == 3, "factors", "2 or 3", factors);
+  rules.within("subkeys", subkeys, 1, kRows);
+  rules.within("heads", heads, 1, 64);
   constexpr std::int64_t kMostSelected = 1 << 20;
-  within("selected", selected, 1, kMostSelected);
-  require(selected <= slots(), "selected", text("from 1 to the ", slots(), " slots of subkeys ", subkeys), selected);
-  within("query_width", query_width, 2, kWidth);
-  within("value_width", value_width, 0, kWidth, ", 0 for the model's width");
-  require(projection || gate == MemoryGate::swish || value_width_in(width) == width, "value_width",
-          text("the model's width ", width, " without product_key.projection or the gate swish"), value_width);
-  require(!projection || gate != MemoryGate::swish, "projection",
-          "false with the gate swish, which has an output map of its own", projection);
-  require(value_dtype == DType::f32 || value_dtype == DType::bf16, "value_dtype", "f32 or bf16", name_of(value_dtype));
+  rules.within("selected", selected, 1, kMostSelected);
+  rules.require(selected <= slots(), "selected", text("from 1 to the ", slots(), " slots of subkeys ", subkeys),
+                selected);
+  rules.within("query_width", query_width, 2, kWidth);
+  rules.within("value_width", value_width, 0, kWidth, ", 0 for the model's width");
+  rules.require(projection || gate == MemoryGate::swish || value_width_in(width) == width, "value_width",
+                text("the model's width ", width, " without product_key.projection or the gate swish"), value_width);
+  rules.require(!projection || gate != MemoryGate::swish, "projection",
+                "false with the gate swish, which has an output map of its own", projection);
+  rules.require(value_dtype == DType::f32 || value_dtype == DType::bf16, "value_dtype", "f32 or bf16",
+                name_of(value_dtype));
   for (const auto& [name, rate] : {std::pair<std::string_view, double>{"input_dropout", input_dropout},
                                    {"query_dropout", query_dropout},
                                    {"value_dropout", value_dropout}})
-    require(is_dropout(rate), name, std::string(kDropoutRule), rate);
+    rules.dropout(name, rate);
   query_options(width).check();
   // Sizes are counted in bytes, and the state of an optimiser has up to 16 for a number.
   constexpr std::int64_t kMostNumbers = std::numeric_limits<std::int64_t>::max() / 16;
-  require(slots() <= kMostNumbers / value_width_in(width) / (shared_values ? 1 : memories), "subkeys",
-          text("small enough that subkeys^factors values of ", value_width_in(width), " numbers fit 63 bits"), subkeys);
+  rules.require(slots() <= kMostNumbers / value_width_in(width) / (shared_values ? 1 : memories), "subkeys",
+                text("small enough that subkeys^factors values of ", value_width_in(width), " numbers fit 63 bits"),
+                subkeys);
   const std::int64_t most_keys = std::min(kRows, kMostNumbers / heads / query_width);
-  require(keys != KeyKind::flat || slots() <= most_keys, "subkeys",
-          text("small enough that there are at most ", most_keys, " flat keys of ", query_width,
-               " numbers in each head, subkeys^factors"),
-          subkeys);
+  rules.require(keys != KeyKind::flat || slots() <= most_keys, "subkeys",
+                text("small enough that there are at most ", most_keys, " flat keys of ", query_width,
+                     " numbers in each head, subkeys^factors"),
+                subkeys);
 }
 
 }  // namespace engram

@@ -7,40 +7,26 @@
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
 #include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
-namespace {
-
-void require_query_option(bool valid, std::string_view option, std::string_view rule, std::int64_t value) {
-  if (!valid) throw UsageError(text("query network: ", option, " must be ", rule, ", got ", value));
-}
-
-void require_query_size(std::string_view option, std::int64_t value, std::int64_t least, std::int64_t most) {
-  require_query_option(value >= least && value <= most, option, text("from ", least, " to ", most), value);
-}
-
-const QueryNetworkOptions& checked(const QueryNetworkOptions& options) {
-  options.check();
-  return options;
-}
-
-}  // namespace
 
 void QueryNetworkOptions::check() const {
   using namespace option_limits;
-  require_query_size("width", width, 1, kWidth);
-  require_query_size("heads", heads, 1, 64);
-  require_query_size("factors", factors, 1, 3);
-  require_query_size("query_width", query_width, 2, kWidth);
-  require_query_option(query_width % factors == 0, "query_width", text("a multiple of factors ", factors), query_width);
+  constexpr OptionRules rules("query network: ");
+  rules.within("width", width, 1, kWidth);
+  rules.within("heads", heads, 1, 64);
+  rules.within("factors", factors, 1, 3);
+  rules.within("query_width", query_width, 2, kWidth);
+  rules.require(query_width % factors == 0, "query_width", text("a multiple of factors ", factors), query_width);
   const bool layers = kind == QueryNetworkKind::mlp || kind == QueryNetworkKind::heads_mlp;
-  require_query_option(hidden.empty() != layers, "number of hidden layers",
-                       text(layers ? "at least 1" : "0", " for kind ", name_of(kind)),
-                       static_cast<std::int64_t>(hidden.size()));
+  rules.require(hidden.empty() != layers, "number of hidden layers",
+                text(layers ? "at least 1" : "0", " for kind ", name_of(kind)),
+                static_cast<std::int64_t>(hidden.size()));
   constexpr std::size_t kMostHidden = 64;
-  require_query_option(hidden.size() <= kMostHidden, "number of hidden layers", text("at most ", kMostHidden),
-                       static_cast<std::int64_t>(hidden.size()));
-  for (const std::int64_t size : hidden) require_query_size("the width of a hidden layer", size, 1, kWidth);
+  rules.require(hidden.size() <= kMostHidden, "number of hidden layers", text("at most ", kMostHidden),
+                static_cast<std::int64_t>(hidden.size()));
+  for (const std::int64_t size : hidden) rules.within("the width of a hidden layer", size, 1, kWidth);
   if (kind == QueryNetworkKind::identity && query_width != width)
     throw UsageError(text("query network: query_width must be the width ", width, " for kind identity, got ",
                           query_width, "\n  only another kind changes the width"));

@@ -1,7 +1,8 @@
 #include "nn/layers/recurrent_options.hpp"
 
 #include "core/error.hpp"
-#include "nn/layers/require_option.hpp"
+#include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
 namespace {
@@ -39,22 +40,23 @@ std::int64_t RecurrentOptions::readout_reach() const {
 
 void RecurrentOptions::check() const {
   using namespace option_limits;
-  require_within("vocabulary", vocabulary, 1, kRows);
-  require_within("width", width, 1, kWidth);
-  require_within("embedding_width", embedding_width, 0, kWidth, ", 0 for width");
-  require_within("order", order, 1, 64);
-  require_option(decay > 0 && decay <= 1, "decay", "above 0 and at most 1", decay);
-  require_option(!output_map || encoder != RecurrentCell::lstm, "output_map", "false with the encoder lstm", "true");
-  require_option(!output_map || readout == ReadoutKind::identity, "output_map",
-                 text("false with the readout ", name_of(readout), ", it is for identity alone"), "true");
-  require_within("window", window, 1, kPositions);
-  require_within("parts", parts, 1, kWidth);
-  require_within("output_width", output_width, 0, kWidth, ", 0 for width / parts");
-  require_option(output_width == 0 || readout == ReadoutKind::n_gram, "output_width",
-                 text("0 for the readout ", name_of(readout), ", it is an option of n_gram"), output_width);
-  require_within("init_range", init_range, kSmallest, kLargestStart);
-  require_option(logits_memory >= 1 && logits_memory <= kMebibytes, "logits_memory", "from 1 to 2^40 MiB",
-                 logits_memory);
+  constexpr OptionRules rules("model: ");
+  rules.within("vocabulary", vocabulary, 1, kRows);
+  rules.within("width", width, 1, kWidth);
+  rules.within("embedding_width", embedding_width, 0, kWidth, ", 0 for width");
+  rules.within("order", order, 1, 64);
+  rules.require(decay > 0 && decay <= 1, "decay", "above 0 and at most 1", decay);
+  rules.require(!output_map || encoder != RecurrentCell::lstm, "output_map", "false with the encoder lstm", "true");
+  rules.require(!output_map || readout == ReadoutKind::identity, "output_map",
+                text("false with the readout ", name_of(readout), ", it is for identity alone"), "true");
+  rules.within("window", window, 1, kPositions);
+  rules.within("parts", parts, 1, kWidth);
+  rules.within("output_width", output_width, 0, kWidth, ", 0 for width / parts");
+  rules.require(output_width == 0 || readout == ReadoutKind::n_gram, "output_width",
+                text("0 for the readout ", name_of(readout), ", it is an option of n_gram"), output_width);
+  rules.within("init_range", init_range, kSmallest, kLargestStart);
+  rules.require(logits_memory >= 1 && logits_memory <= kMebibytes, "logits_memory", "from 1 to 2^40 MiB",
+                logits_memory);
   const std::int64_t n = state_parts();
   if (width % n != 0)
     throw UsageError(text("model: width must be a multiple of ", n, ", the parts into which ", name_of(readout),

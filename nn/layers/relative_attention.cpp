@@ -98,12 +98,9 @@ Variable RelativeAttention::forward(const Variable& x, LayerNorm* norm, SegmentP
     in.past_keys = widen(in.past_keys, depth_, 0);
     in.past_values = widen(in.past_values, depth_, 0);
   }
-  const AttentionResult result = attention(in, options, kept_bytes(trace, keep_bytes_));
-  if (trace != nullptr && trace->keep_results) {
-    trace->context = options;
-    trace->seen = result;
-    if (trace->term) trace->alone = attention(one_term(*trace->term, query, positions, in), options, kKeepWeights);
-  }
+  const AttentionResult result = traced_attention(in, options, keep_bytes_, trace);
+  if (trace != nullptr && trace->keep_results && trace->term)
+    trace->alone = attention(one_term(*trace->term, query, positions, in), options, kKeepWeights);
   const std::int64_t taken = positions.remembered;
   past.update(tape.step(), columns(tape, x.value(), taken), columns(tape, in.keys.value(), taken),
               columns(tape, in.values.value(), taken));

@@ -6,10 +6,9 @@
 #include <optional>
 
 #include "autograd/variable.hpp"
+#include "nn/layers/attention_trace.hpp"
 #include "nn/layers/layer_norm.hpp"
-#include "nn/layers/position_constants.hpp"
 #include "nn/layers/position_kind.hpp"
-#include "nn/layers/self_attention.hpp"
 #include "nn/past/segment_past.hpp"
 
 namespace engram {

@@ -31,21 +31,24 @@ Variable SelfAttention::forward(const Variable& x, AttentionPast& past, const Po
                                 AttentionTrace* trace) {
   Tape& tape = x.tape();
   const Variable query = linear(x, tape.parameter(query_));
+  const auto attend_slots = [&](const Variable& queries) {
+    return persistent_->attend(queries, options_.dropout, options_.keep_bytes, trace);
+  };
   Variable mixed;
   if (options_.mode == MemoryMode::head_split) {
     const std::int64_t width = options_.width, border = context_heads_ * (width / options_.heads);
-    const Variable seen = attend_context(x, slice(query, 2, 0, border), past, positions, trace).out;
-    const Variable known = attend_slots(slice(query, 2, border, width), trace).out;
+    const Variable seen = attend_context(x, slice(query, 2, 0, border), past, positions, trace);
+    const Variable known = attend_slots(slice(query, 2, border, width));
     mixed = concat(std::array{seen, known}, 2);
   } else {
-    mixed = attend_context(x, query, past, positions, trace).out;
-    if (persistent_ && options_.mode != MemoryMode::all) mixed = add(mixed, attend_slots(query, trace).out);
+    mixed = attend_context(x, query, past, positions, trace);
+    if (persistent_ && options_.mode != MemoryMode::all) mixed = add(mixed, attend_slots(query));
   }
   return linear(mixed, tape.parameter(output_));
 }
 
-AttentionResult SelfAttention::attend_context(const Variable& x, const Variable& query, AttentionPast& past,
-                                              const PositionTables& positions, AttentionTrace* trace) {
+Variable SelfAttention::attend_context(const Variable& x, const Variable& query, AttentionPast& past,
+                                       const PositionTables& positions, AttentionTrace* trace) {
   Tape& tape = x.tape();
   const SpanOptions& span = span_.options();
   const Variable key_weight = context_rows(tape.parameter(key_)), value_weight = context_rows(tape.parameter(value_));
@@ -67,20 +70,10 @@ AttentionResult SelfAttention::attend_context(const Variable& x, const Variable&
   options.windows = span_.windows();
   if (options_.mode == MemoryMode::all) persistent_->join(tape, in, options);
   past.read(tape, key_weight, value_weight, in, options);
-  const AttentionResult result = attention(in, options, kept_bytes(trace, options_.keep_bytes));
+  const AttentionResult result = traced_attention(in, options, options_.keep_bytes, trace);
   past.update(tape.step(), x.value(), in.keys.value(), in.values.value());
   if (trace != nullptr) trace->span = in.span;
-  if (trace != nullptr && trace->keep_results) {
-    trace->context = options;
-    trace->seen = result;
-  }
-  return result;
-}
-
-AttentionResult SelfAttention::attend_slots(const Variable& query, AttentionTrace* trace) {
-  AttentionResult result = persistent_->attend(query, options_.dropout, kept_bytes(trace, options_.keep_bytes));
-  if (trace != nullptr && trace->keep_results) trace->slots = result;
-  return result;
+  return result.out;
 }
 
 Variable SelfAttention::context_rows(const Variable& weight) const {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/functions/attention.hpp"
 #include "autograd/tape.hpp"
 #include "core/kernels/fill.hpp"
 
@@ -49,12 +48,7 @@ Variable WindowAttention::forward(const Variable& x, const WindowContext& contex
   options.windows = context.windows;
   options.max_distance = std::max(1, options.windows.longest);  // 0 would be no context at all
   options.dropout = DropoutRule(options_.dropout);
-  const AttentionResult result = attention(in, options, kept_bytes(trace, options_.keep_bytes));
-  if (trace != nullptr && trace->keep_results) {
-    trace->context = options;
-    trace->seen = result;
-  }
-  return output_.forward(result.out);
+  return output_.forward(traced_attention(in, options, options_.keep_bytes, trace).out);
 }
 
 void WindowAttention::visit(Visitor& visit) {

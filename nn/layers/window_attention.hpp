@@ -8,8 +8,8 @@
 
 #include "autograd/variable.hpp"
 #include "core/rules/head_windows.hpp"
+#include "nn/layers/attention_trace.hpp"
 #include "nn/layers/linear.hpp"
-#include "nn/layers/self_attention.hpp"
 #include "nn/module.hpp"
 #include "nn/visitor.hpp"
 

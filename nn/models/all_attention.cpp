@@ -5,20 +5,15 @@
 #include "autograd/functions/add.hpp"
 #include "autograd/functions/dropout.hpp"
 #include "autograd/tape.hpp"
-#include "core/check.hpp"
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/past/hidden_cache.hpp"
 #include "nn/past/key_value_ring.hpp"
 
 namespace engram {
 namespace {
-
-const AllAttentionOptions& checked(const AllAttentionOptions& options) {
-  options.check();
-  return options;
-}
 
 SpanOptions span_options(const AllAttentionOptions& options) {
   return {.kind = options.span,
@@ -27,6 +22,17 @@ SpanOptions span_options(const AllAttentionOptions& options) {
           .init = options.span_init,
           .mask_offset = static_cast<int>(options.mask_offset),
           .ramp_gradient = options.ramp_gradient};
+}
+
+TokenIoOptions token_options(const AllAttentionOptions& options) {
+  return {.vocabulary = options.vocabulary,
+          .width = options.width,
+          .cutoffs = options.cutoffs,
+          .tie_tables = options.tie_tables,
+          .tie_projections = options.tie_projections,
+          .untied_projections = {},
+          .table_init = options.table_init,
+          .start = {}};
 }
 
 /// Attention to slots with a softmax of their own keeps its weights in a memory of its own.
@@ -59,21 +65,19 @@ AllAttentionLayer::AllAttentionLayer(const AllAttentionOptions& options, std::un
 }
 
 Variable AllAttentionLayer::forward(const Variable& x, AttentionPast& past, const PositionTables& positions,
-                                    AttentionTrace* trace, MemoryTrace* memory_trace) {
+                                    const LayerTrace& trace) {
   Variable hidden;
   {
     const Scope scope("attention");
-    hidden = attention_norm_.forward(attention_.forward(x, past, positions, trace), x);
+    hidden = attention_norm_.forward(attention_.forward(x, past, positions, trace.attention), x);
   }
   const Scope scope("feed_forward");
   if (sublayer_.exists()) {
-    hidden = feed_forward_norm_->forward(sublayer_.forward(hidden, memory_trace), hidden);
+    hidden = feed_forward_norm_->forward(sublayer_.forward(hidden, trace.memory), hidden);
   } else if (memory_) {
-    const AttentionResult known = memory_->attend(hidden, dropout_, kept_bytes(trace, keep_bytes_));
-    if (trace != nullptr && trace->keep_results) trace->slots = known;
-    hidden = feed_forward_norm_->forward(known.out, hidden);
+    hidden = feed_forward_norm_->forward(memory_->attend(hidden, dropout_, keep_bytes_, trace.attention), hidden);
   }
-  return sublayer_.behind(hidden, memory_trace);
+  return sublayer_.behind(hidden, trace.memory);
 }
 
 void AllAttentionLayer::visit(Visitor& visit) {
@@ -85,13 +89,8 @@ void AllAttentionLayer::visit(Visitor& visit) {
 }
 
 AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
-    : options_(checked(options)),
-      tokens_(make_token_io({.vocabulary = options.vocabulary,
-                             .width = options.width,
-                             .cutoffs = options.cutoffs,
-                             .tie_tables = options.tie_tables,
-                             .tie_projections = options.tie_projections,
-                             .table_init = options.table_init})),
+    : LanguageModel(make_token_io(token_options(checked(options)))),
+      options_(options),
       position_keys_({options.max_span, options.width / options.heads}, init::standard_normal()) {
   if (options.position_values == PositionValues::own)
     position_values_.emplace(position_keys_.shape(), init::standard_normal());
@@ -101,52 +100,41 @@ AllAttentionModel::AllAttentionModel(const AllAttentionOptions& options)
   for (const auto& layer : layers_) spans_.push_back(&layer->attention().span());
 }
 
-ModelPast AllAttentionModel::training_past(Backend& backend, Allocator& allocator, std::int64_t streams,
-                                           DType dtype) const {
+ModelPast AllAttentionModel::make_training_past(const PastPlace& place) const {
   ModelPast past;
-  for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(std::make_unique<HiddenCache>(backend, allocator, streams, options_.width, dtype, options_.pad,
-                                                 span(layer).extent()));
+  for (const AttentionSpan* const span : spans_)
+    past.push_back(std::make_unique<HiddenCache>(place, options_.width, options_.pad, span->extent()));
   return past;
 }
 
-ModelPast AllAttentionModel::frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                                         std::int64_t) const {
+ModelPast AllAttentionModel::make_frozen_past(const PastPlace& place, std::int64_t) const {
   ModelPast past;
-  for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(std::make_unique<KeyValueRing>(backend, allocator, streams, options_.width / options_.heads, dtype,
-                                                  options_.pad, span(layer).windows()));
+  for (const AttentionSpan* const span : spans_)
+    past.push_back(
+        std::make_unique<KeyValueRing>(place, options_.width / options_.heads, options_.pad, span->windows()));
   return past;
 }
 
 Variable AllAttentionModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace) {
-  const Tensor& tokens = batch.inputs;
-  if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
-  check_dtype("model", "tokens", tokens, DType::i32);
-  if (past.size() != layers_.size())
-    throw Error(text("model: needs the past of ", layers_.size(), " layers, got ", past.size()));
+  check_tokens(batch, past, layers_.size());
   Variable hidden;
   {
     const Scope scope("embedding");
-    hidden = dropout(tokens_->embed(tape, batch), options_.embedding_dropout);
+    hidden = dropout(tokens().embed(tape, batch), options_.embedding_dropout);
   }
   PositionTables positions{.keys = tape.parameter(position_keys_), .values = {}};
   if (options_.position_values == PositionValues::shared) positions.values = positions.keys;
   if (position_values_) positions.values = tape.parameter(*position_values_);
-  if (trace != nullptr) trace->begin(layers_.size());
-  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    const std::string name = text("layers.", layer);
-    const Scope scope(name);
-    hidden = layers_[layer]->forward(hidden, attention_past(*past[layer]), positions,
-                                     trace == nullptr ? nullptr : &trace->layers[layer],
-                                     trace == nullptr ? nullptr : trace->memory(layer));
-  }
+  hidden = through_layers(layers_.size(), std::move(hidden), trace,
+                          [&](std::size_t layer, const Variable& x, const LayerTrace& seen) {
+                            return layers_[layer]->forward(x, attention_past(*past[layer]), positions, seen);
+                          });
   const Scope scope("output");
   return dropout(hidden, options_.embedding_dropout);
 }
 
-Variable AllAttentionModel::forward(Tape& tape, const Tensor& tokens, ModelPast& past) {
-  return tokens_->logits(hidden(tape, {.inputs = tokens, .targets = {}, .partition = nullptr, .lists = {}}, past));
+Variable AllAttentionModel::forward(Tape& tape, const Tensor& ids, ModelPast& past) {
+  return tokens().logits(hidden(tape, {.inputs = ids, .targets = {}, .partition = nullptr, .lists = {}}, past));
 }
 
 Variable AllAttentionModel::penalty(const ModelTrace& trace, double lambda, double share) const {
@@ -177,11 +165,11 @@ const AttentionSpan& AllAttentionModel::span(std::int64_t layer) const {
 }
 
 void AllAttentionModel::visit(Visitor& visit) {
-  visit("embedding", tokens_->input());
+  visit("embedding", tokens().input());
   visit("position_keys", position_keys_);
   if (position_values_) visit("position_values", *position_values_);
   visit("layers", layers_);
-  visit("output", tokens_->output());
+  visit("output", tokens().output());
 }
 
 }  // namespace engram

@@ -22,8 +22,8 @@ class AllAttentionLayer final : public Module {
   /// `memory`: the layer's product-key memory, or nullptr.
   explicit AllAttentionLayer(const AllAttentionOptions& options, std::unique_ptr<ProductKeyMemory> memory = nullptr);
   /// x: [B, M, width] -> [B, M, width].
-  Variable forward(const Variable& x, AttentionPast& past, const PositionTables& positions, AttentionTrace* trace,
-                   MemoryTrace* memory_trace = nullptr);
+  Variable forward(const Variable& x, AttentionPast& past, const PositionTables& positions,
+                   const LayerTrace& trace = {});
   SelfAttention& attention() { return attention_; }
   void visit(Visitor& visit) override;
 
@@ -44,18 +44,10 @@ class AllAttentionModel final : public LanguageModel {
 
   const AllAttentionOptions& options() const { return options_; }
 
-  /// Hidden caches.
-  ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const override;
-  /// Key and value rings, with the present spans.
-  ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                        std::int64_t longest_block = 1) const override;
-
   Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
   /// Logits [B, M, vocabulary] of the next tokens, f32 in a step with bf16 activations. Throws Error where the
   /// vocabulary is in clusters.
-  Variable forward(Tape& tape, const Tensor& tokens, ModelPast& past);
-  TokenIo& tokens() override { return *tokens_; }
-  const TokenIo& tokens() const override { return *tokens_; }
+  Variable forward(Tape& tape, const Tensor& ids, ModelPast& past);
   /// lambda S times the sum over layers of the mean zeta, times `share`: the second loss of training, by the trace of
   /// the forward pass. Absent when lambda is 0 or spans are fixed.
   Variable penalty(const ModelTrace& trace, double lambda, double share = 1) const override;
@@ -70,8 +62,12 @@ class AllAttentionModel final : public LanguageModel {
   void visit(Visitor& visit) override;
 
  private:
+  /// Hidden caches.
+  ModelPast make_training_past(const PastPlace& place) const override;
+  /// Key and value rings, with the present spans.
+  ModelPast make_frozen_past(const PastPlace& place, std::int64_t longest_block) const override;
+
   AllAttentionOptions options_;
-  std::unique_ptr<TokenIo> tokens_;
   // [S, width / heads], shared by all heads and layers; row delta - 1. Values: only where they have their own.
   Parameter position_keys_;
   std::optional<Parameter> position_values_;

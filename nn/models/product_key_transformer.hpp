@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/layer_norm.hpp"
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/layers/position_sublayer.hpp"
+#include "nn/layers/residual.hpp"
 #include "nn/layers/window_attention.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/models/product_key_transformer_options.hpp"
@@ -24,16 +24,15 @@ class ProductKeyTransformerLayer final : public Module {
   /// `memory`: nullptr where the layer has none.
   ProductKeyTransformerLayer(const ProductKeyTransformerOptions& options, std::unique_ptr<ProductKeyMemory> memory);
   /// x: [B, M, width] -> [B, M, width].
-  Variable forward(const Variable& x, const WindowContext& context, AttentionTrace* trace, MemoryTrace* memory_trace);
+  Variable forward(const Variable& x, const WindowContext& context, const LayerTrace& trace);
   void visit(Visitor& visit) override;
 
  private:
-  bool pre_norm_;
   double dropout_;
   WindowAttention attention_;
-  LayerNorm attention_norm_;
+  Residual attention_norm_;
   PositionSublayer sublayer_;
-  LayerNorm feed_forward_norm_;
+  Residual feed_forward_norm_;
 };
 
 /// Parameters: embedding.table [Vc, width], which is the output's too; positions [P, width]; embedding_norm;
@@ -47,15 +46,8 @@ class ProductKeyTransformer final : public LanguageModel {
 
   const ProductKeyTransformerOptions& options() const { return options_; }
 
-  /// Of no layer: nothing is remembered.
-  ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const override;
-  ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                        std::int64_t longest_block) const override;
-
   /// Every row of the batch is a window. Throws UsageError for blocks of more than position_rows tokens.
   Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
-  TokenIo& tokens() override { return *tokens_; }
-  const TokenIo& tokens() const override { return *tokens_; }
   /// The longest window.
   std::int64_t reach() const override { return options_.position_rows; }
   bool depends_on_blocks() const override { return true; }
@@ -63,16 +55,17 @@ class ProductKeyTransformer final : public LanguageModel {
   void visit(Visitor& visit) override;
 
  private:
-  void check_batch(const TokenBatch& batch, const ModelPast& past) const;
+  /// Of no layer: nothing is remembered.
+  ModelPast make_training_past(const PastPlace&) const override { return {}; }
+  ModelPast make_frozen_past(const PastPlace&, std::int64_t) const override { return {}; }
 
   ProductKeyTransformerOptions options_;
-  std::unique_ptr<TokenIo> tokens_;
   Parameter positions_;  // [P, width]
   LayerNorm embedding_norm_;
   std::vector<std::unique_ptr<ProductKeyTransformerLayer>> layers_;
   std::optional<LayerNorm> output_norm_;  // pre_norm
   WindowContexts contexts_;
-  PositionConstants constants_;
+  DeviceConstants constants_;
 };
 
 }  // namespace engram

@@ -7,15 +7,11 @@
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
-
-const RecurrentOptions& checked(const RecurrentOptions& options) {
-  options.check();
-  return options;
-}
 
 TokenIoOptions token_options(const RecurrentOptions& options) {
   const Initializer uniform = init::uniform(options.init_range);
@@ -34,6 +30,12 @@ std::int64_t remembered(const RecurrentOptions& options) {
   return std::max(options.encoder_reach(), options.readout_reach());
 }
 
+/// Whether a past has a part for them.
+bool keeps_cells(const RecurrentOptions& options) { return options.encoder == RecurrentCell::lstm; }
+bool keeps_words(const RecurrentOptions& options) {
+  return options.readout == ReadoutKind::recurrent_memory && options.window > 1;
+}
+
 /// Of a past [B, C, n], no position.
 Tensor none_of(Step& step, const Tensor& states) {
   return step.empty({states.shape()[0], 0, states.shape()[2]}, states.dtype());
@@ -42,47 +44,37 @@ Tensor none_of(Step& step, const Tensor& states) {
 }  // namespace
 
 RecurrentModel::RecurrentModel(const RecurrentOptions& options)
-    : options_(checked(options)),
-      tokens_(make_token_io(token_options(options))),
+    : LanguageModel(make_token_io(token_options(checked(options)))),
+      options_(options),
       encoder_(options),
       readout_(make_readout(options)) {}
 
-ModelPast RecurrentModel::training_past(Backend& backend, Allocator& allocator, std::int64_t streams,
-                                        DType dtype) const {
+ModelPast RecurrentModel::make_training_past(const PastPlace& place) const {
   ModelPast past;
-  const auto add = [&](std::int64_t length, std::int64_t width, DType stored) {
-    past.push_back(std::make_unique<RecurrentPast>(backend, allocator, streams, length, width, stored));
+  const auto add = [&](std::int64_t length, std::int64_t width, DType dtype) {
+    past.push_back(std::make_unique<RecurrentPast>(place.with(dtype), length, width));
   };
-  add(remembered(options_), options_.width, dtype);
-  if (options_.encoder == RecurrentCell::lstm) add(1, options_.width, dtype);
-  if (options_.readout == ReadoutKind::recurrent_memory && options_.window > 1)
-    add(options_.readout_reach(), 1, DType::i32);
+  add(remembered(options_), options_.width, place.dtype);
+  if (keeps_cells(options_)) add(1, options_.width, place.dtype);
+  if (keeps_words(options_)) add(options_.readout_reach(), 1, DType::i32);
   return past;
 }
 
-ModelPast RecurrentModel::frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                                      std::int64_t) const {
-  return training_past(backend, allocator, streams, dtype);
+RecurrentModel::Pasts RecurrentModel::pasts_in(ModelPast& past) const {
+  auto next = past.begin();
+  const auto part = [&next](bool there) { return there ? &recurrent_past(**next++) : nullptr; };
+  return {.states = part(true), .cells = part(keeps_cells(options_)), .words = part(keeps_words(options_))};
 }
 
 void RecurrentModel::check_batch(const TokenBatch& batch, const ModelPast& past) const {
-  const Shape& shape = batch.inputs.shape();
-  if (shape.rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", shape));
-  check_dtype("model", "tokens", batch.inputs, DType::i32);
-  if (shape[1] < 1) throw ShapeError(text("model: a block must have tokens, got ", shape));
-  if (batch.context < 0 || batch.context >= shape[1])
-    throw Error(text("model: context must be in [0, ", shape[1], "), the block's length, got ", batch.context));
+  if (past.empty()) throw Error("model: needs a past of its own (training_past), got an empty one");
+  check_tokens(batch, past, 1u + keeps_cells(options_) + keeps_words(options_));
   if (batch.fed_again != 0)
     throw Error(text("model: a recurrent model reads every token once, got a block of which ", batch.fed_again,
                      " tokens come again"));
-  if (batch.preceding) {
-    check_shape("model", "preceding", batch.preceding, shape);
-    check_dtype("model", "preceding", batch.preceding, DType::i32);
-  }
-  if (past.empty()) throw Error("model: needs a past of its own (training_past), got an empty one");
-  if (const std::int64_t streams = recurrent_past(*past.front()).streams(); streams != shape[0])
-    throw ShapeError(text("model: the past is of ", streams, " streams, got a block of ", shape[0],
-                          "\n  other streams need a past of their own"));
+  if (!batch.preceding) return;
+  check_shape("model", "preceding", batch.preceding, batch.inputs.shape());
+  check_dtype("model", "preceding", batch.preceding, DType::i32);
 }
 
 const Tensor& RecurrentModel::preceding(Step& step, const TokenBatch& batch, std::int64_t seen) {
@@ -97,24 +89,22 @@ const Tensor& RecurrentModel::preceding(Step& step, const TokenBatch& batch, std
 Variable RecurrentModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace) {
   check_batch(batch, past);
   Step& step = tape.step();
-  RecurrentPast& states = recurrent_past(*past[0]);
-  RecurrentPast* const cells = options_.encoder == RecurrentCell::lstm ? &recurrent_past(*past[1]) : nullptr;
-  RecurrentPast* const words = past.size() > (cells == nullptr ? 1u : 2u) ? &recurrent_past(*past.back()) : nullptr;
-  const Tensor before = preceding(step, batch, states.valid());
+  const auto [states, cells, words] = pasts_in(past);
+  const Tensor before = preceding(step, batch, states->valid());
   Variable vectors;
   {
     const Scope scope("embedding");
-    vectors = tokens_->embed(tape, batch);
+    vectors = tokens().embed(tape, batch);
   }
   RecurrentEncoder::Result encoded;
   {
     const Scope scope("encoder");
     encoded = encoder_.forward(
-        vectors, {.hidden = states.states(), .cells = cells == nullptr ? Tensor() : cells->states()}, before);
+        vectors, {.hidden = states->states(), .cells = cells == nullptr ? Tensor() : cells->states()}, before);
   }
   const bool carries = tape.training() ? options_.carry == Carry::detached : options_.carry_evaluation;
   ReadoutContext context{.states = encoded.states,
-                         .past_states = carries ? states.states() : none_of(step, states.states()),
+                         .past_states = carries ? states->states() : none_of(step, states->states()),
                          .words = batch.inputs,
                          .past_words = {},
                          .preceding = before};
@@ -128,7 +118,7 @@ Variable RecurrentModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& 
     const bool traced = trace != nullptr && trace->keep_window_weights;
     hidden = readout_->forward(tape, context, traced ? &trace->window_weights : nullptr);
   }
-  states.push(step, encoded.recurrent);
+  states->push(step, encoded.recurrent);
   if (cells != nullptr) cells->push(step, encoded.cells);
   if (words != nullptr) {
     const Shape& shape = batch.inputs.shape();
@@ -138,10 +128,10 @@ Variable RecurrentModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& 
 }
 
 void RecurrentModel::visit(Visitor& visit) {
-  visit("embedding", tokens_->input());
+  visit("embedding", tokens().input());
   visit("encoder", encoder_);
   visit("readout", *readout_);
-  visit("output", tokens_->output());
+  visit("output", tokens().output());
 }
 
 }  // namespace engram

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/layers/recurrent_encoder.hpp"
 #include "nn/layers/state_readout.hpp"
 #include "nn/models/language_model.hpp"
@@ -21,15 +21,8 @@ class RecurrentModel final : public LanguageModel {
 
   const RecurrentOptions& options() const { return options_; }
 
-  /// Of the last states, of an LSTM's cells, and for recurrent_memory of the last words, in this order.
-  ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const override;
-  ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                        std::int64_t longest_block) const override;
-
   /// Takes `preceding` of the batch, where texts begin anew inside streams.
   Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
-  TokenIo& tokens() override { return *tokens_; }
-  const TokenIo& tokens() const override { return *tokens_; }
   /// States know all of a text.
   std::int64_t reach() const override { return kWholeText; }
   bool depends_on_blocks() const override { return !options_.carry_evaluation; }
@@ -37,15 +30,24 @@ class RecurrentModel final : public LanguageModel {
   void visit(Visitor& visit) override;
 
  private:
+  /// What a past is of, in this order; nullptr where the model has no such part.
+  struct Pasts {
+    RecurrentPast* states;  ///< the last states
+    RecurrentPast* cells;   ///< an LSTM's
+    RecurrentPast* words;   ///< the last ones, for recurrent_memory
+  };
+
+  ModelPast make_training_past(const PastPlace& place) const override;
+  ModelPast make_frozen_past(const PastPlace& place, std::int64_t) const override { return make_training_past(place); }
+  Pasts pasts_in(ModelPast& past) const;
   void check_batch(const TokenBatch& batch, const ModelPast& past) const;
   /// The batch's own, or that of streams which began where their past is empty.
   const Tensor& preceding(Step& step, const TokenBatch& batch, std::int64_t seen);
 
   RecurrentOptions options_;
-  std::unique_ptr<TokenIo> tokens_;
   RecurrentEncoder encoder_;
   std::unique_ptr<StateReadout> readout_;
-  PositionConstants constants_;
+  DeviceConstants constants_;
 };
 
 }  // namespace engram

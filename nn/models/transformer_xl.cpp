@@ -9,21 +9,16 @@
 #include "autograd/functions/embedding.hpp"
 #include "autograd/functions/slice.hpp"
 #include "autograd/tape.hpp"
-#include "core/check.hpp"
 #include "core/error.hpp"
 #include "core/scope.hpp"
 #include "nn/init.hpp"
+#include "nn/option_rules.hpp"
 #include "nn/past/segment_memory.hpp"
 #include "nn/past/segment_ring.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
-
-const TransformerXlOptions& checked(const TransformerXlOptions& options) {
-  options.check();
-  return options;
-}
 
 TokenIoOptions token_options(const TransformerXlOptions& options) {
   return {.vocabulary = options.vocabulary,
@@ -61,41 +56,35 @@ RelativeAttentionOptions attention_options(const TransformerXlOptions& options) 
           .start = options.weight_start()};
 }
 
-/// What index a PositionConstants::Key is of.
-enum IndexUse : std::int64_t { kClamped, kShaw, kAbsolute };
-
 }  // namespace
 
 TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory)
-    : pre_norm_(options.pre_norm),
-      dropout_(state_dropout(options)),
+    : dropout_(state_dropout(options)),
       attention_(attention_options(options)),
-      attention_norm_(layer_norm(options)),
+      attention_norm_(layer_norm(options), options.pre_norm),
       sublayer_(options.memories.placement, std::move(memory),
                 [&options] {
                   return FeedForward(options.width, options.inner, state_dropout(options),
                                      {options.weight_start(), init::zeros()});
                 }),
-      feed_forward_norm_(layer_norm(options)) {
+      feed_forward_norm_(layer_norm(options), options.pre_norm) {
   if (options.positions == PositionKind::absolute_learned)
     positions_.emplace(Shape{options.position_rows, options.width}, options.weight_start());
 }
 
 Variable TransformerXlLayer::forward(const Variable& x, SegmentPast& past, const RelativePositions& positions,
-                                     const Tensor& absolute_rows, AttentionTrace* trace, MemoryTrace* memory_trace) {
+                                     const Tensor& absolute_rows, const LayerTrace& trace) {
   const Variable input = positions_ ? add(x, embedding(x.tape().parameter(*positions_), absolute_rows)) : x;
   Variable hidden;
   {
     const Scope scope("attention");
-    LayerNorm* const before = pre_norm_ ? &attention_norm_ : nullptr;
-    const Variable mixed = dropout_(attention_.forward(input, before, past, positions, trace));
-    hidden = pre_norm_ ? add(mixed, input) : attention_norm_.forward(mixed, input);
+    LayerNorm* const norm = attention_norm_.pre_norm();
+    hidden = attention_norm_.after(dropout_(attention_.forward(input, norm, past, positions, trace.attention)), input);
   }
   const Scope scope("feed_forward");
-  const Variable known =
-      sublayer_.forward(pre_norm_ ? feed_forward_norm_.forward(hidden) : hidden, memory_trace, dropout_);
-  hidden = pre_norm_ ? add(known, hidden) : feed_forward_norm_.forward(known, hidden);
-  return sublayer_.behind(hidden, memory_trace);
+  const Variable known = sublayer_.forward(feed_forward_norm_.before(hidden), trace.memory, dropout_);
+  hidden = feed_forward_norm_.after(known, hidden);
+  return sublayer_.behind(hidden, trace.memory);
 }
 
 void TransformerXlLayer::visit(Visitor& visit) {
@@ -116,13 +105,13 @@ void TransformerXlModel::Biases::visit(Visitor& visit) {
 }
 
 TransformerXlModel::TransformerXlModel(const TransformerXlOptions& options)
-    : options_(checked(options)),
+    : LanguageModel(make_token_io(token_options(checked(options)))),
+      options_(options),
       context_{.memory = options.memory,
                .visibility = options.visibility,
                .start = options.memory_start,
                .clamp = options.clamp},
-      dropout_(state_dropout(options)),
-      tokens_(make_token_io(token_options(options))) {
+      dropout_(state_dropout(options)) {
   if (options.positions == PositionKind::relative && options.tie_position_biases) position_biases_.emplace(options);
   const MemoryMaker memories(options.memories, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
@@ -139,46 +128,23 @@ void TransformerXlModel::set_context(const SegmentContext& context) {
   context_ = context;
 }
 
-ModelPast TransformerXlModel::training_past(Backend& backend, Allocator& allocator, std::int64_t streams,
-                                            DType dtype) const {
-  const auto geometry = std::make_shared<SegmentGeometry>(backend, allocator, context_, streams, options_.heads);
+ModelPast TransformerXlModel::make_training_past(const PastPlace& place) const {
+  const auto geometry = std::make_shared<SegmentGeometry>(place, context_, options_.heads);
   ModelPast past;
   for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(std::make_unique<SegmentMemory>(backend, allocator, geometry, options_.width, dtype));
+    past.push_back(std::make_unique<SegmentMemory>(geometry, options_.width));
   return past;
 }
 
-ModelPast TransformerXlModel::frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                                          std::int64_t longest_block) const {
+ModelPast TransformerXlModel::make_frozen_past(const PastPlace& place, std::int64_t longest_block) const {
   longest_block_ = std::max(longest_block_, longest_block);
-  if (options_.pre_norm && context_.start == MemoryStart::zeros)
-    return training_past(backend, allocator, streams, dtype);
-  const auto geometry = std::make_shared<SegmentGeometry>(backend, allocator, context_, streams, options_.heads);
+  if (options_.pre_norm && context_.start == MemoryStart::zeros) return make_training_past(place);
+  const auto geometry = std::make_shared<SegmentGeometry>(place, context_, options_.heads);
+  const std::int64_t depth = attention_options(options_).key_depth();
   ModelPast past;
   for (std::int64_t layer = 0; layer < options_.layers; ++layer)
-    past.push_back(std::make_unique<SegmentRing>(backend, allocator, geometry, attention_options(options_).key_depth(),
-                                                 dtype, longest_block));
+    past.push_back(std::make_unique<SegmentRing>(geometry, depth, longest_block));
   return past;
-}
-
-void TransformerXlModel::check_batch(const TokenBatch& batch, const ModelPast& past) const {
-  const Tensor& tokens = batch.inputs;
-  if (tokens.shape().rank() != 2) throw ShapeError(text("model: tokens must be [B, M], got ", tokens.shape()));
-  check_dtype("model", "tokens", tokens, DType::i32);
-  if (past.size() != layers_.size())
-    throw Error(text("model: needs the past of ", layers_.size(), " layers, got ", past.size()));
-  const std::int64_t block = tokens.shape()[1];
-  if (block < 1) throw ShapeError(text("model: a block must have tokens, got ", tokens.shape()));
-  const SegmentPast& memory = segment_past(*past.front());
-  if (memory.streams() != tokens.shape()[0])
-    throw ShapeError(text("model: the past is of ", memory.streams(), " streams, got a block of ", tokens.shape()[0],
-                          "\n  other streams need a past of their own"));
-  if (batch.context < 0 || batch.context >= block)
-    throw Error(text("model: context must be in [0, ", block, "), the block's length, got ", batch.context));
-  if (batch.fed_again < 0) throw Error(text("model: fed_again must be at least 0, got ", batch.fed_again));
-  if (options_.positions == PositionKind::absolute_learned && block > options_.position_rows)
-    throw UsageError(text("model: positions absolute_learned has ", options_.position_rows,
-                          " rows (model.position_rows), got a block of ", block, " tokens"));
 }
 
 RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast& past, std::int64_t block,
@@ -191,7 +157,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     const std::int64_t rows = clamped ? clamp + 1 : distances;
     positions.sinusoids = dropout_(tape.constant(constants_.sinusoids(step, rows, options_.width, dtype)));
     if (clamped) {
-      positions.rows = constants_.index(step, {kClamped, distances, clamp}, {distances},
+      positions.rows = constants_.index(step, {distances, clamp}, {distances},
                                         [clamp](std::int64_t distance) { return std::min(distance, clamp); });
       positions.shared = clamp;
     }
@@ -200,7 +166,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     positions.position_bias = tape.parameter(position_biases_->position);
   } else if (options_.positions == PositionKind::shaw) {
     const std::int64_t rows = options_.position_rows, kept = clamp > 0 ? std::min(clamp, rows) : rows;
-    positions.rows = constants_.index(step, {kShaw, distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
+    positions.rows = constants_.index(step, {distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
       return rows - 1 - std::min(distance, kept - 1);
     });
     positions.shared = kept - 1;
@@ -215,27 +181,28 @@ Tensor TransformerXlModel::absolute_rows(Step& step, std::int64_t streams, std::
   const std::int64_t rows = options_.position_rows, clamp = context.clamp > 0 ? context.clamp : block;
   // Positions count down to 0 at the last token; the rows of a table count up to its last one.
   if (learned)
-    return constants_.index(step, {kAbsolute, streams, block}, {streams, block},
+    return constants_.index(step, {streams, block}, {streams, block},
                             [rows, block](std::int64_t i) { return rows - block + i % block; });
-  return constants_.index(step, {kAbsolute, streams, block, clamp}, {streams, block},
+  return constants_.index(step, {streams, block, clamp}, {streams, block},
                           [block, clamp](std::int64_t i) { return std::min(block - 1 - i % block, clamp); });
 }
 
-Variable TransformerXlModel::drop_words(const Variable& embedded, const Tensor& ids, ModelPast& past) const {
+Variable TransformerXlModel::drop_words(const Variable& embedded, const Tensor& ids, bool begins) const {
   const Variable dropped = word_dropout(embedded, ids, options_.word_dropout);
-  if (options_.word_dropout == 0 || !embedded.tape().training()) return dropped;
+  if (options_.word_dropout == 0 || !embedded.tape().training() || !begins) return dropped;
   // A first token that sees itself alone and whose word is dropped is a vector of zeros in every layer, while all
   // biases are 0: each layer norm then multiplies its gradient by 1 / sqrt(1e-5), beyond f32 after some 16 of them.
-  const bool remembers = segment_past(*past.front()).context().memory > 0;
-  if (remembers && state_past(*past.front()).valid() > 0) return dropped;
   return concat(std::array{slice(embedded, 1, 0, 1), slice(dropped, 1, 1, ids.shape()[1])}, 1);
 }
 
 Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace) {
-  check_batch(batch, past);
+  check_tokens(batch, past, layers_.size());
+  const std::int64_t streams = batch.inputs.shape()[0], block = batch.inputs.shape()[1];
+  if (options_.positions == PositionKind::absolute_learned && block > options_.position_rows)
+    throw UsageError(text("model: positions absolute_learned has ", options_.position_rows,
+                          " rows (model.position_rows), got a block of ", block, " tokens"));
   Step& step = tape.step();
   SegmentPast& memory = segment_past(*past.front());
-  const std::int64_t streams = batch.inputs.shape()[0], block = batch.inputs.shape()[1];
   longest_block_ = std::max(longest_block_, block);
   const Tensor rows = absolute_rows(step, streams, block, memory.context());
   Variable hidden;
@@ -243,7 +210,8 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   {
     const Scope scope("embedding");
     // Dropping words behind the clusters' projections, which have no biases, is dropping rows of the tables.
-    hidden = drop_words(tokens_->embed(tape, batch), batch.inputs, past);
+    const bool begins = memory.context().memory == 0 || past.front()->valid() == 0;
+    hidden = drop_words(tokens().embed(tape, batch), batch.inputs, begins);
     if (options_.positions == PositionKind::absolute_sinusoidal)
       hidden = add(hidden,
                    embedding(tape.constant(constants_.sinusoids(step, block, options_.width, hidden.dtype())), rows));
@@ -251,14 +219,10 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
     positions = relative_positions(tape, memory, block, hidden.dtype());
   }
   positions.remembered = std::max<std::int64_t>(0, block - batch.fed_again);
-  if (trace != nullptr) trace->begin(layers_.size());
-  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    const std::string name = text("layers.", layer);
-    const Scope scope(name);
-    hidden = layers_[layer]->forward(hidden, segment_past(*past[layer]), positions, rows,
-                                     trace == nullptr ? nullptr : &trace->layers[layer],
-                                     trace == nullptr ? nullptr : trace->memory(layer));
-  }
+  hidden = through_layers(layers_.size(), std::move(hidden), trace,
+                          [&](std::size_t layer, const Variable& x, const LayerTrace& seen) {
+                            return layers_[layer]->forward(x, segment_past(*past[layer]), positions, rows, seen);
+                          });
   const Scope scope("output");
   return dropout_(hidden);
 }
@@ -271,10 +235,10 @@ std::int64_t TransformerXlModel::reach() const {
 }
 
 void TransformerXlModel::visit(Visitor& visit) {
-  visit("embedding", tokens_->input());
+  visit("embedding", tokens().input());
   if (position_biases_) visit("position_biases", *position_biases_);
   visit("layers", layers_);
-  visit("output", tokens_->output());
+  visit("output", tokens().output());
 }
 
 }  // namespace engram

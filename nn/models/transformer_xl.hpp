@@ -6,14 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "nn/layers/layer_norm.hpp"
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/relative_attention.hpp"
+#include "nn/layers/residual.hpp"
 #include "nn/layers/state_dropout.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/models/transformer_xl_options.hpp"
-#include "nn/past/segment_geometry.hpp"
 
 namespace engram {
 
@@ -26,17 +25,16 @@ class TransformerXlLayer final : public Module {
   /// x: [B, M, width] -> [B, M, width]. absolute_rows: i32 [B, M], rows of the layer's own table of positions; empty
   /// for kinds of positions that have none.
   Variable forward(const Variable& x, SegmentPast& past, const RelativePositions& positions,
-                   const Tensor& absolute_rows, AttentionTrace* trace, MemoryTrace* memory_trace);
+                   const Tensor& absolute_rows, const LayerTrace& trace);
   void visit(Visitor& visit) override;
 
  private:
-  bool pre_norm_;
   StateDropout dropout_;
   std::optional<Parameter> positions_;  // absolute_learned: T, [L, width], the last row for the last token
   RelativeAttention attention_;
-  LayerNorm attention_norm_;
+  Residual attention_norm_;
   PositionSublayer sublayer_;
-  LayerNorm feed_forward_norm_;
+  Residual feed_forward_norm_;
 };
 
 class TransformerXlModel final : public LanguageModel {
@@ -51,17 +49,9 @@ class TransformerXlModel final : public LanguageModel {
   void set_context(const SegmentContext& context);
   const SegmentContext& context() const { return context_; }
 
-  /// Memories of states.
-  ModelPast training_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype) const override;
-  /// Rings of keys and values; of states, where a memory of zeros is normalised, so that its keys are not zero.
-  ModelPast frozen_past(Backend& backend, Allocator& allocator, std::int64_t streams, DType dtype,
-                        std::int64_t longest_block = 1) const override;
-
   /// Takes batch.context and batch.fed_again into account. Throws Error for a batch of other streams than the pasts',
   /// and where absolute_learned has fewer rows than the block.
   Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
-  TokenIo& tokens() override { return *tokens_; }
-  const TokenIo& tokens() const override { return *tokens_; }
   /// N times the memory, and where all of it is visible what each block adds: an upper bound for blocks that are no
   /// longer than the longest that the model has seen, or that a past was made for.
   std::int64_t reach() const override;
@@ -77,21 +67,23 @@ class TransformerXlModel final : public LanguageModel {
     void visit(Visitor& visit) override;
   };
 
-  void check_batch(const TokenBatch& batch, const ModelPast& past) const;
+  /// Memories of states.
+  ModelPast make_training_past(const PastPlace& place) const override;
+  /// Rings of keys and values; of states, where a memory of zeros is normalised, so that its keys are not zero.
+  ModelPast make_frozen_past(const PastPlace& place, std::int64_t longest_block) const override;
   RelativePositions relative_positions(Tape& tape, SegmentPast& past, std::int64_t block, DType dtype);
   /// Rows of absolute positions, [B, M]. Sinusoids: row 0 for the last token, one more for each before it, clamped.
   /// Learned ones: the last row of the table for the last token, one less for each before it.
   Tensor absolute_rows(Step& step, std::int64_t streams, std::int64_t block, const SegmentContext& context);
-  /// embedded: [B, M, width], ids: [B, M].
-  Variable drop_words(const Variable& embedded, const Tensor& ids, ModelPast& past) const;
+  /// embedded: [B, M, width], ids: [B, M]; `begins`: the first token sees nothing before itself.
+  Variable drop_words(const Variable& embedded, const Tensor& ids, bool begins) const;
 
   TransformerXlOptions options_;
   SegmentContext context_;
   StateDropout dropout_;
-  std::unique_ptr<TokenIo> tokens_;
   std::optional<Biases> position_biases_;  // relative, tied
   std::vector<std::unique_ptr<TransformerXlLayer>> layers_;
-  PositionConstants constants_;
+  DeviceConstants constants_;
   mutable std::int64_t longest_block_ = 1;  // seen so far
 };
 

@@ -2,7 +2,8 @@
 
 #include "core/error.hpp"
 #include "nn/init.hpp"
-#include "nn/layers/require_option.hpp"
+#include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
 namespace {
@@ -12,64 +13,66 @@ bool is_absolute(PositionKind kind) {
 }
 
 void check_clusters(const TransformerXlOptions& options) {
-  require_within("embedding_width", options.embedding_width, 0, option_limits::kWidth);
-  require_within("divisor", options.divisor, 1, option_limits::kWidth);
+  constexpr OptionRules rules("model: ");
+  rules.within("embedding_width", options.embedding_width, 0, option_limits::kWidth);
+  rules.within("divisor", options.divisor, 1, option_limits::kWidth);
   std::int64_t width = options.token_width();
   for (std::size_t cluster = 0; cluster < options.cutoffs.size(); ++cluster) {
     width /= options.divisor;
-    require_option(width >= 1, "divisor",
-                   text("small enough for ", options.cutoffs.size(), " cutoffs and vectors of ", options.token_width()),
-                   options.divisor);
+    rules.require(width >= 1, "divisor",
+                  text("small enough for ", options.cutoffs.size(), " cutoffs and vectors of ", options.token_width()),
+                  options.divisor);
   }
   VocabularyClusters::check(options.cutoffs, options.vocabulary, options.token_width(), options.divisor);
   for (const std::int64_t cluster : options.untied_projections)
-    require_option(cluster >= 0 && cluster <= static_cast<std::int64_t>(options.cutoffs.size()), "untied_projections",
-                   text("from 0 to ", options.cutoffs.size()), cluster);
+    rules.require(cluster >= 0 && cluster <= static_cast<std::int64_t>(options.cutoffs.size()), "untied_projections",
+                  text("from 0 to ", options.cutoffs.size()), cluster);
 }
 
 }  // namespace
 
 void TransformerXlOptions::check() const {
   using namespace option_limits;
-  require_within("vocabulary", vocabulary, 1, kRows);
-  require_within("layers", layers, 1, kLayers);
-  require_within("width", width, 1, kWidth);
-  require_within("heads", heads, 1, kHeads);
-  require_within("depth", depth, 0, kWidth / heads, ", the bound of all heads together");
-  require_option(depth > 0 || width % heads == 0, "heads", text("a divisor of width ", width, " where depth is 0"),
-                 heads);
-  require_within("inner", inner, 1, kRows);
+  constexpr OptionRules rules("model: ");
+  rules.within("vocabulary", vocabulary, 1, kRows);
+  rules.within("layers", layers, 1, kLayers);
+  rules.within("width", width, 1, kWidth);
+  rules.within("heads", heads, 1, kHeads);
+  rules.within("depth", depth, 0, kWidth / heads, ", the bound of all heads together");
+  rules.require(depth > 0 || width % heads == 0, "heads", text("a divisor of width ", width, " where depth is 0"),
+                heads);
+  rules.within("inner", inner, 1, kRows);
   const bool sinusoids = positions == PositionKind::relative || positions == PositionKind::absolute_sinusoidal;
-  require_option(!sinusoids || width % 2 == 0, "width", text("even for positions ", name_of(positions)), width);
-  require_option(positions != PositionKind::absolute_learned || heads * head_depth() == width, "depth",
-                 text("width / heads for positions ", name_of(positions)), head_depth());
+  rules.require(!sinusoids || width % 2 == 0, "width", text("even for positions ", name_of(positions)), width);
+  rules.require(positions != PositionKind::absolute_learned || heads * head_depth() == width, "depth",
+                text("width / heads for positions ", name_of(positions)), head_depth());
   const bool tables = positions == PositionKind::shaw || positions == PositionKind::absolute_learned;
-  require_option(tables ? position_rows >= 1 && position_rows <= kPositions : position_rows == 0, "position_rows",
-                 tables ? text("from 1 to ", kPositions, " for positions ", name_of(positions),
-                               positions == PositionKind::shaw ? ", a row for each distance that is told apart"
-                                                               : ", the tokens of the longest block at least")
-                        : text("0 for positions ", name_of(positions)),
-                 position_rows);
-  require_within("memory", memory, 0, kPositions);
-  require_option(memory == 0 || !is_absolute(positions), "memory",
-                 text("0 for positions ", name_of(positions), ", which would be added to remembered states again"),
-                 memory);
-  require_option(memory > 0 || visibility == Visibility::all, "memory",
-                 text("at least 1 for visibility ", name_of(visibility)), memory);
+  rules.require(tables ? position_rows >= 1 && position_rows <= kPositions : position_rows == 0, "position_rows",
+                tables ? text("from 1 to ", kPositions, " for positions ", name_of(positions),
+                              positions == PositionKind::shaw ? ", a row for each distance that is told apart"
+                                                              : ", the tokens of the longest block at least")
+                       : text("0 for positions ", name_of(positions)),
+                position_rows);
+  rules.within("memory", memory, 0, kPositions);
+  rules.require(memory == 0 || !is_absolute(positions), "memory",
+                text("0 for positions ", name_of(positions), ", which would be added to remembered states again"),
+                memory);
+  rules.require(memory > 0 || visibility == Visibility::all, "memory",
+                text("at least 1 for visibility ", name_of(visibility)), memory);
   // The released programs write -1 for none.
-  require_within("clamp", clamp, -1, kPositions, ", 0 or -1 for none");
+  rules.within("clamp", clamp, -1, kPositions, ", 0 or -1 for none");
   check_clusters(*this);
-  require_dropout("dropout", dropout);
-  require_dropout("attention_dropout", attention_dropout);
-  require_dropout("word_dropout", word_dropout);
-  require_within("norm_epsilon", norm_epsilon, kSmallest, kLargest);
-  require_within("init_deviation", init_deviation, 0, kLargestStart);
-  require_within("init_range", init_range, 0, kLargestStart);
-  require_within("embedding_init_range", embedding_init_range, 0, kLargestStart);
-  require_within("projection_init_deviation", projection_init_deviation, 0, kLargestStart);
-  require_within("norm_init_deviation", norm_init_deviation, 0, kLargestStart);
-  require_option(attention_memory >= 0 && attention_memory <= kMebibytes, "attention_memory", "from 0 to 2^40",
-                 attention_memory);
+  rules.dropout("dropout", dropout);
+  rules.dropout("attention_dropout", attention_dropout);
+  rules.dropout("word_dropout", word_dropout);
+  rules.within("norm_epsilon", norm_epsilon, kSmallest, kLargest);
+  rules.within("init_deviation", init_deviation, 0, kLargestStart);
+  rules.within("init_range", init_range, 0, kLargestStart);
+  rules.within("embedding_init_range", embedding_init_range, 0, kLargestStart);
+  rules.within("projection_init_deviation", projection_init_deviation, 0, kLargestStart);
+  rules.within("norm_init_deviation", norm_init_deviation, 0, kLargestStart);
+  rules.require(attention_memory >= 0 && attention_memory <= kMebibytes, "attention_memory", "from 0 to 2^40",
+                attention_memory);
   memories.check(width, layers);
 }
 

@@ -8,24 +8,20 @@
 #include "core/kernels/optimizer.hpp"
 #include "nn/optim/parameter_blocks.hpp"
 #include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
 
 void OptimizerOptions::check() const {
-  const auto require = [](bool valid, std::string_view option, std::string_view rule, double value) {
-    if (!valid) throw UsageError(text("optimizer: ", option, " must be ", rule, ", got ", value));
-  };
-  const auto within = [&require](std::string_view option, double value, double least, std::string_view meaning = "") {
-    const bool valid = value >= least && value <= option_limits::kLargest;
-    require(valid, option, text("from ", least, " to ", option_limits::kLargest, meaning), value);
-  };
-  within("clip", clip, 0, ", 0 for no clipping");
-  require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
-  require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
-  within("epsilon", epsilon, option_limits::kSmallest, ", which f32 holds");
-  require(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
-  within("weight_decay", weight_decay, 0);
-  within("span_rate_share", span_rate_share, 0);
+  using namespace option_limits;
+  constexpr OptionRules rules("optimizer: ");
+  rules.within("clip", clip, 0, kLargest, ", 0 for no clipping");
+  rules.require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
+  rules.require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
+  rules.within("epsilon", epsilon, kSmallest, kLargest, ", which f32 holds");
+  rules.require(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
+  rules.within("weight_decay", weight_decay, 0, kLargest);
+  rules.within("span_rate_share", span_rate_share, 0, kLargest);
   if (kind == OptimizerKind::adagrad && clip_kind == ClipKind::global)
     throw UsageError("optimizer: adagrad clips per tensor; clip_kind must be step or gradient, got global");
   if (kind != OptimizerKind::adagrad && clip_kind != ClipKind::global)

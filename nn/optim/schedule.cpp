@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <type_traits>
 
 #include "core/error.hpp"
 #include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
 namespace {
@@ -51,22 +51,16 @@ double Schedule::at(std::int64_t update, std::int64_t finetune_after) const {
 }
 
 void Schedule::check() const {
-  const auto require = [](bool valid, std::string_view option, std::string_view rule, auto value) {
-    if (!valid) throw UsageError(text("schedule: ", option, " must be ", rule, ", got ", value));
-  };
-  const auto within = [&require](std::string_view option, auto value, std::type_identity_t<decltype(value)> least,
-                                 std::type_identity_t<decltype(value)> most) {
-    require(value >= least && value <= most, option, text("from ", least, " to ", most), value);
-  };
   using namespace option_limits;
-  within("rate", rate, kSmallest, kLargest);
-  within("warmup", warmup, 0, kSteps);
-  within("steps", steps, 0, kSteps);
-  require(final_share >= 0 && final_share <= 1, "final_share", "in [0, 1]", final_share);
-  within("plateau_validations", plateau_validations, 1, kSteps);
-  within("plateau_margin", plateau_margin, 0, kLargest);
-  require(plateau_factor > 0 && plateau_factor < 1, "plateau_factor", "in (0, 1)", plateau_factor);
-  within("plateau_patience", plateau_patience, 0, kSteps);
+  constexpr OptionRules rules("schedule: ");
+  rules.within("rate", rate, kSmallest, kLargest);
+  rules.within("warmup", warmup, 0, kSteps);
+  rules.within("steps", steps, 0, kSteps);
+  rules.require(final_share >= 0 && final_share <= 1, "final_share", "in [0, 1]", final_share);
+  rules.within("plateau_validations", plateau_validations, 1, kSteps);
+  rules.within("plateau_margin", plateau_margin, 0, kLargest);
+  rules.require(plateau_factor > 0 && plateau_factor < 1, "plateau_factor", "in (0, 1)", plateau_factor);
+  rules.within("plateau_patience", plateau_patience, 0, kSteps);
   if (needs_end(decay) && steps <= warmup)
     throw UsageError(text("schedule: a decay that ends at steps must have more steps than its warmup, got steps ",
                           steps, " and warmup ", warmup, "\n  a short trial of these steps: --set schedule.warmup=",
@@ -74,7 +68,7 @@ void Schedule::check() const {
   if (finetune == Finetune::plateau && needs_end(decay))
     throw UsageError(
         "schedule: a decay must know where it ends; finetune = plateau takes decay = none, inverse_root or plateau");
-  require(finetune_share >= 0 && finetune_share <= 1, "finetune_share", "in [0, 1]", finetune_share);
+  rules.require(finetune_share >= 0 && finetune_share <= 1, "finetune_share", "in [0, 1]", finetune_share);
 }
 
 }  // namespace engram

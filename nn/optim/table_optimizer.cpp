@@ -9,6 +9,7 @@
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/row_order.hpp"
 #include "nn/option_limits.hpp"
+#include "nn/option_rules.hpp"
 
 namespace engram {
 namespace {
@@ -45,20 +46,14 @@ void sum_if_shorter(Step& step, bool clipped, RowGradients& gradients) {
 }  // namespace
 
 void TableOptimizerOptions::check() const {
-  const auto require = [](bool valid, std::string_view option, std::string_view rule, double value,
-                          std::string_view advice = "") {
-    if (!valid) throw UsageError(text("optimizer: table_", option, " must be ", rule, ", got ", value, advice));
-  };
-  const auto within = [&require](std::string_view option, double value, std::string_view meaning = "") {
-    const bool valid = value >= 0 && value <= option_limits::kLargest;
-    require(valid, option, text("from 0 to ", option_limits::kLargest, meaning), value);
-  };
-  within("rate", rate);
-  require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
-  require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
-  within("epsilon", epsilon);
-  within("weight_decay", weight_decay);
-  within("clip", clip, ", 0 for no clipping");
+  using option_limits::kLargest;
+  constexpr OptionRules rules("optimizer: table_");
+  rules.within("rate", rate, 0, kLargest);
+  rules.require(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
+  rules.require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
+  rules.within("epsilon", epsilon, 0, kLargest);
+  rules.within("weight_decay", weight_decay, 0, kLargest);
+  rules.within("clip", clip, 0, kLargest, ", 0 for no clipping");
   if (follows_schedule && !(schedule_rate > 0))
     throw UsageError(
         text("optimizer: table_follows_schedule needs a schedule with a rate above 0, got ", schedule_rate));
@@ -67,12 +62,12 @@ void TableOptimizerOptions::check() const {
         "optimizer: table_mode must be lazy with table_kind row_adagrad\n  its rows without a gradient do not move in "
         "any mode");
   if (kind != TableKind::adam || mode != TableMode::deferred) return;
-  require(epsilon <= 1e-12, "epsilon", "at most 1e-12 in the mode deferred", epsilon,
-          "\n  a row that catches up with many steps at once leaves epsilon out; table_epsilon = 0 is exact");
+  rules.require(epsilon <= 1e-12, "epsilon", "at most 1e-12 in the mode deferred", epsilon,
+                "\n  a row that catches up with many steps at once leaves epsilon out; table_epsilon = 0 is exact");
   const double ratio = beta2 > 0 ? beta1 / std::sqrt(beta2) : 1;
-  require(ratio <= TableClock::kLargestRatio, "beta1", "at most 0.99 sqrt(table_beta2) in the mode deferred", beta1,
-          "\n  else the effect of a gradient fades so slowly that catching up costs thousands of terms");
-  require(rate * weight_decay < 1, "weight_decay", "below 1 / table_rate in the mode deferred", weight_decay);
+  rules.require(ratio <= TableClock::kLargestRatio, "beta1", "at most 0.99 sqrt(table_beta2) in the mode deferred",
+                beta1, "\n  else the effect of a gradient fades so slowly that catching up costs thousands of terms");
+  rules.require(rate * weight_decay < 1, "weight_decay", "below 1 / table_rate in the mode deferred", weight_decay);
 }
 
 TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step)

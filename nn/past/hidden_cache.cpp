@@ -11,14 +11,6 @@
 
 namespace engram {
 
-HiddenCache::HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype,
-                         Pad pad, const SpanExtent& extent)
-    : backend_(&backend),
-      streams_(streams),
-      pad_(pad),
-      extent_(&extent),
-      buffers_(backend, allocator, streams, width, dtype) {}
-
 void HiddenCache::reset() {
   buffers_.clear();
   valid_ = 0;
@@ -35,7 +27,7 @@ void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& v
   in.past_values = project_past(states(), value_weight, options.windows);
   count_shortfall(options.windows);
   if (pad_ != Pad::mask) return;
-  in.past_valid = tape.step().empty({streams_}, DType::i32);
+  in.past_valid = tape.step().empty({streams()}, DType::i32);
   kernels::fill(tape.step(), in.past_valid, static_cast<double>(valid_states()));
 }
 
@@ -43,7 +35,8 @@ std::int64_t HiddenCache::valid_states() const { return std::min(valid_, states(
 
 void HiddenCache::count_shortfall(const HeadWindows& windows) {
   // The computed window is rounded up and holds one slot of weight 0; only a visible slot that is missing counts.
-  if (valid_ > states().shape()[1] && windows.longest > states().shape()[1] + window_unit(*backend_)) ++shortfalls_;
+  if (valid_ > states().shape()[1] && windows.longest > states().shape()[1] + window_unit(buffers_.place().backend))
+    ++shortfalls_;
 }
 
 void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&) {

@@ -12,10 +12,10 @@ namespace engram {
 
 class HiddenCache final : public StatePast, public AttentionPast {
  public:
-  /// B streams of `width`, for a layer with spans of this extent, which says how many states to keep. Memory comes from
-  /// `allocator`; both must outlive the cache.
-  HiddenCache(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype, Pad pad,
-              const SpanExtent& extent);
+  /// Streams of `width`, for a layer with spans of this extent, which says how many states to keep and must outlive the
+  /// cache.
+  HiddenCache(const PastPlace& place, std::int64_t width, Pad pad, const SpanExtent& extent)
+      : pad_(pad), extent_(&extent), buffers_(place, width) {}
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
             AttentionOptions& options) override;
@@ -29,6 +29,7 @@ class HiddenCache final : public StatePast, public AttentionPast {
   void undo(std::int64_t positions) override;
 
   const Tensor& states() const override { return buffers_.states(); }
+  std::int64_t streams() const override { return buffers_.place().streams; }
   std::int64_t valid() const override { return valid_; }
   void restore(std::int64_t length, std::int64_t valid) override;
   /// Blocks in which a window reached farther back than the cache did (after its first filling): the missing states
@@ -40,8 +41,6 @@ class HiddenCache final : public StatePast, public AttentionPast {
   /// Of the states: how many are of the stream itself.
   std::int64_t valid_states() const;
 
-  Backend* backend_;
-  std::int64_t streams_;
   Pad pad_;
   const SpanExtent* extent_;
   StateBuffers buffers_;

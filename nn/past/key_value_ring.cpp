@@ -1,7 +1,6 @@
 #include "nn/past/key_value_ring.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
@@ -9,21 +8,18 @@
 
 namespace engram {
 
-KeyValueRing::KeyValueRing(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t depth,
-                           DType dtype, Pad pad, const HeadWindows& windows)
-    : backend_(&backend),
-      streams_(streams),
+KeyValueRing::KeyValueRing(const PastPlace& place, std::int64_t depth, Pad pad, const HeadWindows& windows)
+    : place_(place),
       pad_(pad),
       windows_(windows),
-      keys_({streams * windows.total, depth}, dtype, backend.device(), allocator),
-      values_({streams * windows.total, depth}, dtype, backend.device(), allocator) {
+      keys_(place.empty({place.streams * windows.total, depth})),
+      values_(place.empty(keys_.shape())) {
   reset();
 }
 
 void KeyValueRing::reset() {
-  const std::vector<std::byte> zeros(keys_.bytes());
-  backend_->copy(keys_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
-  backend_->copy(values_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
+  place_.clear(keys_);
+  place_.clear(values_);
   count_ = 0;
 }
 
@@ -35,7 +31,7 @@ void KeyValueRing::read(Tape& tape, const Variable&, const Variable&, AttentionV
   in.past_values = tape.constant(values_);
   options.past_count = count_;
   if (pad_ != Pad::mask) return;
-  in.past_valid = tape.step().empty({streams_}, DType::i32);
+  in.past_valid = tape.step().empty({streams()}, DType::i32);
   kernels::fill(tape.step(), in.past_valid, static_cast<double>(std::min<std::int64_t>(count_, windows_.longest)));
 }
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "autograd/functions/attention.hpp"
 #include "autograd/tape.hpp"
+#include "core/error.hpp"
 #include "core/names.hpp"
 
 namespace engram {
@@ -27,6 +29,10 @@ class LayerPast {
   virtual ~LayerPast() = default;
   /// Forgets everything: the start of a stream.
   virtual void reset() = 0;
+  /// Number of streams, B.
+  virtual std::int64_t streams() const = 0;
+  /// Positions of the stream that it has seen since its start.
+  virtual std::int64_t valid() const = 0;
 };
 
 /// What a layer of attention asks of its past.
@@ -49,10 +55,8 @@ using ModelPast = std::vector<std::unique_ptr<LayerPast>>;
 /// about blocks that the device repeated by itself.
 class StatePast : public LayerPast {
  public:
-  /// [B, C, width]; C = 0 while there are none.
+  /// [B, C, width]; C = 0 while there are none. States beyond the valid() ones are padding, and come first.
   virtual const Tensor& states() const = 0;
-  /// Positions of the stream that it has seen since its start. States beyond them are padding, and come first.
-  virtual std::int64_t valid() const = 0;
   /// Memory for a past of another length, zeroed, to load a checkpoint into.
   virtual void restore(std::int64_t length, std::int64_t valid) = 0;
   /// Takes the memory that a block of so many positions will be written to, so that the block itself takes none. What
@@ -69,8 +73,17 @@ class StatePast : public LayerPast {
   virtual std::int64_t shortfalls() const { return 0; }
 };
 
-/// Throws Error when it is another kind of past.
-StatePast& state_past(LayerPast& past);
-AttentionPast& attention_past(LayerPast& past);
+/// A past as the kind that its reader needs, by `rule`. Throws Error "past: <rule>, got another past".
+template <class Kind>
+Kind& past_as(LayerPast& past, std::string_view rule) {
+  if (auto* const found = dynamic_cast<Kind*>(&past)) return *found;
+  throw Error(text("past: ", rule, ", got another past"));
+}
+/// A past of training. Throws Error when it is another kind of past.
+inline StatePast& state_past(LayerPast& past) { return past_as<StatePast>(past, "training must have hidden states"); }
+/// A past of a layer of attention. Throws Error when it is another kind of past.
+inline AttentionPast& attention_past(LayerPast& past) {
+  return past_as<AttentionPast>(past, "attention must have keys and values of the past");
+}
 
 }  // namespace engram

@@ -15,11 +15,11 @@ void RecurrentPast::copy_streams(const RecurrentPast& from, std::span<const std:
   if (from.length_ != length_ || from.width_ != width_ || from.states().dtype() != states().dtype())
     throw Error(text("past: copied streams must be of the same model, got ", from.length_, " positions of ",
                      from.width_, " ", from.states().dtype(), " for ", length_, " of ", width_, " ", states().dtype()));
-  if (std::ssize(streams) != streams_)
-    throw Error(text("past: ", streams_, " streams must be copied, got ", streams.size()));
+  if (std::ssize(streams) != this->streams())
+    throw Error(text("past: ", this->streams(), " streams must be copied, got ", streams.size()));
   for (const std::int64_t stream : streams)
-    if (stream < 0 || stream >= from.streams_)
-      throw Error(text("past: a copied stream must be in [0, ", from.streams_, "), got ", stream));
+    if (stream < 0 || stream >= from.streams())
+      throw Error(text("past: a copied stream must be in [0, ", from.streams(), "), got ", stream));
   buffers_.copy_streams(from.buffers_, streams);
   valid_ = from.valid_;
 }
@@ -49,12 +49,6 @@ void RecurrentPast::replayed(std::int64_t positions) {
 void RecurrentPast::undo(std::int64_t positions) {
   buffers_.undo();
   valid_ -= positions;
-}
-
-RecurrentPast& recurrent_past(LayerPast& past) {
-  auto* const found = dynamic_cast<RecurrentPast*>(&past);
-  if (found == nullptr) throw Error("past: a recurrent model needs recurrent pasts, got another past");
-  return *found;
 }
 
 void copy_streams(ModelPast& to, const ModelPast& from, std::span<const std::int64_t> streams) {

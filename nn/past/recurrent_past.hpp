@@ -11,13 +11,11 @@ namespace engram {
 
 class RecurrentPast final : public StatePast {
  public:
-  /// Of the last `length` positions of B streams, vectors of `width`. Memory comes from `allocator`; both must outlive
-  /// this.
-  RecurrentPast(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t length, std::int64_t width,
-                DType dtype)
-      : buffers_(backend, allocator, streams, width, dtype), length_(length), width_(width), streams_(streams) {}
+  /// Of the last `length` positions, vectors of `width`.
+  RecurrentPast(const PastPlace& place, std::int64_t length, std::int64_t width)
+      : buffers_(place, width), length_(length), width_(width) {}
 
-  std::int64_t streams() const { return streams_; }
+  std::int64_t streams() const override { return buffers_.place().streams; }
   /// [B, 0, width] before the first block, then [B, length, width], newest last. Zeros in front where fewer were seen:
   /// so that the steps of a stream are alike.
   const Tensor& states() const override { return buffers_.states(); }
@@ -39,12 +37,14 @@ class RecurrentPast final : public StatePast {
 
  private:
   StateBuffers buffers_;
-  std::int64_t length_, width_, streams_;
+  std::int64_t length_, width_;
   std::int64_t valid_ = 0;  // positions of the streams since they were reset
 };
 
-/// Throws Error when it is a past of another family.
-RecurrentPast& recurrent_past(LayerPast& past);
+/// A past of a recurrent model. Throws Error when it is one of another family.
+inline RecurrentPast& recurrent_past(LayerPast& past) {
+  return past_as<RecurrentPast>(past, "a recurrent model needs recurrent pasts");
+}
 /// RecurrentPast::copy_streams for all that a model remembers. Throws as that does, and as recurrent_past().
 void copy_streams(ModelPast& to, const ModelPast& from, std::span<const std::int64_t> streams);
 

@@ -5,10 +5,6 @@
 
 namespace engram {
 
-SegmentGeometry::SegmentGeometry(Backend& backend, Allocator& allocator, const SegmentContext& context,
-                                 std::int64_t streams, std::int64_t heads)
-    : backend_(&backend), allocator_(&allocator), context_(context), streams_(streams), heads_(heads) {}
-
 std::int64_t SegmentGeometry::farthest(std::int64_t block) const {
   switch (context_.visibility) {
     case Visibility::last_memory:
@@ -38,13 +34,13 @@ const Tensor& SegmentGeometry::packed_rows(std::int64_t block, std::int64_t posi
   if (rows) return rows;
   std::vector<std::int32_t> host;
   for (std::int64_t head = 0; head < heads_; ++head)
-    for (std::int64_t stream = 0; stream < streams_; ++stream)
+    for (std::int64_t stream = 0; stream < place_.streams; ++stream)
       for (std::int64_t row = 0; row < window; ++row) {
         const std::int64_t position = positions - window + row;
         host.push_back(position < 0 ? 0 : static_cast<std::int32_t>((stream * positions + position) * heads_ + head));
       }
-  rows = Tensor({static_cast<std::int64_t>(host.size())}, DType::i32, backend_->device(), *allocator_);
-  backend_->copy(rows.raw(), host.data(), rows.bytes(), CopyKind::host_to_device);
+  rows = place_.with(DType::i32).empty({static_cast<std::int64_t>(host.size())});
+  place_.backend.copy(rows.raw(), host.data(), rows.bytes(), CopyKind::host_to_device);
   return rows;
 }
 

@@ -6,22 +6,20 @@
 #include <map>
 #include <utility>
 
-#include "core/allocator.hpp"
-#include "core/backend.hpp"
 #include "core/rules/head_windows.hpp"
-#include "core/tensor.hpp"
+#include "nn/past/past_place.hpp"
 #include "nn/past/segment_context.hpp"
 
 namespace engram {
 
 class SegmentGeometry {
  public:
-  /// B streams, H heads. `allocator` gives the indices of packed_rows() and must outlive this.
-  SegmentGeometry(Backend& backend, Allocator& allocator, const SegmentContext& context, std::int64_t streams,
-                  std::int64_t heads);
+  /// Of H heads. The place is that of the pasts, and of the indices of packed_rows().
+  SegmentGeometry(const PastPlace& place, const SegmentContext& context, std::int64_t heads)
+      : place_(place), context_(context), heads_(heads) {}
 
+  const PastPlace& place() const { return place_; }
   const SegmentContext& context() const { return context_; }
-  std::int64_t streams() const { return streams_; }
   /// The farthest distance that a query of a block of S positions may see: M + S - 1 where all is visible.
   std::int64_t farthest(std::int64_t block) const;
   /// Of every head; made once for every length of a block.
@@ -34,10 +32,9 @@ class SegmentGeometry {
   const Tensor& packed_rows(std::int64_t block, std::int64_t positions);
 
  private:
-  Backend* backend_;
-  Allocator* allocator_;
+  PastPlace place_;
   SegmentContext context_;
-  std::int64_t streams_, heads_;
+  std::int64_t heads_;
   std::map<std::int64_t, HeadWindows> windows_;                          // by longest window
   std::map<std::pair<std::int64_t, std::int64_t>, Tensor> packed_rows_;  // by longest window and positions
 };

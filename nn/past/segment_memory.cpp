@@ -13,9 +13,8 @@
 
 namespace engram {
 
-SegmentMemory::SegmentMemory(Backend& backend, Allocator& allocator, std::shared_ptr<SegmentGeometry> geometry,
-                             std::int64_t width, DType dtype)
-    : geometry_(std::move(geometry)), buffers_(backend, allocator, geometry_->streams(), width, dtype) {
+SegmentMemory::SegmentMemory(std::shared_ptr<SegmentGeometry> geometry, std::int64_t width)
+    : geometry_(std::move(geometry)), buffers_(geometry_->place(), width) {
   reset();
 }
 

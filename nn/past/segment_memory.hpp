@@ -12,12 +12,11 @@ namespace engram {
 
 class SegmentMemory final : public StatePast, public SegmentPast {
  public:
-  /// For streams of `width`; `geometry` is that of all layers. Memory comes from `allocator`, which must outlive this.
-  SegmentMemory(Backend& backend, Allocator& allocator, std::shared_ptr<SegmentGeometry> geometry, std::int64_t width,
-                DType dtype);
+  /// For streams of `width`; `geometry` is that of all layers.
+  SegmentMemory(std::shared_ptr<SegmentGeometry> geometry, std::int64_t width);
 
   const SegmentContext& context() const override { return geometry_->context(); }
-  std::int64_t streams() const override { return geometry_->streams(); }
+  std::int64_t streams() const override { return geometry_->place().streams; }
   const HeadWindows& windows(std::int64_t block) override { return geometry_->windows(block); }
 
   void read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,

@@ -15,7 +15,6 @@ using Normalise = std::function<Variable(const Variable& states)>;
 class SegmentPast : public AttentionPast {
  public:
   virtual const SegmentContext& context() const = 0;
-  virtual std::int64_t streams() const = 0;
   /// The windows of attention for a block of so many positions: options.windows of read().
   virtual const HeadWindows& windows(std::int64_t block) = 0;
   /// AttentionPast::read() of a layer that normalises its input, the past included, before it projects it. The
@@ -25,13 +24,12 @@ class SegmentPast : public AttentionPast {
   /// The layer's keys of positions, [P, H D], where weights are frozen and they were kept; else empty.
   virtual Tensor position_keys() const { return {}; }
   /// Keeps them, if it is a past for frozen weights.
-  virtual void keep_position_keys(Step& step, const Tensor& keys) {
-    static_cast<void>(step);
-    static_cast<void>(keys);
-  }
+  virtual void keep_position_keys(Step&, const Tensor& /*keys*/) {}
 };
 
-/// Throws Error when it is a past of another family.
-SegmentPast& segment_past(LayerPast& past);
+/// A past of the Transformer-XL family. Throws Error when it is one of another family.
+inline SegmentPast& segment_past(LayerPast& past) {
+  return past_as<SegmentPast>(past, "this family needs memories of segments");
+}
 
 }  // namespace engram

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/kernels/copy.hpp"
@@ -11,16 +10,11 @@
 
 namespace engram {
 
-SegmentRing::SegmentRing(Backend& backend, Allocator& allocator, std::shared_ptr<SegmentGeometry> geometry,
-                         std::int64_t depth, DType dtype, std::int64_t longest_block)
-    : backend_(&backend),
-      allocator_(&allocator),
-      geometry_(std::move(geometry)),
-      longest_block_(longest_block),
-      windows_(geometry_->windows(longest_block)) {
+SegmentRing::SegmentRing(std::shared_ptr<SegmentGeometry> geometry, std::int64_t depth, std::int64_t longest_block)
+    : geometry_(std::move(geometry)), longest_block_(longest_block), windows_(geometry_->windows(longest_block)) {
   if (windows_.total > 0) {
-    keys_ = Tensor({streams() * windows_.total, depth}, dtype, backend.device(), allocator);
-    values_ = Tensor(keys_.shape(), dtype, backend.device(), allocator);
+    keys_ = geometry_->place().empty({streams() * windows_.total, depth});
+    values_ = geometry_->place().empty(keys_.shape());
   }
   reset();
 }
@@ -28,9 +22,8 @@ SegmentRing::SegmentRing(Backend& backend, Allocator& allocator, std::shared_ptr
 void SegmentRing::reset() {
   if (keys_) {
     // Also what a memory of zeros starts with: it has no keys but 0 where layers do not normalise what they project.
-    const std::vector<std::byte> zeros(keys_.bytes());
-    backend_->copy(keys_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
-    backend_->copy(values_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
+    geometry_->place().clear(keys_);
+    geometry_->place().clear(values_);
   }
   position_keys_ = {};
   count_ = 0;
@@ -64,7 +57,7 @@ void SegmentRing::update(Step& step, const Tensor&, const Tensor& keys, const Te
 }
 
 void SegmentRing::keep_position_keys(Step& step, const Tensor& keys) {
-  position_keys_ = Tensor(keys.shape(), keys.dtype(), backend_->device(), *allocator_);
+  position_keys_ = geometry_->place().with(keys.dtype()).empty(keys.shape());
   kernels::accumulate(step, keys, 1.0, position_keys_, Write::set);
 }
 

@@ -11,13 +11,12 @@ namespace engram {
 class SegmentRing final : public LayerPast, public SegmentPast {
  public:
   /// Heads of `depth`; `geometry` is that of all layers. Where all of the memory and the segment is visible, blocks may
-  /// have at most `longest_block` positions, which the rings have room for. Memory comes from `allocator`, which must
-  /// outlive this.
-  SegmentRing(Backend& backend, Allocator& allocator, std::shared_ptr<SegmentGeometry> geometry, std::int64_t depth,
-              DType dtype, std::int64_t longest_block);
+  /// have at most `longest_block` positions, which the rings have room for.
+  SegmentRing(std::shared_ptr<SegmentGeometry> geometry, std::int64_t depth, std::int64_t longest_block);
 
   const SegmentContext& context() const override { return geometry_->context(); }
-  std::int64_t streams() const override { return geometry_->streams(); }
+  std::int64_t streams() const override { return geometry_->place().streams; }
+  std::int64_t valid() const override { return count_; }
   /// Windows of attention, equal for all blocks. Throws Error for a block that is too long.
   const HeadWindows& windows(std::int64_t block) override;
 
@@ -36,8 +35,6 @@ class SegmentRing final : public LayerPast, public SegmentPast {
   void keep_position_keys(Step& step, const Tensor& keys) override;
 
  private:
-  Backend* backend_;
-  Allocator* allocator_;
   std::shared_ptr<SegmentGeometry> geometry_;
   std::int64_t longest_block_;
   HeadWindows windows_;

@@ -6,15 +6,8 @@
 
 namespace engram {
 
-StateBuffers::StateBuffers(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width,
-                           DType dtype)
-    : backend_(&backend),
-      allocator_(&allocator),
-      streams_(streams),
-      width_(width),
-      dtype_(dtype),
-      none_({streams, 0, width}, dtype, backend.device(), allocator),
-      states_(none_) {}
+StateBuffers::StateBuffers(const PastPlace& place, std::int64_t width)
+    : place_(place), width_(width), none_(empty(0)), states_(none_) {}
 
 void StateBuffers::clear() {
   before_ = spare_before_ = {};
@@ -24,18 +17,15 @@ void StateBuffers::clear() {
 
 void StateBuffers::restore(std::int64_t length) {
   before_ = spare_before_ = {};
-  if (states_.shape()[1] != length)
-    states_ = length == 0 ? none_ : Tensor({streams_, length, width_}, dtype_, backend_->device(), *allocator_);
-  const std::vector<std::byte> zeros(states_.bytes());
-  backend_->copy(states_.raw(), zeros.data(), zeros.size(), CopyKind::host_to_device);
+  if (states_.shape()[1] != length) states_ = length == 0 ? none_ : empty(length);
+  place_.clear(states_);
 }
 
 void StateBuffers::settle(std::int64_t length) {
   before_ = spare_before_ = {};
-  const Shape wanted{streams_, length, width_};
+  const Shape wanted{place_.streams, length, width_};
   // A tape that still holds the spare (two blocks before one backward pass) must not see it change.
-  if (!spare_ || spare_.shape() != wanted || spare_.use_count() > 1)
-    spare_ = Tensor(wanted, dtype_, backend_->device(), *allocator_);
+  if (!spare_ || spare_.shape() != wanted || spare_.use_count() > 1) spare_ = place_.empty(wanted);
 }
 
 void StateBuffers::push(Step& step, const Tensor& block, std::int64_t length) {
@@ -48,15 +38,14 @@ void StateBuffers::copy_streams(const StateBuffers& from, std::span<const std::i
   const std::int64_t length = from.states_.shape()[1];
   if (length == 0) return clear();
   before_ = spare_before_ = {};
-  const Shape wanted{streams_, length, width_};
+  const Shape wanted{place_.streams, length, width_};
   // A tape may still read what is there.
-  if (states_.shape() != wanted || states_.use_count() > 1)
-    states_ = Tensor(wanted, dtype_, backend_->device(), *allocator_);
+  if (states_.shape() != wanted || states_.use_count() > 1) states_ = place_.empty(wanted);
   std::byte* to = static_cast<std::byte*>(states_.raw());
-  const std::size_t bytes = states_.bytes() / static_cast<std::size_t>(streams_);
+  const std::size_t bytes = states_.bytes() / static_cast<std::size_t>(place_.streams);
   for (const std::int64_t stream : streams) {
     const auto* const begin = static_cast<const std::byte*>(from.states_.raw());
-    backend_->copy(to, begin + static_cast<std::size_t>(stream) * bytes, bytes, CopyKind::device_to_device);
+    place_.backend.copy(to, begin + static_cast<std::size_t>(stream) * bytes, bytes, CopyKind::device_to_device);
     to += bytes;
   }
 }

@@ -6,18 +6,17 @@
 #include <span>
 #include <vector>
 
-#include "core/allocator.hpp"
-#include "core/backend.hpp"
 #include "core/step.hpp"
-#include "core/tensor.hpp"
+#include "nn/past/past_place.hpp"
 
 namespace engram {
 
 class StateBuffers {
  public:
-  /// Of B streams of `width`, at first without any state. Memory comes from `allocator`; both must outlive this.
-  StateBuffers(Backend& backend, Allocator& allocator, std::int64_t streams, std::int64_t width, DType dtype);
+  /// Of the place's streams of `width`, at first without any state.
+  StateBuffers(const PastPlace& place, std::int64_t width);
 
+  const PastPlace& place() const { return place_; }
   /// [B, C, width]; C = 0 while there are none.
   const Tensor& states() const { return states_; }
 
@@ -40,12 +39,12 @@ class StateBuffers {
   void append_state(std::vector<std::int64_t>& state) const;
 
  private:
+  /// Memory for C states.
+  Tensor empty(std::int64_t length) const { return place_.empty({place_.streams, length, width_}); }
   void take_turns();
 
-  Backend* backend_;
-  Allocator* allocator_;
-  std::int64_t streams_, width_;
-  DType dtype_;
+  PastPlace place_;
+  std::int64_t width_;
   Tensor none_;                   // C = 0
   Tensor states_, spare_;         // a push reads one and writes the other
   Tensor parked_;                 // the other buffer, while `states_` is none_

@@ -48,7 +48,7 @@ TEST_CASE("T4: the golden layer") {
     const double tolerance = dtype == DType::f64 ? 1e-7 : 1e-5;
     CAPTURE(name_of(dtype));
     GoldenLayer golden(dtype);
-    HiddenCache cache(*golden.backend, golden.heap, 1, 4, dtype, Pad::attend_zero,
+    HiddenCache cache({*golden.backend, golden.heap, 1, dtype}, 4, Pad::attend_zero,
                       golden.layer.attention().span().extent());
     cache.restore(6, 6);
     golden.write(cache.states(), fill(8, {1, 6, 4}));
@@ -56,7 +56,7 @@ TEST_CASE("T4: the golden layer") {
     Tape tape(golden.step);
     const Variable h = tape.leaf(golden.tensor(fill(9, {1, 3, 4}), dtype));
     const Variable u = tape.leaf(golden.tensor(fill(5, {6, 2}), dtype));
-    const Variable out = golden.layer.forward(h, cache, {.keys = u, .values = {}}, nullptr);
+    const Variable out = golden.layer.forward(h, cache, {.keys = u, .values = {}});
     const reference::Array64 expected =
         reference::array({1, 3, 4}, {1.12927274, 0.84037059, -1.18251255, -0.78713078, -1.54044092, -0.14127734,
                                      0.53049448, 1.15122378, 1.04353916, 0.92587299, -0.74587321, -1.22353894});

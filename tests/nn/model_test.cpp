@@ -202,6 +202,12 @@ TEST_CASE("a model refuses tokens of another type or shape and a past of another
   ModelPast past = placed.hidden(1);
   CHECK_THROWS_AS(placed.model.forward(tape, placed.ids({1, 2}, {2}), past), ShapeError);
   CHECK_THROWS_AS(placed.model.forward(tape, placed.tensor(reference::zeros({1, 2})), past), DTypeError);
+  CHECK_THROWS_WITH(placed.model.forward(tape, placed.ids({1, 2}, {2, 1}), past),
+                    ContainsSubstring("the past is of 1 streams") && ContainsSubstring("block of 2"));
+  TokenBatch batch;
+  batch.inputs = placed.ids({1, 2}, {1, 2});
+  batch.context = 2;
+  CHECK_THROWS_WITH(placed.model.hidden(tape, batch, past), ContainsSubstring("context must be in [0, 2)"));
   past.pop_back();
   CHECK_THROWS_AS(placed.model.forward(tape, placed.ids({1, 2}, {1, 2}), past), Error);
 }

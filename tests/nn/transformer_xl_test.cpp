@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/tape_listing.hpp"
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 #include "nn/past/segment_memory.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/gold_xl.hpp"
@@ -128,7 +128,7 @@ TEST_CASE("T10: sinusoids, all sines first, and again from a longer table") {
   Backend& backend = *available_backends().front();
   HeapAllocator heap(backend);
   Step step(backend, heap, 1);
-  PositionConstants constants;
+  DeviceConstants constants;
   for (const std::int64_t rows : {4, 9, 4}) {
     const reference::Array64 table = to_host(backend, constants.sinusoids(step, rows, 4, DType::f64));
     CHECK(table.axis(0) == rows);

@@ -26,6 +26,7 @@ namespace {
     const rlimit limit{*limits.largest_file, *limits.largest_file};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
   }
+  heed_signals();
   for (const int signal : limits.ignored) ::signal(signal, SIG_IGN);
   for (int stream = 0; limits.without_streams && stream < 3; ++stream) ::close(stream);
   ::execv(arguments[0], arguments);
@@ -33,6 +34,10 @@ namespace {
 }
 
 }  // namespace
+
+void heed_signals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_DFL);
+}
 
 std::string program_of_build() {
   const char* const given = ::getenv("ENGRAM_PROGRAM");

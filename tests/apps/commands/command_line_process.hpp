@@ -14,6 +14,10 @@ namespace engram::harness {
 
 using Arguments = std::vector<std::string>;
 
+/// Signals that end a program do so again in this process, a child before it becomes that program: who starts the tests
+/// may ignore some, as nohup and jobs in the background do. Safe between fork and exec.
+void heed_signals();
+
 /// The program of this build, as CTest says it: these tests may be compiled by another one.
 std::string program_of_build();
 

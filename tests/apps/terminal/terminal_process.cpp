@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/apps/commands/command_line_process.hpp"
+
 namespace engram::harness {
 namespace {
 
@@ -28,6 +30,7 @@ constexpr std::chrono::seconds kPatience{20};
   ::signal(SIGTTOU, SIG_IGN);
   ::tcsetpgrp(STDERR_FILENO, ::getpid());
   ::signal(SIGTTOU, SIG_DFL);
+  heed_signals();
   ::execv(arguments[0], arguments);
   ::_exit(127);
 }

@@ -183,6 +183,7 @@ class Terminal {
     winsize size{.ws_row = 24, .ws_col = 200, .ws_xpixel = 0, .ws_ypixel = 0};
     id_ = ::forkpty(&terminal_, nullptr, nullptr, &size);
     if (id_ != 0) return;
+    heed_signals();
     ::setenv("TERM", kind, 1);
     ::setenv("OMP_WAIT_POLICY", "passive", 1);
     ::execl(program.c_str(), program.c_str(), "generate", path.c_str(), "--threads", "1", "--length", "9", nullptr);

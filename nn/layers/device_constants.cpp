@@ -1,11 +1,11 @@
-#include "nn/layers/position_constants.hpp"
+#include "nn/layers/device_constants.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace engram {
 
-Allocator& PositionConstants::allocator(Step& step) {
+Allocator& DeviceConstants::allocator(Step& step) {
   if (backend_ != &step.backend()) {
     sinusoids_.clear();
     indices_.clear();
@@ -15,7 +15,7 @@ Allocator& PositionConstants::allocator(Step& step) {
   return *allocator_;
 }
 
-Tensor PositionConstants::sinusoids(Step& step, std::int64_t rows, std::int64_t width, DType dtype) {
+Tensor DeviceConstants::sinusoids(Step& step, std::int64_t rows, std::int64_t width, DType dtype) {
   Allocator& memory = allocator(step);
   std::int64_t longest = 0;  // of this kind
   for (const Tensor& table : sinusoids_) {
@@ -46,8 +46,8 @@ Tensor PositionConstants::sinusoids(Step& step, std::int64_t rows, std::int64_t 
   return sinusoids_.back().rows(0, rows);
 }
 
-const Tensor& PositionConstants::index(Step& step, const Key& key, const Shape& shape,
-                                       const std::function<std::int64_t(std::int64_t)>& row_of) {
+const Tensor& DeviceConstants::index(Step& step, const Key& key, const Shape& shape,
+                                     const std::function<std::int64_t(std::int64_t)>& row_of) {
   Allocator& memory = allocator(step);
   if (const auto made = indices_.find(key); made != indices_.end()) return made->second;
   std::vector<std::int32_t> host(static_cast<std::size_t>(shape.count()));
