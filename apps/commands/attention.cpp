@@ -173,7 +173,7 @@ void run_attention(const Command& command, const AttentionArguments& arguments) 
                                    .svg = arguments.svg,
                                    .json = arguments.json},
                                   progress);
-  AttentionStudy study(trained.all_attention("attention"), opened.runtime, trained.dtype(), arguments.studied);
+  AttentionStudy study({trained.all_attention("attention"), opened.runtime, trained.dtype()}, arguments.studied);
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
 

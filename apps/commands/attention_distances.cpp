@@ -99,7 +99,7 @@ void show_attention_distances(OpenedModel& opened, const AttentionDistancesArgum
   }
   if (arguments.tokens > 0 && arguments.tokens < std::ssize(tokens))
     tokens.resize(static_cast<std::size_t>(arguments.tokens));
-  DistanceStudy study(dynamic_cast<TransformerXlModel&>(trained.model()), opened.runtime, trained.dtype(),
+  DistanceStudy study({dynamic_cast<TransformerXlModel&>(trained.model()), opened.runtime, trained.dtype()},
                       term_of(arguments.term));
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();

@@ -47,7 +47,7 @@ struct StudyMaker {
   EvaluationWatch watch;
 
   WindowStudy made(WindowStudy::Rows rows) const {
-    return {dynamic_cast<RecurrentModel&>(trained.model()), runtime, trained.dtype(), rows};
+    return {{dynamic_cast<RecurrentModel&>(trained.model()), runtime, trained.dtype()}, rows};
   }
   int block() const { return static_cast<int>(trained.config().training.block); }
 

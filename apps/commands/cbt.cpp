@@ -99,7 +99,7 @@ void run_cbt(const CbtArguments& arguments) {
   RecurrentModel& model = recurrent_model(trained);
   const data::DataSet data = opened.open_data(arguments.data);
   const QuestionTokens tokens_of(data);
-  QuestionScorer scorer(model, opened.runtime, trained.dtype(),
+  QuestionScorer scorer({model, opened.runtime, trained.dtype()},
                         arguments.score == "word" ? CandidateScore::word : CandidateScore::whole, arguments.batch,
                         trained.config().training.block);
 

@@ -76,8 +76,7 @@ void run_memory(const MemoryArguments& arguments) {
   progress.begin("scored", "tokens");
   SplitEvaluationOptions way;
   way.watch = progress.watch();
-  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, opened.runtime, {},
-                 usage.reads());
+  evaluate_split(trained, first_tokens(data.split(arguments.split), arguments.tokens), way, {.reads = usage.reads()});
   progress.begin("measuring the rows of the tables");
   MemoryReport report{.checkpoint = trained.path().string(),
                       .data = arguments.data,

@@ -115,10 +115,9 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
     fill_mixed(x, static_cast<std::uint32_t>(number + 1));
     KernelTimes times(runtime.backend());
     step.observe(&times);
-    step.begin({.step = static_cast<std::uint64_t>(number), .piece = 0, .learning_rate = 1e-4f});
     double forward = 0, backward = 0, update = 0;
     UsedRows::Counts counts;
-    {
+    const auto train = [&](Step&) {
       layer.store.zero_gradients(step);
       Tape tape(step);
       MemoryTrace trace;
@@ -129,9 +128,9 @@ MemoryTrainingRun time_training(const MemoryBench& bench, std::int64_t slots, co
       backward = seconds_of([&] { tape.backward(y, dy); });
       y = {};
       update = seconds_of([&] { optimizer->update(step); });
-    }
-    layer.store.clear_row_gradients();
-    runtime.arena().end_step();
+      layer.store.clear_row_gradients();
+    };
+    runtime.in_step(train, {.step = static_cast<std::uint64_t>(number), .piece = 0, .learning_rate = 1e-4f});
     step.observe(nullptr);
     if (number < kMemoryWarmUpSteps) continue;
     run.touched += counts.touched / static_cast<double>(bench.steps);
