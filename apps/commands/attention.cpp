@@ -25,7 +25,7 @@ std::optional<ScoreTerm> term_of(const std::string& letter) {
 void show_heads(OpenedModel& opened, const AttentionArguments& arguments, const std::vector<std::int32_t>& tokens,
                 WorkProgress& progress) {
   TrainedModel& trained = opened.trained;
-  AttentionStudy study(trained.all_attention("attention"), opened.runtime, trained.dtype(), arguments.studied);
+  AttentionStudy study({trained.all_attention("attention"), opened.runtime, trained.dtype()}, arguments.studied);
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
   arguments.output.show(AttentionReport{.heads = study.heads(),
@@ -45,7 +45,7 @@ void show_distances(OpenedModel& opened, const AttentionArguments& arguments, st
     tokens.resize(static_cast<std::size_t>(split.size()));
     split.copy(0, split.size(), tokens.data());
   }
-  DistanceStudy study(dynamic_cast<TransformerXlModel&>(trained.model()), opened.runtime, trained.dtype(),
+  DistanceStudy study({dynamic_cast<TransformerXlModel&>(trained.model()), opened.runtime, trained.dtype()},
                       term_of(arguments.term));
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();

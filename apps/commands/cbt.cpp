@@ -51,7 +51,7 @@ void run_cbt(const CbtArguments& arguments) {
                         .files = {},
                         .all = {},
                         .candidates = {}};
-  QuestionScorer scorer(model, opened.runtime, trained.dtype(), report.score, arguments.batch,
+  QuestionScorer scorer({model, opened.runtime, trained.dtype()}, report.score, arguments.batch,
                         trained.config().training.block);
 
   const std::int64_t expected = is_line_terminal() ? count_questions(arguments.questions) : 0;

@@ -40,11 +40,11 @@ void run_evaluate(const EvaluateArguments& arguments) {
   options.watch = progress.watch();
   options.begins = [&options] { warn_of_reading(options); };
   const auto [result, rows] =
-      evaluate_split(trained, {data, arguments.split}, options, opened.runtime, [&](std::int64_t token, double nll) {
-        without_ends.add(token, nll);
-        without_marks.add(token, nll);
-        if (!losses.empty()) losses[static_cast<std::size_t>(token)] = nll;
-      });
+      evaluate_split(trained, {data, arguments.split}, options, {.found = [&](std::int64_t token, double nll) {
+                       without_ends.add(token, nll);
+                       without_marks.add(token, nll);
+                       if (!losses.empty()) losses[static_cast<std::size_t>(token)] = nll;
+                     }});
   progress.end();
   if (!losses.empty()) write_npy(arguments.per_token, losses, trained.dtype());
 

@@ -38,8 +38,7 @@ void run_memory(const MemoryArguments& arguments) {
   progress.begin("scored", "tokens");
   SplitEvaluationOptions way;
   way.watch = progress.watch();
-  evaluate_split(trained, data.split(arguments.split).beginning(arguments.tokens), way, opened.runtime, {},
-                 usage.reads());
+  evaluate_split(trained, data.split(arguments.split).beginning(arguments.tokens), way, {.reads = usage.reads()});
   progress.begin("measuring the rows of the tables");
   ProductKeyReport report{.checkpoint = trained.path().string(),
                           .data = arguments.data,

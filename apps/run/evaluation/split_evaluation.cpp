@@ -1,7 +1,7 @@
 #include "apps/run/evaluation/split_evaluation.hpp"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <memory>
 
 #include "apps/data/blocks/evaluation_plan.hpp"
@@ -118,9 +118,7 @@ void check_cache(const SplitEvaluationOptions& options, const TrainedModel& trai
   if (options.window > 0) throw UsageError("evaluate: --cache is for streams, got --window too");
 }
 
-/// Nothing where there is no cache.
 BlockLosses cached_losses(const NeuralCacheOptions& options, Runtime& runtime) {
-  if (options.positions == 0) return {};
   return [caches = StreamCaches(options), &runtime](const data::Block& block, const Tensor& hidden,
                                                     std::span<double> losses) mutable {
     caches.apply(block, host_doubles(runtime.backend(), hidden), losses);
@@ -161,24 +159,17 @@ void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& s
 }
 
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
-                               const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found,
-                               const MemoryReads& reads) {
+                               const SplitEvaluationOptions& options, EvaluationHooks hooks) {
   check_cache(options, trained);
   int rows = 0;
   const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
   check_positions(options, trained.config(), *plan);
   if (options.begins) options.begins();
+  const PlacedModel placed = trained.placed();
+  if (options.cache.positions > 0) hooks.change = cached_losses(options.cache, placed.runtime);
   // Windows at the start and at the end come one by one.
-  std::map<std::int64_t, ModelPast> pasts;
-  const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {
-    const auto made = pasts.find(streams);
-    if (made != pasts.end()) return made->second;
-    return pasts[streams] = trained.model().frozen_past(runtime.backend(), runtime.memory(), streams, trained.dtype(),
-                                                        plan->longest_block());
-  };
-  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads,
-                   cached_losses(options.cache, runtime)),
-          rows};
+  FrozenPasts pasts(placed, plan->longest_block());
+  return {evaluate(placed, *plan, std::ref(pasts), hooks), rows};
 }
 
 }  // namespace engram

@@ -24,7 +24,7 @@ void check_article(const data::ArticleSplit& split, std::int64_t article, const 
 }
 
 WindowStudy study_of(TrainedModel& trained, Runtime& runtime, WindowStudy::Rows rows) {
-  return {dynamic_cast<RecurrentModel&>(trained.model()), runtime, trained.dtype(), rows};
+  return {{dynamic_cast<RecurrentModel&>(trained.model()), runtime, trained.dtype()}, rows};
 }
 
 int block_of(const TrainedModel& trained) { return static_cast<int>(trained.config().training.block); }

@@ -122,25 +122,24 @@ LayerRun time_layer(const ProductKeyBench& bench, std::int64_t slots, KeyKind ke
   run.read_bytes = tokens * static_cast<double>(bench.reads() * bench.row_bytes());
 
   TimedProductKeys layer(bench, slots, keys, runtime);
-  Step& step = runtime.step();
   StageClock clock;
   Tensor all({run.tokens * (bench.steps + 1), bench.width}, DType::f32, runtime.backend().device(), runtime.memory());
   fill_uniform(all, std::sqrt(3.0), 1);  // of variance 1, as behind a layer norm
-  step.observe(&clock);
+  runtime.step().observe(&clock);
   for (std::int64_t pass = 0; pass <= bench.steps; ++pass) {
     clock.begin_pass();
-    step.begin({});
-    const double seconds = seconds_of([&] {
-      Tape tape(step, Tape::Mode::inference);
-      layer.forward(tape.constant(all.rows(pass * run.tokens, (pass + 1) * run.tokens)));
+    const double seconds = runtime.in_step([&](Step& step) {
+      return seconds_of([&] {
+        Tape tape(step, Tape::Mode::inference);
+        layer.forward(tape.constant(all.rows(pass * run.tokens, (pass + 1) * run.tokens)));
+      });
     });
-    runtime.arena().end_step();
     if (pass == 0) continue;  // memory is mapped, code of products is made
     run.whole.seconds.push_back(seconds);
     for (std::size_t stage = 0; stage < kLayerStages; ++stage)
       run.stages[stage].seconds.push_back(clock.seconds(stage));
   }
-  step.observe(nullptr);
+  runtime.step().observe(nullptr);
   run.whole.sorted();
   for (PassTimes& stage : run.stages) stage.sorted();
   return run;

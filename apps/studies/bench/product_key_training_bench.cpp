@@ -116,10 +116,9 @@ ProductKeyTrainingRun time_training(const ProductKeyBench& bench, std::int64_t s
     fill_mixed(x, static_cast<std::uint32_t>(number + 1));
     KernelTimes times(runtime.backend());
     step.observe(&times);
-    step.begin({.step = static_cast<std::uint64_t>(number), .piece = 0, .learning_rate = 1e-4f});
     double forward = 0, backward = 0, update = 0;
     UsedRows::Counts counts;
-    {
+    const auto train = [&](Step&) {
       layer.store.zero_gradients(step);
       Tape tape(step);
       MemoryTrace trace;
@@ -130,9 +129,9 @@ ProductKeyTrainingRun time_training(const ProductKeyBench& bench, std::int64_t s
       backward = seconds_of([&] { tape.backward(y, dy); });
       y = {};
       update = seconds_of([&] { optimizer->update(step); });
-    }
-    layer.store.clear_row_gradients();
-    runtime.arena().end_step();
+      layer.store.clear_row_gradients();
+    };
+    runtime.in_step(train, {.step = static_cast<std::uint64_t>(number), .piece = 0, .learning_rate = 1e-4f});
     step.observe(nullptr);
     if (number < kProductKeyWarmUpSteps) continue;
     run.touched += counts.touched / static_cast<double>(bench.steps);

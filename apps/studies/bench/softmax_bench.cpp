@@ -45,27 +45,22 @@ class Ends final : public Module {
 
   /// Seconds of one step.
   double train() {
-    const double seconds = timed([this] { train_once(); });
-    runtime_.arena().end_step();
-    return seconds;
+    return runtime_.in_step([this](Step& step) { return timed([&] { train_once(step); }); });
   }
   /// FLOPs per second of a large product.
   double product_rate() {
     constexpr std::int64_t kSide = 2000;  // not a power of two: see measure_limits
-    Step& step = runtime_.step();
-    double seconds = 0;
-    {
+    const double seconds = runtime_.in_step([this](Step& step) {
       Tensor a = step.empty({kSide, kSide}, DType::f32), b = step.empty({kSide, kSide}, DType::f32);
       Tensor c = step.empty({kSide, kSide}, DType::f32);
       kernels::fill(step, a, 0.5);
       kernels::fill(step, b, 0.25);
-      seconds = timed([&] {
+      return timed([&] {
         using kernels::Transpose;
         kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1,
                         1.0, Write::set);
       });
-    }
-    runtime_.arena().end_step();
+    });
     return 2.0 * kSide * kSide * kSide / seconds;
   }
 
@@ -78,9 +73,7 @@ class Ends final : public Module {
     runtime_.backend().synchronize();
     return watch.seconds();
   }
-  void train_once() {
-    Step& step = runtime_.step();
-    step.begin({});
+  void train_once(Step& step) {
     store_.zero_gradients(step);
     Tape tape(step);
     const TokenBatch batch = block_.piece(0);

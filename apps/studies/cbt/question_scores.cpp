@@ -13,8 +13,6 @@ namespace engram {
 namespace {
 
 constexpr std::size_t kCandidates = data::CbtQuestion::kCandidates;
-/// Columns of a block of context, where it does not matter.
-constexpr std::int64_t kReadColumns = 64;
 /// Questions whose candidates are read side by side: ten rows each, in as many columns as the longest of them needs.
 constexpr std::size_t kForkedQuestions = 8;
 
@@ -34,14 +32,12 @@ std::int32_t filled_in(const TokenQuestion& question, std::int32_t candidate, st
 
 }  // namespace
 
-QuestionScorer::QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score,
-                               std::int64_t batch, std::int64_t block)
-    : model_(&model),
-      runtime_(&runtime),
-      dtype_(dtype),
+QuestionScorer::QuestionScorer(const Placed<RecurrentModel>& placed, CandidateScore score, std::int64_t batch,
+                               std::int64_t block)
+    : placed_(placed),
       score_(score),
       batch_(static_cast<std::size_t>(batch)),
-      block_length_(model.depends_on_blocks() ? block : 0) {}
+      block_length_(placed.model.depends_on_blocks() ? block : 0) {}
 
 std::int64_t QuestionScorer::shared_tokens(const TokenQuestion& question) const {
   const std::int64_t all = std::ssize(question.prefix) - 1;
@@ -57,7 +53,7 @@ std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQue
   std::vector<CandidateScores> scores(questions.size());
   for (std::size_t first = 0; first < order.size(); first += batch_) {
     const Places places = part_of(Places(order), first, batch_);
-    ModelPast& past = past_of(reading_, std::ssize(places));
+    ModelPast& past = reading_(std::ssize(places));
     read_prefixes(questions, places, past);
 
     std::vector<std::int64_t> streams(places.size());
@@ -119,7 +115,7 @@ void QuestionScorer::read_candidates(std::span<const TokenQuestion> questions, P
     longest = std::max(longest, first_scored(question) + scored(question));
     forks.insert(forks.end(), kCandidates, streams[i]);
   }
-  ModelPast& forked = past_of(forked_, std::ssize(forks));
+  ModelPast& forked = forked_(std::ssize(forks));
   copy_streams(forked, past, forks);
 
   std::vector<CandidateScores> sums(places.size(), CandidateScores{});
@@ -164,25 +160,16 @@ void QuestionScorer::read_candidates(std::span<const TokenQuestion> questions, P
 }
 
 std::vector<double> QuestionScorer::run(const BlockTokens& block, ModelPast& past) {
-  Step& step = runtime_->step();
-  step.begin({});
-  std::vector<double> losses;
-  {
-    tensors_.write(block, 1, nullptr, runtime_->backend(), runtime_->memory(), dtype_);
-    const TokenBatch batch = tensors_.piece(0);
+  return placed_.runtime.in_step([&](Step& step) {
+    const TokenBatch batch = tensors_.batch_of(block, placed_);
     Tape tape(step, Tape::Mode::inference);
-    const Variable hidden = model_->hidden(tape, batch, past);
-    if (!block.targets.empty()) losses = target_losses(model_->tokens(), hidden, batch, runtime_->backend());
+    const Variable hidden = placed_.model.hidden(tape, batch, past);
+    std::vector<double> losses;
+    if (!block.targets.empty())
+      losses = target_losses(placed_.model.tokens(), hidden, batch, placed_.runtime.backend());
     step.wrong_ids().check();
-  }
-  runtime_->arena().end_step();
-  return losses;
-}
-
-ModelPast& QuestionScorer::past_of(std::map<std::int64_t, ModelPast>& pasts, std::int64_t streams) {
-  const auto made = pasts.find(streams);
-  if (made != pasts.end()) return made->second;
-  return pasts[streams] = model_->frozen_past(runtime_->backend(), runtime_->memory(), streams, dtype_, kReadColumns);
+    return losses;
+  });
 }
 
 }  // namespace engram

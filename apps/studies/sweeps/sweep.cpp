@@ -44,7 +44,7 @@ class Worker {
   void measure_newest(Runtime& runtime, WorkProgress& progress);
   void measure_best(Runtime& runtime, WorkProgress& progress);
   /// `usage`: to add what memories read, or nullptr.
-  double score(TrainedModel& trained, std::string_view split, Runtime& runtime, WorkProgress& progress,
+  double score(TrainedModel& trained, std::string_view split, WorkProgress& progress,
                ModelMemoryUsage* usage = nullptr);
   void read_metrics();
   void check_stop() const;
@@ -106,13 +106,13 @@ void Worker::train() {
   run_training(options, stop_);
 }
 
-double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime, WorkProgress& progress,
-                     ModelMemoryUsage* usage) {
+double Worker::score(TrainedModel& trained, std::string_view split, WorkProgress& progress, ModelMemoryUsage* usage) {
   check_stop();
   progress.begin(text("run ", place_, ", ", split, " scored"), "tokens");
   const SplitEvaluationOptions options{.exact = options_.exact, .watch = progress.watch()};
-  const MemoryReads reads = usage == nullptr ? MemoryReads() : usage->reads();
-  return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, runtime, {}, reads).result);
+  EvaluationHooks hooks;
+  if (usage != nullptr) hooks.reads = usage->reads();
+  return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, hooks).result);
 }
 
 void Worker::measure_newest(Runtime& runtime, WorkProgress& progress) {
@@ -121,14 +121,14 @@ void Worker::measure_newest(Runtime& runtime, WorkProgress& progress) {
   // Of a run that failed, the weights of its last checkpoint are not those of its last step.
   ModelMemoryUsage usage(run_.config.model);
   if (result_.outcome == RunOutcome::done)
-    result_.valid = score(trained, "valid", runtime, progress, options_.test ? nullptr : &usage);
+    result_.valid = score(trained, "valid", progress, options_.test ? nullptr : &usage);
   // After the validation, from which the means of dynamic spans are.
   if (const std::optional<SpanSummary> spans = summarize_spans(trained.model())) {
     result_.mean_span = spans->mean;
     result_.released_span = spans->layer_mean;
   }
   if (result_.outcome != RunOutcome::done) return;
-  if (options_.test) result_.test = score(trained, "test", runtime, progress, &usage);
+  if (options_.test) result_.test = score(trained, "test", progress, &usage);
   for (const ModelMemoryUsage::Memory& memory : usage.memories()) {
     const MemoryUsage::Metrics metrics = memory.usage.metrics();
     result_.memories.push_back(
@@ -145,8 +145,8 @@ void Worker::measure_best(Runtime& runtime, WorkProgress& progress) {
     result_.best_test = result_.test;
     return;
   }
-  result_.best_valid = score(trained, "valid", runtime, progress);
-  if (options_.test) result_.best_test = score(trained, "test", runtime, progress);
+  result_.best_valid = score(trained, "valid", progress);
+  if (options_.test) result_.best_test = score(trained, "test", progress);
 }
 
 void Worker::measure() {

@@ -76,9 +76,9 @@ struct Read {
   ModelMemoryUsage usage;
   std::int64_t scored = 0;
 
-  Read(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& way, Runtime& runtime)
+  Read(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& way)
       : usage(trained.config().model),
-        scored(evaluate_split(trained, tokens, way, runtime, {}, usage.reads()).result.scored) {}
+        scored(evaluate_split(trained, tokens, way, {.reads = usage.reads()}).result.scored) {}
 };
 
 }  // namespace
@@ -90,7 +90,7 @@ TEST_CASE("memory reads: figures are those of the model's traces", "[product-key
   Runtime runtime({}, 1);
   TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f64);
   const data::DataSet set = data::DataSet::open(folder.data());
-  const Read read(trained, set.split("test"), {}, runtime);
+  const Read read(trained, set.split("test"), {});
   REQUIRE(read.usage.memories().size() == 2);
   CHECK(read.usage.memories()[0].layer == 1);
   CHECK(read.usage.memories()[1].layer == 3);
@@ -121,7 +121,7 @@ TEST_CASE("memory reads: two halves of a text joined are the text (test 12)", "[
   const std::span<const std::int32_t> all = tokens;
   const SplitEvaluationOptions one_stream{.exact = true, .block = 20};
   const auto read = [&](std::span<const std::int32_t> part) {
-    return Read(trained, data::TokenView(part), one_stream, runtime);
+    return Read(trained, data::TokenView(part), one_stream);
   };
   // Windows of 20 tokens begin at the same ones.
   const Read whole = read(all), front = read(all.first(101)), back = read(all.subspan(100));
@@ -188,7 +188,7 @@ extension = 4
     TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f32);
     for (const SplitEvaluationOptions& way : ways) {
       CAPTURE(options.out.string(), way.exact, way.window, way.apart);
-      const Read read(trained, set.split("test"), way, runtime);
+      const Read read(trained, set.split("test"), way);
       const MemoryUsage::Metrics found = read.usage.memories().back().usage.metrics();
       const std::int64_t heads = trained.config().model.memories().heads;
       CHECK(found.positions == read.scored);
@@ -247,7 +247,7 @@ TEST_CASE("memory reads: every device hands over the same", "[product-key][gpu]"
   const auto read_on = [&](Device device) {
     Runtime runtime(device, 1);
     TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f64);
-    return Read(trained, set.split("test"), {}, runtime).usage.memories().back().usage.metrics();
+    return Read(trained, set.split("test"), {}).usage.memories().back().usage.metrics();
   };
   const MemoryUsage::Metrics host = read_on({});
   for (const Device device : other_devices()) {

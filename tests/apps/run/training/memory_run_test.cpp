@@ -125,7 +125,7 @@ TEST_CASE("memory run: a step that is taken back leaves running statistics as th
   };
   const std::vector<double> before = mean();
   data::Block block;
-  session.reader.next(block);
+  session.reader->next(block);
   session.trainer.accumulate(block);
   CHECK(mean() != before);
   session.trainer.undo();

@@ -139,7 +139,7 @@ TEST_CASE("attention by distance is that of the definition, of all scores and of
     placed.spread(6);
     StudyModel made(placed);
     for (const auto& [letter, term] : terms) {
-      DistanceStudy study(made.model, made.runtime, DType::f64, term);
+      DistanceStudy study({made.model, made.runtime, DType::f64}, term);
       std::vector<std::int64_t> heard;
       study.read(ids, 4, [&heard](std::int64_t read, std::int64_t) { heard.push_back(read); });
       CHECK(heard == std::vector<std::int64_t>{4, 8, 12, 16, 20, 23});
@@ -168,11 +168,11 @@ TEST_CASE("every kind of positions has attention by distance, relative ones alon
     PlacedXl placed(variant.options);
     placed.spread(2);
     StudyModel made(placed);
-    DistanceStudy study(made.model, made.runtime, DType::f64);
+    DistanceStudy study({made.model, made.runtime, DType::f64});
     study.read(ids, 4);
     for (const HeadDistances& head : study.heads())
       CHECK(std::accumulate(head.probability.begin(), head.probability.end(), 0.0) == Approx(1).epsilon(1e-12));
-    const auto with_term = [&] { DistanceStudy(made.model, made.runtime, DType::f64, ScoreTerm::position); };
+    const auto with_term = [&] { DistanceStudy({made.model, made.runtime, DType::f64}, ScoreTerm::position); };
     if (variant.options.positions == PositionKind::relative)
       CHECK_NOTHROW(with_term());
     else

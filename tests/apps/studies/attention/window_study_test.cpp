@@ -49,7 +49,7 @@ struct StudyModel {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 7);
   }
-  WindowStudy study(WindowStudy::Rows rows) { return {model, runtime, DType::f64, rows}; }
+  WindowStudy study(WindowStudy::Rows rows) { return {{model, runtime, DType::f64}, rows}; }
 };
 
 Ids random_tokens(std::int64_t count, std::uint64_t seed) {

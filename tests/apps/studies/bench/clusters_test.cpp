@@ -296,7 +296,7 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
     data::ExactEvaluation plan(test, block);
     ModelPast past = ring ? trained.model().frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64, block)
                           : trained.model().training_past(runtime.backend(), runtime.memory(), 1, DType::f64);
-    return evaluate(trained.model(), plan, past, DType::f64, runtime, found);
+    return evaluate({trained.model(), runtime, DType::f64}, plan, past, {.found = found});
   };
   const Evaluation expected = measure(40, true, [&](std::int64_t token, double nll) { losses[token] = nll; });
   CHECK(expected.scored == test.size() - 1);
@@ -305,7 +305,7 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
       CHECK(measure(block, ring, {}).nll_sum == Approx(expected.nll_sum).epsilon(1e-12));
 
   // A stream's probabilities are those whose logarithms evaluation sums.
-  TokenStream stream(trained.model(), runtime, DType::f64);
+  TokenStream stream({trained.model(), runtime, DType::f64});
   for (std::int64_t token = 1; token < 80; ++token) {
     const std::int32_t before = test[token - 1];
     const std::span<const double> all = stream.append(std::span(&before, 1));

@@ -171,7 +171,7 @@ TEST_CASE("memory: one object has the figures of what evaluation reads", "[produ
   TrainedModel trained(bench().path("own"), CheckpointKind::newest, runtime);
   const data::DataSet set = data::DataSet::open(bench().data());
   ModelMemoryUsage usage(trained.config().model);
-  evaluate_split(trained, set.split("test"), {}, runtime, {}, usage.reads());
+  evaluate_split(trained, set.split("test"), {}, {.reads = usage.reads()});
   for (std::size_t i = 0; i < 2; ++i) {
     const json& row = object.at("memories").at(i);
     const MemoryUsage::Metrics want = usage.memories()[i].usage.metrics();
@@ -335,7 +335,7 @@ TEST_CASE("memory: short validations report usage, KL and top-1 usage", "[produc
   for (const json& line : lines) {
     for (int step = 0; step < 4; ++step) session.step();
     ModelMemoryUsage usage(config.model);
-    CHECK(session.validate({}, usage.reads()).nll() == line.at("nll").get<double>());
+    CHECK(session.validate({.reads = usage.reads()}).nll() == line.at("nll").get<double>());
     CHECK(line.at("memory_layers") == json({1, 3}));
     for (std::size_t i = 0; i < 2; ++i) {
       const MemoryUsage::Metrics found = usage.memories()[i].usage.metrics();
