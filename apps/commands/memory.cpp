@@ -5,7 +5,7 @@
 
 #include "apps/commands/model_arguments.hpp"
 #include "apps/commands/report_output.hpp"
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/studies/product_keys/product_key_report.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -34,7 +34,7 @@ void run_memory(const MemoryArguments& arguments) {
   TrainedModel& trained = opened.trained;
   const data::DataSet data = opened.open_data(arguments.data);
   const ModelOptions& model = trained.config().model;
-  ModelMemoryUsage usage(model);
+  ModelProductKeyUsage usage(model);
   progress.begin("scored", "tokens");
   SplitEvaluationOptions way;
   way.watch = progress.watch();

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "apps/data/blocks/evaluation_plan.hpp"
-#include "apps/run/evaluation/memory_reads.hpp"
+#include "apps/run/evaluation/product_key_reads.hpp"
 #include "apps/run/model/placed_model.hpp"
 
 namespace engram {
@@ -32,7 +32,7 @@ using BlockLosses = std::function<void(const data::Block& block, const Tensor& h
 /// Who hears of what an evaluation finds; each may be empty, and costs nothing then.
 struct EvaluationHooks {
   TokenLoss found = {};
-  MemoryReads reads = {};
+  ProductKeyReads reads = {};
   BlockLosses change = {};
 };
 

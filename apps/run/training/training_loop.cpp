@@ -9,7 +9,7 @@
 #include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/folder/metrics_log.hpp"
 #include "apps/run/training/gradient_report.hpp"
-#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/training/product_key_metrics.hpp"
 #include "apps/run/training/progress.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/terminal/signals.hpp"
@@ -150,7 +150,7 @@ void Loop::validate() {
   const std::int64_t planned = last(), averaged = session_.watch.average.updates();
   const bool averages = session_.watch.average.started();
   PartialLoss without_ends = PartialLoss::without_ends(session_.data.split("valid"), session_.data.vocabulary());
-  MemoryMetrics memories(session_.config.model);
+  ProductKeyMetrics memories(session_.config.model);
   const Evaluation result = [&] {
     WorkProgress progress(now("validating"), "tokens");
     const auto found = [&, scored = std::int64_t{0}](std::int64_t token, double nll) mutable {

@@ -89,7 +89,7 @@ void draw_line(SvgCanvas& canvas, const Axes& axes, const ProductKeyReport::Row&
 }
 
 std::vector<std::string> legend_of(const ProductKeyReport::Row& row) {
-  const MemoryUsage::Metrics& found = row.metrics;
+  const ProductKeyUsage::Metrics& found = row.metrics;
   return {row.layer > 0 ? fmt::format("memory of layer {}", row.layer) : std::string("the table, by all memories"),
           fmt::format("usage {:.1f}%, top-1 {:.1f}%, KL {:.3f}", 100 * found.usage, 100 * found.top_usage, found.kl),
           fmt::format("half of the weight in {} slots", grouped(static_cast<double>(found.half_mass)))};

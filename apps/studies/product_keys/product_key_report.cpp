@@ -26,7 +26,7 @@ std::string slot_lines(const ProductKeyReport& report) {
   std::vector<TableColumn> columns{{"memory", {}, true}, {"slots", {}}, {"usage", {}}, {"by weight", {}}, {"top-1", {}},
                                    {"untouched", {}},    {"KL", {}},    {"of", {}},    {"by reads", {}},  {"Gini", {}}};
   for (const ProductKeyReport::Row& row : report.rows) {
-    const MemoryUsage::Metrics& found = row.metrics;
+    const ProductKeyUsage::Metrics& found = row.metrics;
     const std::string cells[] = {row.name(),
                                  fmt::format("{}", found.slots),
                                  percent(found.usage),
@@ -48,7 +48,7 @@ std::string weight_lines(const ProductKeyReport& report) {
                                    {"entropy", {}},      {"best one", {}}, {"overlap", {}}, {"repeated", {}},
                                    {"norm", {}},         {"unread", {}}};
   for (const ProductKeyReport::Row& row : report.rows) {
-    const MemoryUsage::Metrics& found = row.metrics;
+    const ProductKeyUsage::Metrics& found = row.metrics;
     const std::string cells[] = {row.name(),
                                  fmt::format("{}", found.half_mass),
                                  fmt::format("{}", found.most_mass),
@@ -84,7 +84,7 @@ std::string idle_lines(const ProductKeyReport& report) {
                      aligned(columns));
 }
 
-json usage_json(const MemoryUsage::Metrics& found) {
+json usage_json(const ProductKeyUsage::Metrics& found) {
   return {{"slots", found.slots},
           {"positions", found.positions},
           {"usage", found.usage},
@@ -134,14 +134,14 @@ std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::stri
 
 std::string ProductKeyReport::Row::name() const { return layer > 0 ? fmt::format("{}", layer) : "all"; }
 
-void ProductKeyReport::add(const ModelMemoryUsage& usage, TrainedModel& trained, Backend& backend) {
-  const auto norms = [&](std::int64_t layer, const MemoryUsage& found) {
+void ProductKeyReport::add(const ModelProductKeyUsage& usage, TrainedModel& trained, Backend& backend) {
+  const auto norms = [&](std::int64_t layer, const ProductKeyUsage& found) {
     return row_norms(values_of(trained.store(), layer), backend,
                      [&found](std::int64_t slot) { return found.was_read(slot); });
   };
   for (const auto& [layer, found] : usage.memories())
     rows.push_back({layer, found.metrics(), found.falling_shares(), norms(layer, found)});
-  if (const std::optional<MemoryUsage> table = usage.shared_table())
+  if (const std::optional<ProductKeyUsage> table = usage.shared_table())
     rows.push_back({0, table->metrics(), table->falling_shares(), norms(usage.memories().front().layer, *table)});
   for (const Row& row : rows)
     if (row.shares.empty())

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/run/evaluation/memory_usage.hpp"
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
+#include "apps/run/evaluation/product_key_usage.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/studies/product_keys/idle_rows.hpp"
 #include "apps/studies/product_keys/row_norms.hpp"
@@ -18,8 +18,8 @@ namespace engram {
 struct ProductKeyReport {
   struct Row {
     std::int64_t layer = 0;  ///< the first being 1; 0: the one table that all memories read
-    MemoryUsage::Metrics metrics;
-    std::vector<double> shares;      ///< MemoryUsage::falling_shares()
+    ProductKeyUsage::Metrics metrics;
+    std::vector<double> shares;      ///< ProductKeyUsage::falling_shares()
     RowNorms norms;                  ///< of the values
     std::optional<IdleRows> idle{};  ///< of the table's rows in training, where the checkpoint knows
 
@@ -34,7 +34,7 @@ struct ProductKeyReport {
 
   /// Takes the figures of what the model read, and of its tables. There must be reads; throws Error where their weights
   /// are no numbers.
-  void add(const ModelMemoryUsage& usage, TrainedModel& trained, Backend& backend);
+  void add(const ModelProductKeyUsage& usage, TrainedModel& trained, Backend& backend);
 };
 
 std::string table_of(const ProductKeyReport& report);

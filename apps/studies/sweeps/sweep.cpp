@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
@@ -45,7 +45,7 @@ class Worker {
   void measure_best(Runtime& runtime, WorkProgress& progress);
   /// `usage`: to add what memories read, or nullptr.
   double score(TrainedModel& trained, std::string_view split, WorkProgress& progress,
-               ModelMemoryUsage* usage = nullptr);
+               ModelProductKeyUsage* usage = nullptr);
   void read_metrics();
   void check_stop() const;
 
@@ -106,7 +106,8 @@ void Worker::train() {
   run_training(options, stop_);
 }
 
-double Worker::score(TrainedModel& trained, std::string_view split, WorkProgress& progress, ModelMemoryUsage* usage) {
+double Worker::score(TrainedModel& trained, std::string_view split, WorkProgress& progress,
+                     ModelProductKeyUsage* usage) {
   check_stop();
   progress.begin(text("run ", place_, ", ", split, " scored"), "tokens");
   const SplitEvaluationOptions options{.exact = options_.exact, .watch = progress.watch()};
@@ -119,7 +120,7 @@ void Worker::measure_newest(Runtime& runtime, WorkProgress& progress) {
   TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::newest), CheckpointKind::newest, runtime);
   result_.step = std::max(result_.step, trained.step());
   // Of a run that failed, the weights of its last checkpoint are not those of its last step.
-  ModelMemoryUsage usage(run_.config.model);
+  ModelProductKeyUsage usage(run_.config.model);
   if (result_.outcome == RunOutcome::done)
     result_.valid = score(trained, "valid", progress, options_.test ? nullptr : &usage);
   // After the validation, from which the means of dynamic spans are.
@@ -129,8 +130,8 @@ void Worker::measure_newest(Runtime& runtime, WorkProgress& progress) {
   }
   if (result_.outcome != RunOutcome::done) return;
   if (options_.test) result_.test = score(trained, "test", progress, &usage);
-  for (const ModelMemoryUsage::Memory& memory : usage.memories()) {
-    const MemoryUsage::Metrics metrics = memory.usage.metrics();
+  for (const ModelProductKeyUsage::Memory& memory : usage.memories()) {
+    const ProductKeyUsage::Metrics metrics = memory.usage.metrics();
     result_.memories.push_back(
         {.layer = memory.layer, .usage = metrics.usage, .top_usage = metrics.top_usage, .kl = metrics.kl});
   }

@@ -6,7 +6,7 @@
 
 #include "apps/report/text_table.hpp"
 #include "apps/run/config/config_values.hpp"
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"

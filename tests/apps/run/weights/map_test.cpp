@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
 #include "tests/apps/run/other_devices.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::map_test {

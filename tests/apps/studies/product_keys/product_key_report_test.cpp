@@ -9,7 +9,7 @@
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/folder/metrics_reader.hpp"
-#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/training/product_key_metrics.hpp"
 #include "apps/run/training/session.hpp"
 #include "apps/studies/product_keys/product_key_report.hpp"
 #include "apps/terminal/signals.hpp"
@@ -17,7 +17,7 @@
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/apps/report/xml_document.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::product_key_report_test {
@@ -70,7 +70,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST_CASE("memory: training reports nothing of models without memories", "[product-key]") {
-  MemoryMetrics none{ModelOptions()};
+  ProductKeyMetrics none{ModelOptions()};
   CHECK(none.note().empty());
   CHECK_FALSE(none.reads());
 }
@@ -170,11 +170,11 @@ TEST_CASE("memory: one object has the figures of what evaluation reads", "[produ
   Runtime runtime({}, 1);
   TrainedModel trained(bench().path("own"), CheckpointKind::newest, runtime);
   const data::DataSet set = data::DataSet::open(bench().data());
-  ModelMemoryUsage usage(trained.config().model);
+  ModelProductKeyUsage usage(trained.config().model);
   evaluate_split(trained, set.split("test"), {}, {.reads = usage.reads()});
   for (std::size_t i = 0; i < 2; ++i) {
     const json& row = object.at("memories").at(i);
-    const MemoryUsage::Metrics want = usage.memories()[i].usage.metrics();
+    const ProductKeyUsage::Metrics want = usage.memories()[i].usage.metrics();
     CHECK(row.at("layer") == usage.memories()[i].layer);
     CHECK(row.at("slots") == kMemorySlots);
     CHECK(row.at("positions") == want.positions);
@@ -334,11 +334,11 @@ TEST_CASE("memory: short validations report usage, KL and top-1 usage", "[produc
   TrainingSession session(config, set, runtime, DType::f32);
   for (const json& line : lines) {
     for (int step = 0; step < 4; ++step) session.step();
-    ModelMemoryUsage usage(config.model);
+    ModelProductKeyUsage usage(config.model);
     CHECK(session.validate({.reads = usage.reads()}).nll() == line.at("nll").get<double>());
     CHECK(line.at("memory_layers") == json({1, 3}));
     for (std::size_t i = 0; i < 2; ++i) {
-      const MemoryUsage::Metrics found = usage.memories()[i].usage.metrics();
+      const ProductKeyUsage::Metrics found = usage.memories()[i].usage.metrics();
       CHECK(line.at("memory_usage").at(i) == found.usage);
       CHECK(line.at("memory_top_usage").at(i) == found.top_usage);
       CHECK(line.at("memory_kl").at(i) == found.kl);

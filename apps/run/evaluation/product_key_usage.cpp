@@ -1,4 +1,4 @@
-#include "apps/run/evaluation/memory_usage.hpp"
+#include "apps/run/evaluation/product_key_usage.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -42,7 +42,7 @@ double gini(const std::vector<double>& falling, std::int64_t slots) {
 
 }  // namespace
 
-MemoryUsage::MemoryUsage(std::int64_t slots, std::int64_t heads, std::int64_t selected)
+ProductKeyUsage::ProductKeyUsage(std::int64_t slots, std::int64_t heads, std::int64_t selected)
     : heads_(heads),
       selected_(selected),
       weights_(static_cast<std::size_t>(slots)),
@@ -53,7 +53,7 @@ MemoryUsage::MemoryUsage(std::int64_t slots, std::int64_t heads, std::int64_t se
     throw UsageError(text("memory usage: heads must be from 1 to ", kMostHeads, ", got ", heads));
 }
 
-void MemoryUsage::add(std::span<const std::int64_t> ids, std::span<const double> weights) {
+void ProductKeyUsage::add(std::span<const std::int64_t> ids, std::span<const double> weights) {
   const auto heads = static_cast<std::size_t>(heads_), selected = static_cast<std::size_t>(selected_);
   if (ids.size() != weights.size() || ids.size() % (heads * selected) != 0)
     throw Error(text("memory usage: ids and weights must be [positions, ", heads_, ", ", selected_, "], got ",
@@ -84,7 +84,7 @@ void MemoryUsage::add(std::span<const std::int64_t> ids, std::span<const double>
   }
 }
 
-void MemoryUsage::merge(const MemoryUsage& other) {
+void ProductKeyUsage::merge(const ProductKeyUsage& other) {
   if (other.weights_.size() != weights_.size() || other.heads_ != heads_ || other.selected_ != selected_)
     throw Error("memory usage: only parts of one memory's reads can be joined");
   for (std::size_t slot = 0; slot < weights_.size(); ++slot) {
@@ -99,7 +99,7 @@ void MemoryUsage::merge(const MemoryUsage& other) {
   top_weight_ += other.top_weight_;
 }
 
-std::vector<double> MemoryUsage::falling_shares() const {
+std::vector<double> ProductKeyUsage::falling_shares() const {
   std::vector<double> shares;
   double total = 0;
   for (const double weight : weights_) {
@@ -111,7 +111,7 @@ std::vector<double> MemoryUsage::falling_shares() const {
   return shares;
 }
 
-MemoryUsage::Metrics MemoryUsage::metrics() const {
+ProductKeyUsage::Metrics ProductKeyUsage::metrics() const {
   if (positions_ == 0) throw Error("memory usage: metrics need reads, got none");
   const auto n = static_cast<double>(weights_.size());
   const auto share_of = [n](auto count) { return static_cast<double>(count) / n; };

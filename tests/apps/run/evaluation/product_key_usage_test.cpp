@@ -1,6 +1,6 @@
 /// Usage, divergence and their like: [product-key 4.1] and test 12.
 
-#include "apps/run/evaluation/memory_usage.hpp"
+#include "apps/run/evaluation/product_key_usage.hpp"
 
 #include <cmath>
 #include <random>
@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::memory_usage_test {
+namespace engram::product_key_usage_test {
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -16,7 +16,7 @@ using Weights = std::vector<double>;
 
 TEST_CASE("memory usage: access to all slots alike, to one, and in between (test 12)") {
   constexpr std::int64_t kSlots = 64;
-  MemoryUsage alike(kSlots, 1, 1), one(kSlots, 1, 1);
+  ProductKeyUsage alike(kSlots, 1, 1), one(kSlots, 1, 1);
   for (std::int64_t slot = 0; slot < kSlots; ++slot) {
     alike.add(Ids{slot}, Weights{1});
     one.add(Ids{5}, Weights{1});
@@ -34,9 +34,9 @@ TEST_CASE("memory usage: access to all slots alike, to one, and in between (test
   CHECK(one.metrics().gini == Approx(1 - 1 / 64.0).epsilon(1e-12));
   CHECK(one.metrics().nearly_all_mass == 1);
 
-  MemoryUsage between(4, 1, 3);
+  ProductKeyUsage between(4, 1, 3);
   between.add(Ids{0, 1, 2}, Weights{0.5, 0.25, 0.25});
-  const MemoryUsage::Metrics found = between.metrics();
+  const ProductKeyUsage::Metrics found = between.metrics();
   CHECK(found.usage == 0.75);
   CHECK(found.usage_by_weight == 0.75);
   CHECK(found.kl == Approx(0.3465735903).epsilon(1e-9));
@@ -49,14 +49,14 @@ TEST_CASE("memory usage: access to all slots alike, to one, and in between (test
 }
 
 TEST_CASE("memory usage: a read whose weight is 0 counts as a read") {
-  MemoryUsage usage(4, 1, 2);
+  ProductKeyUsage usage(4, 1, 2);
   usage.add(Ids{0, 3}, Weights{1, 0});
   CHECK(usage.metrics().usage == 0.5);
   CHECK(usage.metrics().usage_by_weight == 0.25);
 }
 
 TEST_CASE("memory usage: heads that read the same slots") {
-  MemoryUsage usage(10, 2, 2);
+  ProductKeyUsage usage(10, 2, 2);
   usage.add(Ids{0, 1, 1, 2}, Weights{0.5, 0.5, 0.5, 0.5});  // slot 1 by both at one position
   usage.add(Ids{2, 3, 4, 5}, Weights{0.5, 0.5, 0.5, 0.5});  // slot 2 by the other head now
   CHECK(usage.metrics().head_overlap == Approx(2.0 / 6));
@@ -66,7 +66,7 @@ TEST_CASE("memory usage: heads that read the same slots") {
 
 TEST_CASE("memory usage: parts of a text joined are the text (test 12)") {
   std::mt19937 random(7);
-  MemoryUsage whole(50, 2, 3), first(50, 2, 3), second(50, 2, 3);
+  ProductKeyUsage whole(50, 2, 3), first(50, 2, 3), second(50, 2, 3);
   for (int position = 0; position < 40; ++position) {
     Ids ids;
     for (int head = 0; head < 2; ++head) {
@@ -78,7 +78,7 @@ TEST_CASE("memory usage: parts of a text joined are the text (test 12)") {
     (position < 17 ? first : second).add(ids, weights);
   }
   first.merge(second);
-  const MemoryUsage::Metrics a = whole.metrics(), b = first.metrics();
+  const ProductKeyUsage::Metrics a = whole.metrics(), b = first.metrics();
   CHECK(a.usage == b.usage);
   CHECK(a.kl == b.kl);
   CHECK(a.kl_by_count == b.kl_by_count);
@@ -92,13 +92,13 @@ TEST_CASE("memory usage: parts of a text joined are the text (test 12)") {
 }
 
 TEST_CASE("memory usage: what is refused") {
-  CHECK_THROWS_WITH(MemoryUsage(4, 65, 1), ContainsSubstring("heads must be from 1 to 64, got 65"));
-  MemoryUsage usage(4, 1, 2);
+  CHECK_THROWS_WITH(ProductKeyUsage(4, 65, 1), ContainsSubstring("heads must be from 1 to 64, got 65"));
+  ProductKeyUsage usage(4, 1, 2);
   CHECK_THROWS_WITH(usage.metrics(), ContainsSubstring("need reads"));
   CHECK_THROWS_WITH(usage.add(Ids{0, 4}, Weights{1, 0}), ContainsSubstring("[0, 4), got 4"));
   CHECK_THROWS_WITH(usage.add(Ids{0}, Weights{1}), ContainsSubstring("[positions, 1, 2], got 1 and 1"));
-  CHECK_THROWS_AS(usage.merge(MemoryUsage(5, 1, 2)), Error);
+  CHECK_THROWS_AS(usage.merge(ProductKeyUsage(5, 1, 2)), Error);
 }
 
 }  // namespace
-}  // namespace engram::memory_usage_test
+}  // namespace engram::product_key_usage_test

@@ -8,17 +8,17 @@
 namespace engram {
 
 /// What was read of one memory. Weights are summed in double, reads are counted.
-class MemoryUsage {
+class ProductKeyUsage {
  public:
   static constexpr std::int64_t kMostHeads = 64;
 
   /// Heads: at most kMostHeads.
-  MemoryUsage(std::int64_t slots, std::int64_t heads, std::int64_t selected);
+  ProductKeyUsage(std::int64_t slots, std::int64_t heads, std::int64_t selected);
 
   /// Adds the reads of some positions: [positions, heads, selected] slots, best first, and their softmax weights.
   void add(std::span<const std::int64_t> ids, std::span<const double> weights);
   /// Adds what another one saw of the same memory: metrics of the parts of a text joined are those of the text.
-  void merge(const MemoryUsage& other);
+  void merge(const ProductKeyUsage& other);
 
   struct Metrics {
     std::int64_t slots = 0, positions = 0;

@@ -1,4 +1,4 @@
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
 
 #include <algorithm>
 
@@ -6,15 +6,15 @@
 
 namespace engram {
 
-ModelMemoryUsage::ModelMemoryUsage(const ModelOptions& model) {
+ModelProductKeyUsage::ModelProductKeyUsage(const ModelOptions& model) {
   const ProductKeyOptions& options = model.memories();
   if (!options.any()) return;
   shared_ = options.shared_values;
   for (const std::int64_t layer : options.memory_layers(model.layers()))
-    memories_.push_back({layer, MemoryUsage(options.slots(), options.heads, options.selected)});
+    memories_.push_back({layer, ProductKeyUsage(options.slots(), options.heads, options.selected)});
 }
 
-MemoryReads ModelMemoryUsage::reads() {
+ProductKeyReads ModelProductKeyUsage::reads() {
   if (memories_.empty()) return {};
   return [this](std::size_t layer, std::span<const std::int64_t> ids, std::span<const double> weights) {
     const auto found = std::ranges::find(memories_, static_cast<std::int64_t>(layer) + 1, &Memory::layer);
@@ -23,9 +23,9 @@ MemoryReads ModelMemoryUsage::reads() {
   };
 }
 
-std::optional<MemoryUsage> ModelMemoryUsage::shared_table() const {
+std::optional<ProductKeyUsage> ModelProductKeyUsage::shared_table() const {
   if (!shared_ || memories_.size() < 2) return std::nullopt;
-  MemoryUsage all = memories_.front().usage;
+  ProductKeyUsage all = memories_.front().usage;
   for (std::size_t i = 1; i < memories_.size(); ++i) all.merge(memories_[i].usage);
   return all;
 }

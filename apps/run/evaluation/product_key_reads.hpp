@@ -14,11 +14,11 @@ namespace engram {
 
 /// Called for every block and every layer that has a memory, the first layer being 0: [positions, heads, selected]
 /// slots, best first, and their softmax weights.
-using MemoryReads =
+using ProductKeyReads =
     std::function<void(std::size_t layer, std::span<const std::int64_t> ids, std::span<const double> weights)>;
 
 /// Hands over what a block's trace holds (ModelTrace::keep_memories). Positions count whose target is scored, in the
 /// order of the block: no context, no padding and no position twice, so that there are as many as losses.
-void hand_over(const ModelTrace& trace, const data::Block& block, Backend& backend, const MemoryReads& reads);
+void hand_over(const ModelTrace& trace, const data::Block& block, Backend& backend, const ProductKeyReads& reads);
 
 }  // namespace engram

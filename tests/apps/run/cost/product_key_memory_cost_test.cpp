@@ -11,7 +11,7 @@
 #include "apps/run/cost/transformer_xl_cost.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::memory_cost_test {
+namespace engram::product_key_memory_cost_test {
 namespace {
 
 TEST_CASE("product-key memory: FLOPs and bytes of a token are those of the worked tables", "[product-key][T24]") {
@@ -29,7 +29,7 @@ TEST_CASE("product-key memory: FLOPs and bytes of a token are those of the worke
   for (const Row& row : kRows) {
     CAPTURE(row.width, row.subkeys);
     const ProductKeyOptions options{.count = 1, .subkeys = row.subkeys};
-    const MemoryCost cost = memory_cost(options, row.width);
+    const ProductKeyMemoryCost cost = product_key_memory_cost(options, row.width);
     CHECK(cost.query / 1e6 == Approx(row.query).epsilon(0).margin(0.0051));
     CHECK(cost.scores / 1e6 == Approx(row.scores).epsilon(0).margin(0.51 * row.scores_digit));
     CHECK(cost.read / 1e6 == Approx(row.read).epsilon(0).margin(0.0051));
@@ -46,7 +46,7 @@ TEST_CASE("product-key memory: FLOPs and bytes of a token are those of the worke
 TEST_CASE("product-key memory: FLOPs of the variants", "[product-key]") {
   ProductKeyOptions options{.count = 1, .subkeys = 3, .heads = 2, .selected = 4, .query_width = 6};
   constexpr std::int64_t kWidth = 10;
-  const auto cost = [&] { return memory_cost(options, kWidth); };
+  const auto cost = [&] { return product_key_memory_cost(options, kWidth); };
   CHECK(cost().query == 2 * 10 * 12);
   CHECK(cost().scores == 2 * 2 * 3 * 6);
   CHECK(cost().read == 2 * 8 * 10);
@@ -231,4 +231,4 @@ TEST_CASE("product-key memory: a step of every family updates tables by rows, al
 }
 
 }  // namespace
-}  // namespace engram::memory_cost_test
+}  // namespace engram::product_key_memory_cost_test

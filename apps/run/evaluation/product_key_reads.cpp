@@ -1,4 +1,4 @@
-#include "apps/run/evaluation/memory_reads.hpp"
+#include "apps/run/evaluation/product_key_reads.hpp"
 
 #include <vector>
 
@@ -27,7 +27,7 @@ void keep_rows(std::vector<T>& values, const std::vector<std::size_t>& rows, std
 
 }  // namespace
 
-void hand_over(const ModelTrace& trace, const data::Block& block, Backend& backend, const MemoryReads& reads) {
+void hand_over(const ModelTrace& trace, const data::Block& block, Backend& backend, const ProductKeyReads& reads) {
   const std::vector<std::size_t> rows = scored_rows(block);
   for (std::size_t layer = 0; layer < trace.memories.size(); ++layer) {
     const MemoryTrace& memory = trace.memories[layer];

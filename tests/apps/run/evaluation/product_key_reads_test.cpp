@@ -1,20 +1,20 @@
 /// What evaluation hands over of product-key memories: every scored position once, in every family and way.
 
-#include "apps/run/evaluation/memory_reads.hpp"
+#include "apps/run/evaluation/product_key_reads.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "core/error.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
 #include "tests/apps/run/other_devices.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness::memory_reads_test {
+namespace engram::harness::product_key_reads_test {
 namespace {
 
 /// Memory usage by its definition, from the traces of blocks of 20 tokens of ten streams.
@@ -73,7 +73,7 @@ struct PlainUsage {
 
 /// What a model's memories read of these tokens, and how many of them were scored.
 struct Read {
-  ModelMemoryUsage usage;
+  ModelProductKeyUsage usage;
   std::int64_t scored = 0;
 
   Read(TrainedModel& trained, data::TokenView tokens, const SplitEvaluationOptions& way)
@@ -94,9 +94,9 @@ TEST_CASE("memory reads: figures are those of the model's traces", "[product-key
   REQUIRE(read.usage.memories().size() == 2);
   CHECK(read.usage.memories()[0].layer == 1);
   CHECK(read.usage.memories()[1].layer == 3);
-  for (const ModelMemoryUsage::Memory& memory : read.usage.memories()) {
+  for (const ModelProductKeyUsage::Memory& memory : read.usage.memories()) {
     const PlainUsage plain(trained, set.split("test"), static_cast<std::size_t>(memory.layer - 1), runtime);
-    const MemoryUsage::Metrics found = memory.usage.metrics();
+    const ProductKeyUsage::Metrics found = memory.usage.metrics();
     CHECK(found.slots == kMemorySlots);
     CHECK(found.positions == read.scored);
     CHECK(found.usage == PlainUsage::used(plain.reads));
@@ -127,9 +127,9 @@ TEST_CASE("memory reads: two halves of a text joined are the text (test 12)", "[
   const Read whole = read(all), front = read(all.first(101)), back = read(all.subspan(100));
   CHECK(whole.scored == 200);
   for (std::size_t i = 0; i < 2; ++i) {
-    MemoryUsage joined = front.usage.memories()[i].usage;
+    ProductKeyUsage joined = front.usage.memories()[i].usage;
     joined.merge(back.usage.memories()[i].usage);
-    const MemoryUsage::Metrics a = whole.usage.memories()[i].usage.metrics(), b = joined.metrics();
+    const ProductKeyUsage::Metrics a = whole.usage.memories()[i].usage.metrics(), b = joined.metrics();
     CHECK(a.positions == b.positions);
     CHECK(a.usage == b.usage);
     CHECK(a.top_usage == b.top_usage);
@@ -141,7 +141,7 @@ TEST_CASE("memory reads: two halves of a text joined are the text (test 12)", "[
   }
   // The table that memories share.
   REQUIRE(whole.usage.shared_table());
-  MemoryUsage both = whole.usage.memories()[0].usage;
+  ProductKeyUsage both = whole.usage.memories()[0].usage;
   both.merge(whole.usage.memories()[1].usage);
   CHECK(whole.usage.shared_table()->metrics().kl == both.metrics().kl);
   CHECK(whole.usage.shared_table()->metrics().positions == 400);
@@ -189,7 +189,7 @@ extension = 4
     for (const SplitEvaluationOptions& way : ways) {
       CAPTURE(options.out.string(), way.exact, way.window, way.apart);
       const Read read(trained, set.split("test"), way);
-      const MemoryUsage::Metrics found = read.usage.memories().back().usage.metrics();
+      const ProductKeyUsage::Metrics found = read.usage.memories().back().usage.metrics();
       const std::int64_t heads = trained.config().model.memories().heads;
       CHECK(found.positions == read.scored);
       CHECK(found.total_weight == Approx(static_cast<double>(read.scored * heads)).epsilon(1e-6));
@@ -249,9 +249,9 @@ TEST_CASE("memory reads: every device hands over the same", "[product-key][gpu]"
     TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f64);
     return Read(trained, set.split("test"), {}).usage.memories().back().usage.metrics();
   };
-  const MemoryUsage::Metrics host = read_on({});
+  const ProductKeyUsage::Metrics host = read_on({});
   for (const Device device : other_devices()) {
-    const MemoryUsage::Metrics found = read_on(device);
+    const ProductKeyUsage::Metrics found = read_on(device);
     CHECK(found.positions == host.positions);
     CHECK(found.usage == host.usage);
     CHECK(found.top_usage == host.top_usage);
@@ -262,10 +262,10 @@ TEST_CASE("memory reads: every device hands over the same", "[product-key][gpu]"
 
 TEST_CASE("memory reads: nothing is asked for without memories", "[product-key]") {
   const ModelOptions model;
-  ModelMemoryUsage usage(model);
+  ModelProductKeyUsage usage(model);
   CHECK(usage.memories().empty());
   CHECK_FALSE(usage.reads());
   CHECK_FALSE(usage.shared_table());
 }
 
-}  // namespace engram::harness::memory_reads_test
+}  // namespace engram::harness::product_key_reads_test

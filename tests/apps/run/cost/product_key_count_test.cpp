@@ -12,7 +12,7 @@
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness::memory_count_test {
+namespace engram::harness::product_key_count_test {
 namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(ENGRAM_SOURCE_DIR) / "apps/configs/product-key";
@@ -242,4 +242,4 @@ TEST_CASE("product-key memory: count says what tables are and what a step does w
 }
 
 }  // namespace
-}  // namespace engram::harness::memory_count_test
+}  // namespace engram::harness::product_key_count_test

@@ -10,7 +10,7 @@
 #include "tests/apps/run/run_metrics.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness::memory_run_test {
+namespace engram::harness::product_key_memory_run_test {
 namespace {
 
 std::string memory_config() {
@@ -142,4 +142,4 @@ TEST_CASE("memory run: a table that does not fit says how many bytes it needs", 
 }
 
 }  // namespace
-}  // namespace engram::harness::memory_run_test
+}  // namespace engram::harness::product_key_memory_run_test

@@ -1,4 +1,4 @@
-#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/training/product_key_metrics.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 
 namespace engram {
 
-MemoryMetrics::MemoryMetrics(const ModelOptions& model) : usage_(model) {}
+ProductKeyMetrics::ProductKeyMetrics(const ModelOptions& model) : usage_(model) {}
 
-void MemoryMetrics::add_to(nlohmann::json& line) const {
-  for (const ModelMemoryUsage::Memory& memory : usage_.memories()) {
-    const MemoryUsage::Metrics found = memory.usage.metrics();
+void ProductKeyMetrics::add_to(nlohmann::json& line) const {
+  for (const ModelProductKeyUsage::Memory& memory : usage_.memories()) {
+    const ProductKeyUsage::Metrics found = memory.usage.metrics();
     line["memory_layers"].push_back(memory.layer);
     line["memory_usage"].push_back(found.usage);
     line["memory_top_usage"].push_back(found.top_usage);
@@ -18,10 +18,10 @@ void MemoryMetrics::add_to(nlohmann::json& line) const {
   }
 }
 
-std::string MemoryMetrics::note() const {
+std::string ProductKeyMetrics::note() const {
   std::string line;
-  for (const ModelMemoryUsage::Memory& memory : usage_.memories()) {
-    const MemoryUsage::Metrics found = memory.usage.metrics();
+  for (const ModelProductKeyUsage::Memory& memory : usage_.memories()) {
+    const ProductKeyUsage::Metrics found = memory.usage.metrics();
     line += fmt::format("{}layer {} usage {:.1f}% top-1 {:.1f}% KL {:.3f}", line.empty() ? "memories: " : ", ",
                         memory.layer, 100 * found.usage, 100 * found.top_usage, found.kl);
   }
