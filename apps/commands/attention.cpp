@@ -22,8 +22,8 @@ std::optional<ScoreTerm> term_of(const std::string& letter) {
   return std::nullopt;
 }
 
-void show_heads(OpenedModel& opened, const AttentionArguments& arguments, const std::vector<std::int32_t>& tokens,
-                WorkProgress& progress) {
+void show(const AllAttentionOptions&, OpenedModel& opened, const AttentionArguments& arguments,
+          const std::vector<std::int32_t>& tokens, WorkProgress& progress) {
   TrainedModel& trained = opened.trained;
   AttentionStudy study({trained.all_attention("attention"), opened.runtime, trained.dtype()}, arguments.studied);
   study.read(tokens, trained.config().training.block, progress.watch());
@@ -35,8 +35,8 @@ void show_heads(OpenedModel& opened, const AttentionArguments& arguments, const 
                                         .tokens = ReadTokens(tokens, trained.vocabulary())});
 }
 
-void show_distances(OpenedModel& opened, const AttentionArguments& arguments, std::vector<std::int32_t> tokens,
-                    WorkProgress& progress) {
+void show(const TransformerXlOptions&, OpenedModel& opened, const AttentionArguments& arguments,
+          std::vector<std::int32_t> tokens, WorkProgress& progress) {
   TrainedModel& trained = opened.trained;
   if (!arguments.data.empty()) {
     const WindowReading reading = arguments.reading();
@@ -52,8 +52,8 @@ void show_distances(OpenedModel& opened, const AttentionArguments& arguments, st
   arguments.output.show(DistanceReport{.heads = study.heads(), .queries = study.queries(), .term = arguments.term});
 }
 
-void show_windows(OpenedModel& opened, const AttentionArguments& arguments, const std::vector<std::int32_t>& tokens,
-                  WorkProgress& progress) {
+void show(const RecurrentOptions&, OpenedModel& opened, const AttentionArguments& arguments,
+          const std::vector<std::int32_t>& tokens, WorkProgress& progress) {
   const WindowReading reading = arguments.reading();
   const auto read = [&](const auto&... what) {
     return read_windows(opened.trained, opened.runtime, what..., progress.watch());
@@ -70,16 +70,19 @@ void show_windows(OpenedModel& opened, const AttentionArguments& arguments, cons
   arguments.output.say(report);
 }
 
+void show(const ProductKeyTransformerOptions&, OpenedModel&, const AttentionArguments&,
+          const std::vector<std::int32_t>&, WorkProgress&) {
+  throw Error("attention: arguments.prepare() must refuse models of the family product_key");
+}
+
 void run_attention(const AttentionArguments& arguments) {
   arguments.check_files();
   WorkProgress progress(text("reading '", arguments.model.run, "'"));
   OpenedModel opened(arguments.model, "attention", [&](ModelOptions& model) { arguments.prepare(model); });
   const std::vector<std::int32_t> tokens = arguments.text_tokens(opened.trained);
   progress.begin("read", "tokens");
-  const ModelFamily family = opened.trained.config().model.family;
-  if (family == ModelFamily::transformer_xl) return show_distances(opened, arguments, tokens, progress);
-  if (family == ModelFamily::recurrent) return show_windows(opened, arguments, tokens, progress);
-  show_heads(opened, arguments, tokens, progress);
+  with_own_options(opened.trained.config().model,
+                   [&](const auto& own) { show(own, opened, arguments, tokens, progress); });
 }
 
 }  // namespace

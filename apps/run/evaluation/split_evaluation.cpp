@@ -21,7 +21,7 @@ constexpr int kArticleStreams = 64;
 std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& options, const RunConfig& config,
                                                  data::TokenView tokens, int& rows) {
   const int block = options.block > 0 ? options.block : static_cast<int>(config.training.block);
-  if (config.model.family == ModelFamily::all_attention) {
+  if (!config.model.reads_segments()) {
     rows = options.batch > 0 ? options.batch : data::FullEvaluation::kUsualRows;
     return std::make_unique<data::FullEvaluation>(tokens, block, rows);
   }
@@ -90,17 +90,9 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& op
   return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
 }
 
-/// The longest block that the model has positions for; none: any.
-std::optional<std::int64_t> longest_readable(const ModelOptions& model) {
-  if (model.family == ModelFamily::product_key) return model.product_key.position_rows;
-  const bool learned =
-      model.family == ModelFamily::transformer_xl && model.transformer_xl.positions == PositionKind::absolute_learned;
-  return learned ? std::optional(model.transformer_xl.position_rows) : std::nullopt;
-}
-
 /// Speaks of the option that made blocks so long; the model could name their lengths only.
 void check_positions(const SplitEvaluationOptions& options, const RunConfig& config, const data::EvaluationPlan& plan) {
-  const std::optional<std::int64_t> rows = longest_readable(config.model);
+  const std::optional<std::int64_t> rows = config.model.position_rows();
   if (!rows || plan.longest_block() <= *rows) return;
   // The last token of a window that lies apart is a target alone; --block does not count the extension before it.
   const std::int64_t beyond = options.apart ? 1 : options.window > 0 ? 0 : -config.training.extension;

@@ -40,7 +40,7 @@ data::ShortValidation make_validation(const RunConfig& config, const data::DataS
   if (rows != config.training.batch || block != config.training.block)
     notes.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
                          " streams and blocks of ", block));
-  if (config.model.family != ModelFamily::all_attention) {
+  if (config.model.reads_segments()) {
     // Every position is judged, whatever the loss of training leaves out.
     const data::SegmentRule rule{.segment = static_cast<int>(block),
                                  .extension = static_cast<int>(config.training.extension)};
@@ -61,8 +61,7 @@ std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, const da
   const data::TokenView tokens = split.tokens;
   if (config.model.reads_articles(split.articles()))
     return std::make_unique<data::ArticleReader>(split, rows, block, training.seed);
-  if (config.model.family == ModelFamily::all_attention)
-    return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
+  if (!config.model.reads_segments()) return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
   if (training.shuffled_windows) return std::make_unique<data::ShuffledWindows>(tokens, rows, block, training.seed);
   return std::make_unique<data::SegmentReader>(tokens, rows,
                                                data::SegmentRule{.segment = block,

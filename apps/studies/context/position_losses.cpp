@@ -50,6 +50,15 @@ class PositionBlocks final : public data::EvaluationPlan {
   std::int64_t done_ = 0;  // positions
 };
 
+// Of each family: whether positions are counted from the beginning of a block, so that only those of training are
+// known.
+bool counts_from_start(const AllAttentionOptions&) { return false; }
+bool counts_from_start(const TransformerXlOptions& options) {
+  return options.positions == PositionKind::absolute_sinusoidal || options.positions == PositionKind::absolute_learned;
+}
+bool counts_from_start(const ProductKeyTransformerOptions&) { return true; }
+bool counts_from_start(const RecurrentOptions&) { return false; }
+
 }  // namespace
 
 std::vector<std::int64_t> draw_positions(data::TokenView tokens, std::int64_t count, std::int64_t before,
@@ -85,12 +94,7 @@ PositionReader::PositionReader(const StudiedRun& run, data::TokenView tokens, st
       trained_(run.checkpoint, CheckpointKind::newest, runtime, dtype) {}
 
 std::optional<std::int64_t> PositionReader::longest(const StudiedRun& run) {
-  const ModelOptions& model = run.config.model;
-  const PositionKind positions = model.transformer_xl.positions;
-  const bool is_absolute =
-      model.family == ModelFamily::product_key ||
-      (model.family == ModelFamily::transformer_xl &&
-       (positions == PositionKind::absolute_sinusoidal || positions == PositionKind::absolute_learned));
+  const bool is_absolute = with_own_options(run.config.model, [](const auto& own) { return counts_from_start(own); });
   return is_absolute ? std::optional(run.training_length()) : std::nullopt;
 }
 
