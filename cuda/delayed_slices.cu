@@ -40,12 +40,12 @@ __global__ void __launch_bounds__(kWindowColumns)
   write_pack(dx + place * width + i, value, write);
 }
 
-void delayed_slices_backward(Step& step, const Tensor& dy, const Tensor& preceding, const WindowRule& rule, Tensor& dx,
-                             Write write) {
+void delayed_slices_backward(Step& step, const Tensor& dy, const Tensor& preceding, const WindowRule& rule,
+                             const Target& dx) {
   dispatch_storage(dy.dtype(), "delayed_slices", [&]<class T>() {
     const std::int64_t width = dy.shape()[2];
     launch(step, column_for_each_thread(dy.shape()[0] * rule.rows(), width), hand_back_delayed<T>, dy.data<const T>(),
-           preceding.data<const std::int32_t>(), rule, width, dx.data<T>(), write);
+           preceding.data<const std::int32_t>(), rule, width, dx.data<T>(), dx.write);
   });
 }
 

@@ -36,9 +36,9 @@ struct Dropout {
   }
 };
 
-void dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
+void dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_storage(x.dtype(), "dropout", [&]<class T>() {
-    const Dropout<T> body{x.data<const T>(), random, rule, y.data<T>(), write};
+    const Dropout<T> body{x.data<const T>(), random, rule, y.data<T>(), y.write};
     if (aligned_for_packs(body.x, body.y))
       launch_elements<DropoutRule::kElementsPerBlock>(step, x.count(), body);
     else
@@ -58,9 +58,10 @@ struct VariationalDropout {
   }
 };
 
-void variational_dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
+void variational_dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_storage(x.dtype(), "variational_dropout", [&]<class T>() {
-    const VariationalDropout<T> body{{x.data<const T>(), random, rule, y.data<T>(), write}, x.shape()[1], x.shape()[2]};
+    const VariationalDropout<T> body{
+        {x.data<const T>(), random, rule, y.data<T>(), y.write}, x.shape()[1], x.shape()[2]};
     const bool in_packs = body.n % DropoutRule::kElementsPerBlock == 0;
     if (in_packs && aligned_for_packs(body.of_stream.x, body.of_stream.y))
       launch_elements<DropoutRule::kElementsPerBlock>(step, x.count(), body);
@@ -91,11 +92,11 @@ struct WordDropout {
   }
 };
 
-void word_dropout(Step& step, const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule, Tensor& y,
-                  Write write) {
+void word_dropout(Step& step, const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule,
+                  const Target& y) {
   dispatch_storage(x.dtype(), "word_dropout", [&]<class T>() {
     const WordDropout<T> body{
-        x.data<const T>(), id.data<const std::int32_t>(), x.shape()[1], random, rule, y.data<T>(), write};
+        x.data<const T>(), id.data<const std::int32_t>(), x.shape()[1], random, rule, y.data<T>(), y.write};
     for_each_element<T>(step, x.count(), aligned_for_packs(body.x, body.y) && body.n % kPackWidth<T> == 0, body);
   });
 }

@@ -60,16 +60,18 @@ __global__ void __launch_bounds__(kWarpLanes* kScatterWarps)
   if (mine && changed) store(place, sum);
 }
 
-void scatter_rows(Step& step, const Tensor& dy, const Tensor& index, double factor, Tensor& dtable, Write write) {
+void scatter_rows(Step& step, const Tensor& dy, const Tensor& index, double factor, const Target& dtable) {
   dispatch_storage(dy.dtype(), "scatter_rows", [&]<class T>() {
-    const std::int64_t n = dtable.shape()[-1], rows = index.count();
+    const std::int64_t n = dtable.tensor.shape()[-1], rows = index.count();
     const T* gradient = dy.data<const T>();
     const std::int32_t* ids = index.data<const std::int32_t>();
     Compute<T>* out = dtable.data<Compute<T>>();
     const auto start = [&](auto kernel, int width) {
       const std::int64_t columns = std::int64_t{kWarpLanes} * kScatterWarps * width;
-      launch(step, {.blocks = {dtable.shape()[0], (n + columns - 1) / columns}, .threads = {kWarpLanes, kScatterWarps}},
-             kernel, gradient, ids, rows, n, static_cast<Compute<T>>(factor), out, write);
+      launch(
+          step,
+          {.blocks = {dtable.tensor.shape()[0], (n + columns - 1) / columns}, .threads = {kWarpLanes, kScatterWarps}},
+          kernel, gradient, ids, rows, n, static_cast<Compute<T>>(factor), out, dtable.write);
     };
     if (aligned_for_packs(gradient, out) && n % kPackWidth<T> == 0)
       start(&scatter<kPackWidth<T>, T>, kPackWidth<T>);

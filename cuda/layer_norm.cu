@@ -144,8 +144,8 @@ struct ParameterTerms {
 };
 
 void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, const Tensor& mean,
-                         const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, Tensor& dx,
-                         Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias) {
+                         const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, const Target& dx,
+                         const Target& dgain, const Target& dbias) {
   dispatch_storage(sum.dtype(), "layer_norm", [&]<class T>() {
     using C = Compute<T>;
     const Backward<T> b{.in = sum.data<const T>(),
@@ -154,8 +154,8 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
                         .reciprocal_deviation = reciprocal_deviation.data<const C>(),
                         .dy = dy.data<const T>(),
                         .direct = dsum_in ? dsum_in.data<const T>() : nullptr,
-                        .dx = dx ? dx.data<T>() : nullptr,
-                        .write = write_dx,
+                        .dx = dx.data<T>(),
+                        .write = dx.write,
                         .rows = sum.shape().rows(),
                         .n = sum.shape()[-1]};
     if (dx)
@@ -163,9 +163,7 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
         launch(step, row_launch<Team>(b.rows), row_gradients<T, Team, kWidth>, b);
       });
     if (dgain || dbias)
-      column_sums<T, C>(step, aligned_for_packs(b.in, b.dy), b.rows, b.n, ParameterTerms<T>{b},
-                        {dgain ? dgain.data<C>() : nullptr, dbias ? dbias.data<C>() : nullptr},
-                        {write_dgain, write_dbias});
+      column_sums<T, C>(step, aligned_for_packs(b.in, b.dy), b.rows, b.n, ParameterTerms<T>{b}, {dgain, dbias});
   });
 }
 

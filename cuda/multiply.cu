@@ -35,19 +35,19 @@ __global__ void __launch_bounds__(Team::kBlockThreads)
   });
 }
 
-void multiply(Step& step, const Tensor& a, const Tensor& b, Tensor& y, Write write) {
-  dispatch_storage(y.dtype(), "multiply", [&]<class T>() {
+void multiply(Step& step, const Tensor& a, const Tensor& b, const Target& y) {
+  dispatch_storage(y.tensor.dtype(), "multiply", [&]<class T>() {
     const T* left = a.data<const T>();
     const T* right = b.data<const T>();
     T* out = y.data<T>();
     if (b.count() == a.count()) {
-      const Multiply<T> body{left, right, out, write};
-      for_each_element<T>(step, y.count(), aligned_for_packs(left, right, out), body);
+      const Multiply<T> body{left, right, out, y.write};
+      for_each_element<T>(step, y.tensor.count(), aligned_for_packs(left, right, out), body);
       return;
     }
-    const std::int64_t n = y.shape()[-1], rows = y.shape().rows();
+    const std::int64_t n = y.tensor.shape()[-1], rows = y.tensor.shape().rows();
     with_row_team<T>(n, aligned_for_packs(left, out), [&]<class Team, int kWidth>() {
-      launch(step, row_launch<Team>(rows), multiply_rows<T, Team, kWidth>, left, right, out, rows, n, write);
+      launch(step, row_launch<Team>(rows), multiply_rows<T, Team, kWidth>, left, right, out, rows, n, y.write);
     });
   });
 }
@@ -70,14 +70,14 @@ __global__ void __launch_bounds__(Team::kBlockThreads)
   write_pack(y + Team::row(), out, write);
 }
 
-void row_dots(Step& step, const Tensor& a, const Tensor& b, Tensor& y, Write write) {
-  dispatch_storage(y.dtype(), "row_dots", [&]<class T>() {
+void row_dots(Step& step, const Tensor& a, const Tensor& b, const Target& y) {
+  dispatch_storage(y.tensor.dtype(), "row_dots", [&]<class T>() {
     const T* left = a.data<const T>();
     const T* right = b.data<const T>();
     T* out = y.data<T>();
     const std::int64_t n = a.shape()[-1], rows = a.shape().rows();
     with_row_team<T>(n, aligned_for_packs(left, right), [&]<class Team, int kWidth>() {
-      launch(step, row_launch<Team>(rows), dot_rows<T, Team, kWidth>, left, right, out, rows, n, write);
+      launch(step, row_launch<Team>(rows), dot_rows<T, Team, kWidth>, left, right, out, rows, n, y.write);
     });
   });
 }

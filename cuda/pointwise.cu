@@ -44,10 +44,10 @@ struct Derivative {
 };
 
 template <class F>
-void backward(Step& step, const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
-  dispatch_storage(dx.dtype(), F::name, [&]<class T>() {
-    const Derivative<F, T> body{x.data<const T>(), y.data<const T>(), dy.data<const T>(), dx.data<T>(), write};
-    for_each_element<T>(step, dx.count(), aligned_for_packs(body.x, body.y, body.dy, body.dx), body);
+void backward(Step& step, const Tensor& x, const Tensor& y, const Tensor& dy, const Target& dx) {
+  dispatch_storage(dx.tensor.dtype(), F::name, [&]<class T>() {
+    const Derivative<F, T> body{x.data<const T>(), y.data<const T>(), dy.data<const T>(), dx.data<T>(), dx.write};
+    for_each_element<T>(step, dx.tensor.count(), aligned_for_packs(body.x, body.y, body.dy, body.dx), body);
   });
 }
 

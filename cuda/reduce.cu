@@ -43,10 +43,10 @@ struct SpreadGradient {
   }
 };
 
-void sum_backward(Step& step, const Tensor& dy, double factor, Tensor& dx, Write write) {
-  dispatch_storage(dx.dtype(), "sum", [&]<class T>() {
-    const SpreadGradient<T> body{dy.data<const Compute<T>>(), factor, dx.data<T>(), write};
-    for_each_element<T>(step, dx.count(), aligned_for_packs(body.dx), body);
+void sum_backward(Step& step, const Tensor& dy, double factor, const Target& dx) {
+  dispatch_storage(dx.tensor.dtype(), "sum", [&]<class T>() {
+    const SpreadGradient<T> body{dy.data<const Compute<T>>(), factor, dx.data<T>(), dx.write};
+    for_each_element<T>(step, dx.tensor.count(), aligned_for_packs(body.dx), body);
   });
 }
 

@@ -113,7 +113,7 @@ struct GainTerms {
 };
 
 void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double divisor, const Tensor& reciprocal,
-                       const Tensor& dy, Tensor& dx, Write write_dx, Tensor& dgain, Write write_dgain) {
+                       const Tensor& dy, const Target& dx, const Target& dgain) {
   dispatch_storage(x.dtype(), "rms_norm", [&]<class T>() {
     using C = Compute<T>;
     const Backward<T> b{.x = x.data<const T>(),
@@ -121,17 +121,15 @@ void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double d
                         .divisor = static_cast<C>(divisor),
                         .reciprocal = reciprocal.data<const C>(),
                         .dy = dy.data<const T>(),
-                        .dx = dx ? dx.data<T>() : nullptr,
-                        .write = write_dx,
+                        .dx = dx.data<T>(),
+                        .write = dx.write,
                         .rows = x.shape().rows(),
                         .n = x.shape()[-1]};
     if (dx)
       with_row_team<T>(b.n, aligned_for_packs(b.x, b.gain, b.dy, b.dx), [&]<class Team, int kWidth>() {
         launch(step, row_launch<Team>(b.rows), row_gradients<T, Team, kWidth>, b);
       });
-    if (dgain)
-      column_sums<T, C>(step, aligned_for_packs(b.x, b.dy), b.rows, b.n, GainTerms<T>{b}, {dgain.data<C>()},
-                        {write_dgain});
+    if (dgain) column_sums<T, C>(step, aligned_for_packs(b.x, b.dy), b.rows, b.n, GainTerms<T>{b}, {dgain});
   });
 }
 

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads)
   });
 }
 
-void softmax_backward(Step& step, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
+void softmax_backward(Step& step, const Tensor& y, const Tensor& dy, const Target& dx) {
   dispatch_storage(y.dtype(), "softmax", [&]<class T>() {
     const T* out = y.data<const T>();
     const T* gradient = dy.data<const T>();
@@ -89,7 +89,7 @@ void softmax_backward(Step& step, const Tensor& y, const Tensor& dy, Tensor& dx,
     const std::int64_t n = y.shape()[-1], rows = y.shape().rows();
     with_row_team<T>(n, aligned_for_packs(out, gradient, result), [&]<class Team, int kWidth>() {
       launch(step, row_launch<Team>(rows), row_softmax_gradient<T, Team, kWidth>, out, gradient, result, rows, n,
-             write);
+             dx.write);
     });
   });
 }

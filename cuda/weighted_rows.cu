@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kWarpLanes* kRowWarps)
 }
 
 void weighted_rows_weight_gradient(Step& step, const Tensor& values, const Tensor& ids, const Tensor& dy,
-                                   const RowOrder& order, Tensor& dweights, Write write) {
+                                   const RowOrder& order, const Target& dweights) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
     dispatch_storage(dy.dtype(), "weighted_rows", [&]<class D>() {
       if constexpr (std::is_same_v<Compute<T>, Compute<D>>) {
@@ -88,7 +88,7 @@ void weighted_rows_weight_gradient(Step& step, const Tensor& values, const Tenso
         const auto start = [&](auto kernel) {
           launch(step, {.blocks = (warps + kRowWarps - 1) / kRowWarps, .threads = {kWarpLanes, kRowWarps}}, kernel,
                  table, ids.data<const std::int64_t>(), gradients, order.uses.data<const std::int32_t>(), count, reads,
-                 width, dweights.data<Compute<T>>(), write);
+                 width, dweights.data<Compute<T>>(), dweights.write);
         };
         // Both in packs of as many numbers as the shorter type has in 16 bytes.
         constexpr int kWidth = kPackWidth < T >> kPackWidth<D> ? kPackWidth<T> : kPackWidth<D>;

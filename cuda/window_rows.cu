@@ -41,9 +41,9 @@ __global__ void __launch_bounds__(kWindowColumns) sum_window(Windowed<T> in, T* 
 }
 
 void window_sums(Step& step, const Tensor& weights, const Tensor& rows, const Tensor& position_rows,
-                 const Tensor& preceding, const WindowRule& rule, Tensor& y, Write write) {
+                 const Tensor& preceding, const WindowRule& rule, const Target& y) {
   dispatch_storage(rows.dtype(), "window_sums", [&]<class T>() {
-    const std::int64_t width = y.shape()[2], positions = y.shape()[0] * rule.block;
+    const std::int64_t width = y.tensor.shape()[2], positions = y.tensor.shape()[0] * rule.block;
     const Windowed<T> in{weights.data<const Compute<T>>(),
                          rows.data<const T>(),
                          position_rows ? position_rows.data<const T>() : nullptr,
@@ -51,7 +51,7 @@ void window_sums(Step& step, const Tensor& weights, const Tensor& rows, const Te
                          preceding.data<const std::int32_t>(),
                          rule,
                          width};
-    launch(step, column_for_each_thread(positions, width), sum_window<T>, in, y.data<T>(), write);
+    launch(step, column_for_each_thread(positions, width), sum_window<T>, in, y.data<T>(), y.write);
   });
 }
 
@@ -71,12 +71,12 @@ __global__ void __launch_bounds__(kWindowColumns) gather_window(Windowed<T> in, 
 }
 
 void window_row_gradients(Step& step, const Tensor& weights, const Tensor& dy, const Tensor& preceding,
-                          const WindowRule& rule, Tensor& drows, Write write) {
+                          const WindowRule& rule, const Target& drows) {
   dispatch_storage(dy.dtype(), "window_row_gradients", [&]<class T>() {
     const std::int64_t width = dy.shape()[2], rows = dy.shape()[0] * rule.rows();
     const Windowed<T> in{weights.data<const Compute<T>>(),     nullptr, nullptr, dy.data<const T>(),
                          preceding.data<const std::int32_t>(), rule,    width};
-    launch(step, column_for_each_thread(rows, width), gather_window<T>, in, drows.data<T>(), write);
+    launch(step, column_for_each_thread(rows, width), gather_window<T>, in, drows.data<T>(), drows.write);
   });
 }
 

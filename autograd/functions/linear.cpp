@@ -21,14 +21,13 @@ struct Linear final : Node {
   std::vector<Saved> saved() const override { return {{"x", x}, {"weight", weight}}; }
   void backward(Step& step, Backward& pass) override {
     const MatrixView dy = MatrixView::flat(as_operand(step, pass.output_grad()));
-    if (GradTarget dx = pass.input_grad(0))
+    if (Target dx = pass.input_grad(0))
       kernels::matmul(step, dy, Transpose::no, MatrixView::of(weight), Transpose::no, MatrixView::flat(dx.tensor), 1,
                       1.0, dx.write);
-    if (GradTarget dweight = pass.input_grad(1))
+    if (Target dweight = pass.input_grad(1))
       kernels::matmul(step, dy, Transpose::yes, MatrixView::flat(x), Transpose::no, MatrixView::of(dweight.tensor), 1,
                       1.0, dweight.write);
-    if (GradTarget dbias = pass.input_grad(2))
-      kernels::bias_backward(step, pass.output_grad(), dbias.tensor, dbias.write);
+    if (Target dbias = pass.input_grad(2)) kernels::bias_backward(step, pass.output_grad(), dbias);
   }
   /// The gradient of f32 sums of bf16 products is an operand of such products itself.
   Tensor as_operand(Step& step, const Tensor& dy) const {
