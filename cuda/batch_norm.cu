@@ -237,8 +237,7 @@ struct InputGradient {
   const Compute<T>* reciprocal;
   const Compute<T>* sums;  // [2, n]: of dy s, of dy
   const T* dy;
-  T* dx;
-  Write write;
+  TargetElements<T> dx;
 };
 
 template <int kWidth, class T>
@@ -262,10 +261,10 @@ __global__ void __launch_bounds__(kSumColumns* kSumRows) input_gradient(InputGra
         const C normalised = (in.value[j] - mean.value[j]) * reciprocal.value[j];
         out.value[j] = (dy.value[j] - of_bias.value[j] - normalised * of_gain.value[j]) * factor.value[j];
       }
-    } else if (b.write == Write::add) {
+    } else if (b.dx.write == Write::add) {
       return;
     }
-    write_pack(b.dx + first, out, b.write);
+    write_pack(b.dx, first, out);
   });
 }
 
@@ -294,9 +293,8 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
                              .reciprocal = terms.reciprocal,
                              .sums = sums,
                              .dy = terms.dy,
-                             .dx = dx.data<T>(),
-                             .write = dx.write};
-    with_width<T>(aligned_for_packs(b.rows.x, b.gain, b.mean, b.reciprocal, b.dy, b.dx), rows.n,
+                             .dx = dx};
+    with_width<T>(aligned_for_packs(b.rows.x, b.gain, b.mean, b.reciprocal, b.dy, b.dx.data), rows.n,
                   [&]<int kWidth>() { launch(step, column_blocks<kWidth>(rows), input_gradient<kWidth, T>, b); });
   });
 }

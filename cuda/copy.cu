@@ -40,21 +40,20 @@ template <class From, class To>
 struct Accumulate {
   const From* x;
   Compute<To> factor;
-  To* y;
-  Write write;
+  TargetElements<To> y;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
     Pack<Compute<To>, kWidth> out = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] *= factor;
-    write_pack(y + i, out, write);
+    write_pack(y, i, out);
   }
 };
 
 template <class From, class To>
 void accumulate_elements(Step& step, const Tensor& x, double factor, const Target& y) {
-  const Accumulate<From, To> body{x.data<const From>(), static_cast<Compute<To>>(factor), y.data<To>(), y.write};
-  for_each_element<From>(step, y.tensor.count(), aligned_for_packs(body.x, body.y), body);
+  const Accumulate<From, To> body{x.data<const From>(), static_cast<Compute<To>>(factor), y};
+  for_each_element<From>(step, y.tensor.count(), aligned_for_packs(body.x, body.y.data), body);
 }
 
 void accumulate(Step& step, const Tensor& x, double factor, const Target& y) {

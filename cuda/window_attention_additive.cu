@@ -102,7 +102,7 @@ struct PositionGradients {
     if (in.rule.count_missing && seen < window) pair(0, static_cast<C>(window - seen) * dscores[0]);
     for (std::int64_t j = 0; j < seen; ++j) pair(number(keys + j * in.width), dscores[window - seen + j]);
     if (dqueries.data != nullptr)
-      write_pack(dqueries.data + place * in.width + column, Pack<C, 1>{{in.vector[column] * slopes}}, dqueries.write);
+      write_pack(dqueries, place * in.width + column, Pack<C, 1>{{in.vector[column] * slopes}});
   }
 };
 
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kWindowColumns) key_gradients(Additive<T> in, 
     const C m = std::tanh(key + number(in.queries + reader * in.width + i));
     slopes += in.dscores[reader * in.rule.window + in.rule.column(t, row)] * (1 - m * m);
   }
-  write_pack(dkeys.data + place * in.width + i, Pack<C, 1>{{in.vector[i] * slopes}}, dkeys.write);
+  write_pack(dkeys, place * in.width + i, Pack<C, 1>{{in.vector[i] * slopes}});
 }
 
 void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& queries, const Tensor& score_vector,
