@@ -1,5 +1,6 @@
 #include "autograd/functions/joined_linear.hpp"
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
@@ -32,7 +33,7 @@ struct JoinedLinear final : Node {
     return all;
   }
   void backward(Step& step, Backward& pass) override {
-    const Tensor dy = as_operand(step, pass.output_grad());
+    const Tensor dy = as_operand(step, pass.output_grad(), x);
     const auto count = static_cast<int>(weights.size());
     const Target dx = pass.input_grad(0);
     std::int64_t begin = 0;
@@ -64,13 +65,6 @@ struct JoinedLinear final : Node {
         kernels::accumulate(step, joined.rows(begin, begin + size), 1.0, dbias);
       begin += size;
     }
-  }
-  /// The gradient of f32 sums of bf16 products is an operand of such products itself.
-  Tensor as_operand(Step& step, const Tensor& dy) const {
-    if (dy.dtype() == x.dtype()) return dy;
-    Tensor rounded = step.empty(dy.shape(), x.dtype());
-    kernels::convert(step, dy, rounded);
-    return rounded;
   }
 };
 

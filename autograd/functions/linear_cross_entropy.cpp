@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/functions/check_ids.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
@@ -85,14 +86,6 @@ MatrixView block_of(const Tensor& tensor, std::int64_t begin, std::int64_t end) 
   view.offset += begin * view.row_stride;
   view.rows = end - begin;
   return view;
-}
-
-/// As an operand of the products that `x` goes into.
-Tensor as_operand(Step& step, const Tensor& gradient, const Tensor& x) {
-  if (gradient.dtype() == x.dtype()) return gradient;
-  Tensor rounded = step.empty(gradient.shape(), x.dtype());
-  kernels::convert(step, gradient, rounded);
-  return rounded;
 }
 
 struct Operands {

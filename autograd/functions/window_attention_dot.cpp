@@ -1,10 +1,10 @@
 #include "autograd/functions/window_attention_dot.hpp"
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/functions/window_inputs.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
-#include "core/kernels/copy.hpp"
 #include "core/kernels/matmul.hpp"
 #include "core/kernels/window_attention_dot.hpp"
 #include "core/kernels/window_rows.hpp"
@@ -44,13 +44,9 @@ struct WindowAttentionDot final : Node {
   }
   /// gradient[column, :] = sum over all positions of of_columns[b, t, column] vectors[b, t, :]: a product.
   static void add_to_columns(Step& step, const Tensor& of_columns, const Tensor& vectors, const Target& gradient) {
-    Tensor operand = of_columns;
-    if (operand.dtype() != vectors.dtype()) {
-      operand = step.empty(of_columns.shape(), vectors.dtype());
-      kernels::convert(step, of_columns, operand);
-    }
-    kernels::matmul(step, MatrixView::flat(operand), kernels::Transpose::yes, MatrixView::flat(vectors),
-                    kernels::Transpose::no, MatrixView::of(gradient.tensor), 1, 1.0, gradient.write);
+    kernels::matmul(step, MatrixView::flat(as_operand(step, of_columns, vectors)), kernels::Transpose::yes,
+                    MatrixView::flat(vectors), kernels::Transpose::no, MatrixView::of(gradient.tensor), 1, 1.0,
+                    gradient.write);
   }
 };
 
