@@ -44,11 +44,6 @@ bool Backward::output_is_root(int output) const {
 
 bool Backward::wants_grad(int input) const { return input_slot(input) >= 0; }
 
-DType Backward::grad_dtype(int input) const {
-  const Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(input_slot(input))];
-  return slot.dtype;
-}
-
 Target Backward::input_grad(int input) {
   const int index = input_slot(input);
   if (index < 0) return {};

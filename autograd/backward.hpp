@@ -24,11 +24,9 @@ class Backward {
   bool output_is_root(int output = 0) const;
 
   bool wants_grad(int input) const;
-  /// Of the input's gradient: f32 for bf16 matrices of parameters, else the input's own.
-  DType grad_dtype(int input) const;
   /// Memory of the input's shape; false when the input needs no gradient. The first target of a value says set, every
   /// further one says add; a parameter's target is its own gradient and always says add. Ask once per input and write
-  /// it completely, before the next input is asked for.
+  /// it completely before another one that may be the same value is asked for.
   Target input_grad(int input);
   /// The same for a kernel that writes the gradients of several inputs at once, some of which may be one value: an
   /// input whose gradient an earlier one has already gets memory of its own, which is added when the node is done.

@@ -62,13 +62,14 @@ struct AttentionOperands {
            ///< span mask. f32 beside bf16, which would round it to many positions
 };
 
+/// One of them: its name in listings, and which it is.
 template <class T>
 struct AttentionOperand {
   using Member = T AttentionOperands<T>::*;  // named, or nvcc hands g++ parentheses that it warns of
   const char* name;
   Member member;
 };
-/// Every operand, in the order of the inputs of the autograd function.
+/// All of them, in the order of the autograd function's inputs; the span is the last.
 template <class T>
 inline constexpr AttentionOperand<T> kAttentionOperands[] = {
     {"content_query", &AttentionOperands<T>::content_query},
