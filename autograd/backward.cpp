@@ -8,6 +8,8 @@
 
 namespace engram {
 
+Backward::Backward(Tape& tape, int node) : tape_(&tape), node_(node), repeated_(tape.step().objects()) {}
+
 int Backward::input_slot(int input) const {
   const auto& recorded = tape_->nodes_[static_cast<std::size_t>(node_)];
   const std::span<const int> slots = tape_->inputs_of(recorded);
@@ -42,12 +44,7 @@ bool Backward::output_is_root(int output) const {
 
 bool Backward::wants_grad(int input) const { return input_slot(input) >= 0; }
 
-DType Backward::grad_dtype(int input) const {
-  const Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(input_slot(input))];
-  return slot.dtype;
-}
-
-GradTarget Backward::input_grad(int input) {
+Target Backward::input_grad(int input) {
   const int index = input_slot(input);
   if (index < 0) return {};
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
@@ -59,10 +56,34 @@ GradTarget Backward::input_grad(int input) {
   // A gradient that somebody else holds too (a cotangent of the caller) must not be changed under them.
   if (slot.gradient.use_count() > 1) {
     Tensor own = tape_->step().empty(slot.shape, slot.dtype);
-    kernels::accumulate(tape_->step(), slot.gradient, 1.0, own, Write::set);
+    kernels::accumulate(tape_->step(), slot.gradient, 1.0, {own, Write::set});
     slot.gradient = std::move(own);
   }
   return {slot.gradient, Write::add};
+}
+
+bool Backward::is_one_gradient(int a, int b) const {
+  const int slot_a = input_slot(a), slot_b = input_slot(b);
+  if (slot_a < 0 || slot_b < 0) return false;
+  if (slot_a == slot_b) return true;
+  const Tape::Slot &of_a = tape_->slots_[static_cast<std::size_t>(slot_a)],
+                   &of_b = tape_->slots_[static_cast<std::size_t>(slot_b)];
+  return of_a.parameter != nullptr && of_b.parameter != nullptr &&
+         of_a.parameter_gradient().raw() == of_b.parameter_gradient().raw();
+}
+
+Target Backward::separate_grad(int input) {
+  for (int earlier = 0; earlier < input; ++earlier)
+    if (is_one_gradient(earlier, input)) {
+      const Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(input_slot(input))];
+      repeated_.emplace_back(input, tape_->step().empty(slot.shape, slot.dtype));
+      return {repeated_.back().second, Write::set};
+    }
+  return input_grad(input);
+}
+
+void Backward::add_repeated() {
+  for (auto& [input, gradient] : repeated_) give(input, std::move(gradient));
 }
 
 RowGradient* Backward::row_grad(int input) {
@@ -83,9 +104,7 @@ void Backward::pass_through(std::initializer_list<int> inputs, int output) {
       give(input, std::exchange(dy, {}));
       return;
     }
-    const GradTarget target = input_grad(input);
-    Tensor written = target.tensor;
-    kernels::accumulate(tape_->step(), dy, 1.0, written, target.write);
+    kernels::accumulate(tape_->step(), dy, 1.0, input_grad(input));
   }
 }
 
@@ -97,9 +116,7 @@ void Backward::give(int input, Tensor gradient) {
     slot.gradient = gradient.view(slot.shape);
     return;
   }
-  const GradTarget target = input_grad(input);
-  Tensor written = target.tensor;
-  kernels::accumulate(tape_->step(), gradient, 1.0, written, target.write);
+  kernels::accumulate(tape_->step(), gradient, 1.0, input_grad(input));
 }
 
 }  // namespace engram

@@ -2,21 +2,17 @@
 /// What a node sees while it runs backwards: the gradients of its outputs, and where those of its inputs go.
 
 #include <initializer_list>
+#include <memory_resource>
+#include <utility>
+#include <vector>
 
 #include "autograd/node.hpp"
 #include "autograd/row_gradient.hpp"
-#include "core/write.hpp"
+#include "core/target.hpp"
 
 namespace engram {
 
 class Tape;
-
-/// Where one input's gradient goes; false when that input needs none.
-struct GradTarget {
-  Tensor tensor;
-  Write write = Write::set;
-  explicit operator bool() const { return static_cast<bool>(tensor); }
-};
 
 class Backward {
  public:
@@ -28,11 +24,13 @@ class Backward {
   bool output_is_root(int output = 0) const;
 
   bool wants_grad(int input) const;
-  /// Of the input's gradient: f32 for bf16 matrices of parameters, else the input's own.
-  DType grad_dtype(int input) const;
-  /// Memory of the input's shape. The first target of a value says set, every further one says add; a parameter's
-  /// target is its own gradient and always says add. Ask once per input and write it completely.
-  GradTarget input_grad(int input);
+  /// Memory of the input's shape; false when the input needs no gradient. The first target of a value says set, every
+  /// further one says add; a parameter's target is its own gradient and always says add. Ask once per input and write
+  /// it completely before another one that may be the same value is asked for.
+  Target input_grad(int input);
+  /// The same for a kernel that writes the gradients of several inputs at once, some of which may be one value: an
+  /// input whose gradient an earlier one has already gets memory of its own, which is added when the node is done.
+  Target separate_grad(int input);
   /// Where the input is a table whose gradient is one of rows: its parts, to which this operation adds its own; nullptr
   /// where it is something else, or needs no gradient. input_grad throws Error for such a table.
   RowGradient* row_grad(int input);
@@ -44,12 +42,16 @@ class Backward {
 
  private:
   friend class Tape;
-  Backward(Tape& tape, int node) : tape_(&tape), node_(node) {}
+  Backward(Tape& tape, int node);
+  bool is_one_gradient(int a, int b) const;
+  /// Follows the node's backward pass.
+  void add_repeated();
   int input_slot(int input) const;
   int output_slot(int output) const;
 
   Tape* tape_;
   int node_;
+  std::pmr::vector<std::pair<int, Tensor>> repeated_;  // inputs with memory of their own, see separate_grad
 };
 
 }  // namespace engram

@@ -46,7 +46,7 @@ Variable Tape::leaf(Tensor value, DType gradient) {
   return Variable(std::move(value), this, slot);
 }
 
-GradTarget Tape::final_gradient(const Variable& input) const {
+Target Tape::final_gradient(const Variable& input) const {
   if (!input.requires_grad()) return {};
   const Slot& slot = slots_[static_cast<std::size_t>(input.slot_)];
   if (slot.parameter == nullptr) return {};
@@ -108,6 +108,7 @@ void Tape::run() {
       if (!recorded.scope.empty()) scope.emplace(recorded.scope);
       Backward pass(*this, static_cast<int>(index));
       recorded.node->backward(*step_, pass);
+      pass.add_repeated();
     }
     recorded.node.reset();
     for (const int slot : outputs_of(recorded)) slots_[static_cast<std::size_t>(slot)].gradient = {};

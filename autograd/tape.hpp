@@ -51,7 +51,7 @@ class Tape {
   /// For an operation that knows its gradients in the forward pass, because its loss can only be a root of backward:
   /// a dense parameter's own gradient, to which they are added at once; none for what is no parameter, whose gradient
   /// the node hands over in backward.
-  GradTarget final_gradient(const Variable& input) const;
+  Target final_gradient(const Variable& input) const;
 
   /// Appends an operation with one output. When no input needs a gradient, or in inference mode, nothing is recorded
   /// and the node is dropped.

@@ -11,7 +11,7 @@
 
 #include "core/device.hpp"
 #include "core/step.hpp"
-#include "core/write.hpp"
+#include "core/target.hpp"
 
 namespace engram {
 

@@ -101,8 +101,8 @@ void batch_norm_inference(Step& step, const Tensor& x, const Tensor& mask, const
 }
 
 void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::int64_t count, const Tensor& gain,
-                         const Tensor& mean, const Tensor& reciprocal_deviation, const Tensor& dy, Tensor& dx,
-                         Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias) {
+                         const Tensor& mean, const Tensor& reciprocal_deviation, const Tensor& dy, const Target& dx,
+                         const Target& dgain, const Target& dbias) {
   dispatch_float(x.dtype(), "batch_norm", [&]<class T>() {
     const Rows<T> rows(x, mask);
     const std::int64_t n = rows.n;
@@ -114,8 +114,8 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
       vec(to, n) += vec(gradient + r * n, n) * ((rows.row(r) - center) * reciprocal);
       vec(to + n, n) += vec(gradient + r * n, n);
     });
-    if (dgain) store(vec(dgain.data<T>(), n), vec(sums, n), write_dgain);
-    if (dbias) store(vec(dbias.data<T>(), n), vec(sums + n, n), write_dbias);
+    if (dgain) store(vec(dgain.data<T>(), n), vec(sums, n), dgain.write);
+    if (dbias) store(vec(dbias.data<T>(), n), vec(sums + n, n), dbias.write);
     if (!dx) return;
     const T share = T(1) / static_cast<T>(std::max<std::int64_t>(1, count));
     vec(sums, 2 * n) *= share;
@@ -127,8 +127,8 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
         auto to = vec(result + r * n, n);
         if (!rows.masked(r)) {
           const auto normalised = (rows.row(r) - center) * reciprocal;
-          store(to, (vec(gradient + r * n, n) - of_bias - normalised * of_gain) * (factor * reciprocal), write_dx);
-        } else if (write_dx == Write::set) {
+          store(to, (vec(gradient + r * n, n) - of_bias - normalised * of_gain) * (factor * reciprocal), dx.write);
+        } else if (dx.write == Write::set) {
           to = T(0);
         }
       }

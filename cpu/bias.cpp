@@ -16,7 +16,7 @@ void bias_forward(Step&, const Tensor& bias, Tensor& y) {
   });
 }
 
-void bias_backward(Step& step, const Tensor& dy, Tensor& dbias, Write write) {
+void bias_backward(Step& step, const Tensor& dy, const Target& dbias) {
   dispatch_float(dy.dtype(), "bias", [&]<class T>() {
     const std::int64_t n = dy.shape()[-1];
     const RowSumChunks chunks(dy.shape().rows());
@@ -28,7 +28,7 @@ void bias_backward(Step& step, const Tensor& dy, Tensor& dbias, Write write) {
       sum = vec(gradient + begin * n, n);
       for (std::int64_t r = begin + 1; r < end; ++r) sum += vec(gradient + r * n, n);
     });
-    add_partial_rows(partial, chunks.count, n, n, dbias.data<T>(), write);
+    add_partial_rows(partial, chunks.count, n, n, dbias.data<T>(), dbias.write);
   });
 }
 

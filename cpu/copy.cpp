@@ -24,25 +24,25 @@ void convert(Step&, const Tensor& x, Tensor& y) {
   });
 }
 
-void accumulate(Step&, const Tensor& x, double factor, Tensor& y, Write write) {
-  dispatch_float(y.dtype(), "accumulate", [&]<class T>() {
+void accumulate(Step&, const Tensor& x, double factor, const Target& y) {
+  dispatch_float(y.tensor.dtype(), "accumulate", [&]<class T>() {
     const T* in = x.data<const T>();
     T* out = y.data<T>();
     const T scale = static_cast<T>(factor);
-    parallel_chunks(y.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
-      store(vec(out + begin, end - begin), vec(in + begin, end - begin) * scale, write);
+    parallel_chunks(y.tensor.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
+      store(vec(out + begin, end - begin), vec(in + begin, end - begin) * scale, y.write);
     });
   });
 }
 
-void copy_runs(Step&, const Tensor& x, kernels::Runs from, Tensor& y, kernels::Runs to, std::int64_t runs,
-               std::int64_t length, Write write) {
+void copy_runs(Step&, const Tensor& x, kernels::Runs from, const Target& y, kernels::Runs to, std::int64_t runs,
+               std::int64_t length) {
   if (runs == 0 || length == 0) return;
-  dispatch_float(y.dtype(), "copy_runs", [&]<class T>() {
+  dispatch_float(y.tensor.dtype(), "copy_runs", [&]<class T>() {
     const T* in = x.data<const T>() + from.offset;
     T* out = y.data<T>() + to.offset;
     const auto copy = [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
-      store(vec(out + run * to.stride + begin, end - begin), vec(in + run * from.stride + begin, end - begin), write);
+      store(vec(out + run * to.stride + begin, end - begin), vec(in + run * from.stride + begin, end - begin), y.write);
     };
     if (length >= kElementChunk) {  // few long runs: cut inside them
       const std::int64_t pieces = (length + kElementChunk - 1) / kElementChunk;

@@ -26,8 +26,8 @@ void delayed_slices_forward(Step&, const Tensor& x, const Tensor& preceding, con
   });
 }
 
-void delayed_slices_backward(Step&, const Tensor& dy, const Tensor& preceding, const WindowRule& rule, Tensor& dx,
-                             Write write) {
+void delayed_slices_backward(Step&, const Tensor& dy, const Tensor& preceding, const WindowRule& rule,
+                             const Target& dx) {
   dispatch_float(dy.dtype(), "delayed_slices", [&]<class T>() {
     const std::int64_t width = dy.shape()[2], part = width / rule.window;
     const T* const gradients = dy.data<const T>();
@@ -41,9 +41,9 @@ void delayed_slices_backward(Step&, const Tensor& dy, const Tensor& preceding, c
           const bool was_read = t >= 0 && t < rule.block && s < rule.seen(t, before[reader]);
           const T* const from = gradients + reader * width + s * part;
           T* const to = out + place * width + s * part;
-          if (write == Write::set && !was_read) std::fill_n(to, part, T(0));
-          if (write == Write::set && was_read) std::copy_n(from, part, to);
-          if (write == Write::add && was_read)
+          if (dx.write == Write::set && !was_read) std::fill_n(to, part, T(0));
+          if (dx.write == Write::set && was_read) std::copy_n(from, part, to);
+          if (dx.write == Write::add && was_read)
             for (std::int64_t i = 0; i < part; ++i) to[i] += from[i];
         }
       }

@@ -22,7 +22,7 @@ void apply(const T* in, const T* multipliers, std::int64_t count, T* out, Write 
     for (std::int64_t i = 0; i < count; ++i) out[i] = value(i);
 }
 
-void dropout(Step&, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
+void dropout(Step&, const Tensor& x, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_float(x.dtype(), "dropout", [&]<class T>() {
     const T* in = x.data<const T>();
     T* out = y.data<T>();
@@ -31,13 +31,13 @@ void dropout(Step&, const Tensor& x, RandomStream random, DropoutRule rule, Tens
       for (std::int64_t first = begin; first < end; first += kPiece) {
         const std::int64_t count = std::min(kPiece, end - first);
         dropout_multipliers(random, rule, static_cast<std::uint64_t>(first), count, multipliers);
-        apply(in + first, multipliers, count, out + first, write);
+        apply(in + first, multipliers, count, out + first, y.write);
       }
     });
   });
 }
 
-void variational_dropout(Step&, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
+void variational_dropout(Step&, const Tensor& x, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_float(x.dtype(), "variational_dropout", [&]<class T>() {
     const std::int64_t times = x.shape()[1], n = x.shape()[2];
     const T* in = x.data<const T>();
@@ -50,15 +50,14 @@ void variational_dropout(Step&, const Tensor& x, RandomStream random, DropoutRul
           const std::int64_t stream = row / times;
           if (row == begin || row % times == 0)
             dropout_multipliers(random, rule, static_cast<std::uint64_t>(stream * n + first), count, multipliers);
-          apply(in + row * n + first, multipliers, count, out + row * n + first, write);
+          apply(in + row * n + first, multipliers, count, out + row * n + first, y.write);
         }
       }
     });
   });
 }
 
-void word_dropout(Step&, const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule, Tensor& y,
-                  Write write) {
+void word_dropout(Step&, const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_float(x.dtype(), "word_dropout", [&]<class T>() {
     const std::int64_t n = x.shape()[1];
     const std::int32_t* ids = id.data<const std::int32_t>();
@@ -72,7 +71,7 @@ void word_dropout(Step&, const Tensor& x, const Tensor& id, RandomStream random,
         const T multiplier = static_cast<T>(rule.multiplier);
         for (std::int64_t i = row * n; i < (row + 1) * n; ++i) {
           const T value = kept ? in[i] * multiplier : T(0);
-          out[i] = write == Write::add ? out[i] + value : value;
+          out[i] = y.write == Write::add ? out[i] + value : value;
         }
       }
     });

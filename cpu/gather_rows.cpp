@@ -2,8 +2,8 @@
 
 #include <cassert>
 
-#include "cpu/parallel.hpp"
 #include "cpu/vec.hpp"
+#include "cpu/zero_if_set.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -24,22 +24,20 @@ void gather_rows(Step&, const Tensor& table, const Tensor& index, double factor,
   });
 }
 
-void scatter_rows(Step&, const Tensor& dy, const Tensor& index, double factor, Tensor& dtable, Write write) {
-  dispatch_float(dtable.dtype(), "scatter_rows", [&]<class T>() {
-    const std::int64_t n = dtable.shape()[-1];
+void scatter_rows(Step&, const Tensor& dy, const Tensor& index, double factor, const Target& dtable) {
+  dispatch_float(dtable.tensor.dtype(), "scatter_rows", [&]<class T>() {
+    const std::int64_t n = dtable.tensor.shape()[-1];
     const std::int64_t rows = index.count();
     const T* gradient = dy.data<const T>();
     const std::int32_t* ids = index.data<const std::int32_t>();
     T* out = dtable.data<T>();
     const T scale = static_cast<T>(factor);
-    if (write == Write::set)
-      parallel_chunks(dtable.count(), kElementChunk,
-                      [&](std::int64_t begin, std::int64_t end) { vec(out + begin, end - begin) = T(0); });
+    zero_if_set<T>(dtable);
     // Several rows may go to one place, so threads divide the columns: the order of additions is that of r.
     constexpr std::int64_t kColumns = 64;
     parallel_chunks(n, kColumns, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = 0; r < rows; ++r) {
-        assert(ids[r] >= 0 && ids[r] < dtable.shape()[0]);
+        assert(ids[r] >= 0 && ids[r] < dtable.tensor.shape()[0]);
         vec(out + ids[r] * n + begin, end - begin) += vec(gradient + r * n + begin, end - begin) * scale;
       }
     });

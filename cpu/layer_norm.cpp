@@ -36,8 +36,8 @@ void layer_norm_forward(Step&, const Tensor& x, const Tensor& residual, const Te
 }
 
 void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, const Tensor& mean,
-                         const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, Tensor& dx,
-                         Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias) {
+                         const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, const Target& dx,
+                         const Target& dgain, const Target& dbias) {
   dispatch_float(sum.dtype(), "layer_norm", [&]<class T>() {
     const std::int64_t n = sum.shape()[-1];
     const T* in = sum.data<const T>();
@@ -46,7 +46,7 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
     const T* reciprocals = reciprocal_deviation.data<const T>();
     const T* gradient = dy.data<const T>();
     const T* direct = dsum_in ? dsum_in.data<const T>() : nullptr;
-    T* result = dx ? dx.data<T>() : nullptr;
+    T* result = dx.data<T>();
     const bool parameters = dgain || dbias;
 
     const RowSumChunks chunks(sum.shape().rows());
@@ -69,13 +69,13 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
         const auto through = (row * factor - mean_g - normalised * mean_gs) * reciprocals[r];
         auto to = vec(result + r * n, n);
         if (direct != nullptr)
-          store(to, through + vec(direct + r * n, n), write_dx);
+          store(to, through + vec(direct + r * n, n), dx.write);
         else
-          store(to, through, write_dx);
+          store(to, through, dx.write);
       }
     });
-    if (dgain) add_partial_rows(partial, chunks.count, 2 * n, n, dgain.data<T>(), write_dgain);
-    if (dbias) add_partial_rows(partial + n, chunks.count, 2 * n, n, dbias.data<T>(), write_dbias);
+    if (dgain) add_partial_rows(partial, chunks.count, 2 * n, n, dgain.data<T>(), dgain.write);
+    if (dbias) add_partial_rows(partial + n, chunks.count, 2 * n, n, dbias.data<T>(), dbias.write);
   });
 }
 

@@ -241,7 +241,7 @@ class Softmax {
       if (const std::int64_t target = targets_[first_ + r] - first; target >= 0 && target < count)
         is_target[target] = true;
     T* const dbias = gradients_.dbias ? gradients_.dbias.data<T>() + first : nullptr;
-    const bool add = write_of(gradients_.dbias_write) == Write::add;
+    const bool add = write_of(gradients_.dbias.write) == Write::add;
     for (std::int64_t v = 0; v < count; ++v) {
       T sums[kLanes] = {};
       Vector sum = load(sums);
@@ -269,7 +269,7 @@ class Softmax {
   }
   /// Rows of the weight's gradient; the last vector, which may not be whole, by way of a copy.
   void add_dweight(const T* gradient, std::int64_t first, std::int64_t count, T* copy, FetchedAhead& ahead) const {
-    const Write write = write_of(gradients_.dweight_write);
+    const Write write = write_of(gradients_.dweight.write);
     T* const to = dweight_of(first);
     const std::int64_t direct = width_ / kLanes * kLanes;
     PieceProduct<T> product{.m = count,
@@ -330,7 +330,7 @@ class Softmax {
           return vec(static_cast<const T*>(partial_dx_ + (part * block_rows_ + r) * padded_width_), width_);
         };
         auto row = vec(dx + r * width_, width_);
-        store(row, partial(0), gradients_.dx_write);
+        store(row, partial(0), gradients_.dx.write);
         for (std::int64_t part = 1; part < parts_; ++part) row += partial(part);
       }
     });

@@ -67,7 +67,7 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
 }
 
 void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& windows, const Tensor& dy,
-                           Tensor& dweight, Write write) {
+                           const Target& dweight) {
   dispatch_float(dy.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
     const std::int64_t depth = dy.shape()[-1];
@@ -95,7 +95,7 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
         const std::int64_t columns = std::min(kColumnChunk, width - column);
         const std::int64_t window = windows.window[head], used = std::min(window, cached);
         T* target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
-        if (write == Write::set && first == 0)
+        if (dweight.write == Write::set && first == 0)
           for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
         for (std::int64_t stream = first; stream < first + together && used > 0; ++stream)
           gemm(Gemm<T>{.transpose_a = Transpose::yes,

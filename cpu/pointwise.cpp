@@ -34,14 +34,14 @@ void forward(Step&, const Tensor& x, Tensor& y) {
 }
 
 template <class F>
-void backward(Step&, const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
-  dispatch_float(dx.dtype(), F::name, [&]<class T>() {
+void backward(Step&, const Tensor& x, const Tensor& y, const Tensor& dy, const Target& dx) {
+  dispatch_float(dx.tensor.dtype(), F::name, [&]<class T>() {
     const T* in = x.data<const T>();
     const T* out = y.data<const T>();
     const T* gradient = dy.data<const T>();
     T* result = dx.data<T>();
-    parallel_chunks(dx.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
-      if (write == Write::add)
+    parallel_chunks(dx.tensor.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
+      if (dx.write == Write::add)
         for (std::int64_t i = begin; i < end; ++i) result[i] += F::derivative(in[i], out[i]) * gradient[i];
       else
         for (std::int64_t i = begin; i < end; ++i) result[i] = F::derivative(in[i], out[i]) * gradient[i];

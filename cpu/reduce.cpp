@@ -21,13 +21,13 @@ void sum_forward(Step& step, const Tensor& x, double factor, Tensor& y) {
   });
 }
 
-void sum_backward(Step&, const Tensor& dy, double factor, Tensor& dx, Write write) {
-  dispatch_float(dx.dtype(), "sum", [&]<class T>() {
+void sum_backward(Step&, const Tensor& dy, double factor, const Target& dx) {
+  dispatch_float(dx.tensor.dtype(), "sum", [&]<class T>() {
     const T gradient = static_cast<T>(factor * static_cast<double>(dy.data<const T>()[0]));
     T* out = dx.data<T>();
-    parallel_chunks(dx.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
+    parallel_chunks(dx.tensor.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
       auto part = vec(out + begin, end - begin);
-      if (write == Write::add)
+      if (dx.write == Write::add)
         part += gradient;
       else
         part = gradient;

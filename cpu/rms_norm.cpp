@@ -30,14 +30,14 @@ void rms_norm_forward(Step&, const Tensor& x, const Tensor& gain, double divisor
 }
 
 void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double divisor, const Tensor& reciprocal,
-                       const Tensor& dy, Tensor& dx, Write write_dx, Tensor& dgain, Write write_dgain) {
+                       const Tensor& dy, const Target& dx, const Target& dgain) {
   dispatch_float(x.dtype(), "rms_norm", [&]<class T>() {
     const std::int64_t n = x.shape()[-1];
     const T* in = x.data<const T>();
     const T* factor = gain ? gain.data<const T>() : nullptr;
     const T* reciprocals = reciprocal.data<const T>();
     const T* gradient = dy.data<const T>();
-    T* result = dx ? dx.data<T>() : nullptr;
+    T* result = dx.data<T>();
 
     const RowSumChunks chunks(x.shape().rows());
     const Workspace memory = step.workspace(dgain ? static_cast<std::size_t>(chunks.count * n) * sizeof(T) : 0);
@@ -54,7 +54,7 @@ void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double d
         // g is an expression: with a gain, and without one.
         const auto write = [&](const auto& g) {
           const T along = (g * normalised).sum() / static_cast<T>(divisor);
-          store(to, (g - normalised * along) * reciprocals[r], write_dx);
+          store(to, (g - normalised * along) * reciprocals[r], dx.write);
         };
         if (factor != nullptr)
           write(row * vec(factor, n));
@@ -62,7 +62,7 @@ void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double d
           write(row);
       }
     });
-    if (dgain) add_partial_rows(partial, chunks.count, n, n, dgain.data<T>(), write_dgain);
+    if (dgain) add_partial_rows(partial, chunks.count, n, n, dgain.data<T>(), dgain.write);
   });
 }
 

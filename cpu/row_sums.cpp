@@ -10,6 +10,7 @@
 #include "cpu/row_sums.hpp"
 #include "cpu/scaled_rows.hpp"
 #include "cpu/vec.hpp"
+#include "cpu/zero_if_set.hpp"
 
 namespace engram::cpu {
 
@@ -136,14 +137,12 @@ struct IntoTable {
   }
 };
 
-void add_row_uses(Step& step, const RowUses& uses, const RowOrder& order, Tensor& dtable, Write write) {
+void add_row_uses(Step& step, const RowUses& uses, const RowOrder& order, const Target& dtable) {
   dispatch_storage(uses.sources.dtype(), "add_row_uses", [&]<class D>() {
     using C = Compute<D>;
     const std::int64_t width = uses.width();
     C* out = dtable.data<C>();
-    if (write == Write::set)
-      parallel_chunks(dtable.count(), kElementChunk,
-                      [&](std::int64_t begin, std::int64_t end) { std::fill(out + begin, out + end, C(0)); });
+    zero_if_set<C>(dtable);
     const Workspace memory = step.workspace(static_cast<std::size_t>(max_threads() * width) * sizeof(C));
     sum_rows<D>(step, uses, order, IntoTable<C>{out, order.rows.data<const std::int64_t>(), memory.data<C>(), width});
   });

@@ -43,7 +43,7 @@ void softmax_forward(Step&, const Tensor& x, Tensor& y) {
   });
 }
 
-void softmax_backward(Step&, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
+void softmax_backward(Step&, const Tensor& y, const Tensor& dy, const Target& dx) {
   dispatch_float(y.dtype(), "softmax", [&]<class T>() {
     const std::int64_t n = y.shape()[-1];
     const T* out = y.data<const T>();
@@ -54,7 +54,7 @@ void softmax_backward(Step&, const Tensor& y, const Tensor& dy, Tensor& dx, Writ
         const auto p = vec(out + r * n, n);
         const auto g = vec(gradient + r * n, n);
         const T dot = (p * g).sum();
-        store(vec(result + r * n, n), p * (g - dot), write);
+        store(vec(result + r * n, n), p * (g - dot), dx.write);
       }
     });
   });

@@ -49,7 +49,7 @@ void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const
 constexpr std::int64_t kPlacesOfItem = 256;
 
 void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& ids, const Tensor& dy,
-                                   const RowOrder& order, Tensor& dweights, Write write) {
+                                   const RowOrder& order, const Target& dweights) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
     dispatch_storage(dy.dtype(), "weighted_rows", [&]<class D>() {
       using C = Compute<T>;
@@ -67,7 +67,7 @@ void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& id
             assert(rows[use] >= 0 && rows[use] < values.shape()[0]);
             const C product = dot_rows(table + rows[use] * width, gradients + use / reads * width,
                                        table + rows[next] * width, gradients + next / reads * width, width);
-            out[use] = write == Write::add ? out[use] + product : product;
+            out[use] = dweights.write == Write::add ? out[use] + product : product;
           }
         });
       }

@@ -4,6 +4,7 @@
 #include "cpu/parallel.hpp"
 #include "cpu/tanh_of_sums.hpp"
 #include "cpu/window_softmax.hpp"
+#include "cpu/zero_if_set.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -196,28 +197,22 @@ void add_pairs(const Additive<T>& in, const Exponentials<T>& exponentials, std::
                        sums.keys + exponentials.place(row), sums.query, dvector, in.padded);
 }
 
-/// to[0, width) (set or add) = factors[i] sums[i].
+/// Place `row` of a target [rows, width] (set or add) = factors[i] sums[i].
 template <class T>
-void write_scaled(const T* factors, const T* sums, std::int64_t width, T* to, Write write) {
-  if (write == Write::add)
+void write_scaled(const T* factors, const T* sums, std::int64_t width, const TargetElements<T>& target,
+                  std::int64_t row) {
+  T* const to = target.data + row * width;
+  if (target.write == Write::add)
     for (std::int64_t i = 0; i < width; ++i) to[i] += factors[i] * sums[i];
   else
     for (std::int64_t i = 0; i < width; ++i) to[i] = factors[i] * sums[i];
 }
 
-/// Where the gradients of one call go; a null pointer is not wanted.
+/// Where the gradients of one call go.
 template <class T>
 struct AdditiveResults {
-  T *keys, *queries;
-  Write write_keys, write_queries;
+  TargetElements<T> keys, queries;
   T* partial_vectors;  // [items, width]
-
-  AdditiveResults(const AdditiveScoreGradients& out, T* partial)
-      : keys(out.keys.tensor ? out.keys.tensor.data<T>() : nullptr),
-        queries(out.queries.tensor ? out.queries.tensor.data<T>() : nullptr),
-        write_keys(out.keys.write),
-        write_queries(out.queries.write),
-        partial_vectors(partial) {}
 };
 
 /// The gradients of a tile's positions, and of the keys that are its own: the block's rows beside its positions; the
@@ -248,29 +243,26 @@ void tile_gradients(const Additive<T>& in, const T* dscores, const T* factors, s
       add_tanh_gradients(exponentials.ones(), exponentials.query(), &missing, 1, sums.unused, sums.query, sums.vector,
                          in.padded);
     }
-    if (results.queries != nullptr)
-      write_scaled(factors, sums.query, in.width, results.queries + (b * rule.block + t) * in.width,
-                   results.write_queries);
+    if (results.queries.data != nullptr)
+      write_scaled(factors, sums.query, in.width, results.queries, b * rule.block + t);
     std::fill_n(sums.query, in.padded, T(0));
   }
   vec(results.partial_vectors + item * in.width, in.width) = T(2) * vec(sums.vector, in.width);
-  if (results.keys == nullptr) return;
-  T* const keys = results.keys + b * rule.rows() * in.width;
-  if (results.write_keys == Write::set && first_own < first_seen)
+  if (results.keys.data == nullptr) return;
+  T* const keys = results.keys.data + b * rule.rows() * in.width;
+  if (results.keys.write == Write::set && first_own < first_seen)
     std::fill(keys + first_own * in.width, keys + first_seen * in.width, T(0));
   for (std::int64_t j = std::max(first_own, first_seen); j < end_own; ++j)
-    write_scaled(factors, sums.keys + exponentials.place(j), in.width, keys + j * in.width, results.write_keys);
+    write_scaled(factors, sums.keys + exponentials.place(j), in.width, results.keys, b * rule.rows() + j);
 }
 
 void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& queries, const Tensor& score_vector,
                                const Tensor& dscores, const Tensor& preceding, const WindowRule& rule,
-                               AdditiveScoreGradients& gradients) {
+                               const AdditiveScoreGradients& gradients) {
   dispatch_float(dscores.dtype(), "window_attention_additive", [&]<class T>() {
     if (rule.window == 1) {  // the only weight is 1, and its score has no gradient
-      for (const AdditiveScoreGradients::Target* target :
-           {&gradients.keys, &gradients.queries, &gradients.score_vector})
-        if (target->tensor && target->write == Write::set)
-          std::fill_n(target->tensor.template data<T>(), target->tensor.count(), T(0));
+      for (const Target* target : {&gradients.keys, &gradients.queries, &gradients.score_vector})
+        zero_if_set<T>(*target);
       return;
     }
     const Additive<T> in(keys, queries, score_vector, preceding, rule);
@@ -282,13 +274,13 @@ void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& que
     T* const scratch = factors + in.padded;
     T* const partial = scratch + per_thread * max_threads();
     scaled_vector(in, T(4), factors);
-    const AdditiveResults<T> results(gradients, partial);
+    const AdditiveResults<T> results{gradients.keys, gradients.queries, partial};
     const T* const of_scores = dscores.data<const T>();
     parallel_items_on_threads(items, [&](std::int64_t item, int thread) {
       tile_gradients(in, of_scores, factors, item, scratch + thread * per_thread, results);
     });
-    if (gradients.score_vector.tensor)
-      add_partial_rows(partial, items, in.width, in.width, gradients.score_vector.tensor.data<T>(),
+    if (gradients.score_vector)
+      add_partial_rows(partial, items, in.width, in.width, gradients.score_vector.data<T>(),
                        gradients.score_vector.write);
   });
 }

@@ -55,15 +55,15 @@ void sum_lists(Step& step, std::int64_t rows, std::int64_t width, std::int64_t m
 }
 
 void window_sums(Step& step, const Tensor& weights, const Tensor& rows, const Tensor& position_rows,
-                 const Tensor& preceding, const WindowRule& rule, Tensor& y, Write write) {
-  dispatch_float(y.dtype(), "window_sums", [&]<class T>() {
-    const std::int64_t width = y.shape()[2], window = rule.window;
+                 const Tensor& preceding, const WindowRule& rule, const Target& y) {
+  dispatch_float(y.tensor.dtype(), "window_sums", [&]<class T>() {
+    const std::int64_t width = y.tensor.shape()[2], window = rule.window;
     const T* const values = rows.data<const T>();
     const T* const positions = position_rows ? position_rows.data<const T>() : nullptr;
     const T* const shares = weights.data<const T>();
     const std::int32_t* const before = preceding.data<const std::int32_t>();
     const std::int64_t most = std::min(window, rule.rows()) * (positions != nullptr ? 2 : 1);
-    sum_lists(step, y.shape()[0] * rule.block, width, most, y.data<T>(), write,
+    sum_lists(step, y.tensor.shape()[0] * rule.block, width, most, y.data<T>(), y.write,
               [&](std::int64_t place, WeightedRowList<T>& terms) {
                 const std::int64_t b = place / rule.block, t = place % rule.block;
                 const std::int64_t seen = rule.seen(t, before[place]);
@@ -78,13 +78,13 @@ void window_sums(Step& step, const Tensor& weights, const Tensor& rows, const Te
 }
 
 void window_row_gradients(Step& step, const Tensor& weights, const Tensor& dy, const Tensor& preceding,
-                          const WindowRule& rule, Tensor& drows, Write write) {
+                          const WindowRule& rule, const Target& drows) {
   dispatch_float(dy.dtype(), "window_row_gradients", [&]<class T>() {
     const std::int64_t width = dy.shape()[2];
     const T* const gradients = dy.data<const T>();
     const T* const shares = weights.data<const T>();
     const std::int32_t* const before = preceding.data<const std::int32_t>();
-    sum_lists(step, dy.shape()[0] * rule.rows(), width, std::min(rule.window, rule.block), drows.data<T>(), write,
+    sum_lists(step, dy.shape()[0] * rule.rows(), width, std::min(rule.window, rule.block), drows.data<T>(), drows.write,
               [&](std::int64_t place, WeightedRowList<T>& terms) {
                 const std::int64_t b = place / rule.rows(), row = place % rule.rows();
                 for (std::int64_t t = rule.first_reader(row); t < rule.end_of_readers(row); ++t) {

@@ -185,10 +185,10 @@ void batch_norm_training(Step& step, const Tensor& x, const Tensor& mask, std::i
     const Workspace memory = step.workspace(static_cast<std::size_t>(2 * rows.n) * sizeof(C));
     C* const distances = memory.data<C>();
     const bool in_packs = aligned_for_packs(rows.x, means);
-    column_sums<T, C>(step, in_packs, rows.count, rows.n, MeanTerms<T>{rows, share}, {means}, {Write::set});
+    column_sums<T, C>(step, in_packs, rows.count, rows.n, MeanTerms<T>{rows, share}, {means});
     // A second pass: the difference of squares would cancel for features far from zero.
     column_sums<T, C>(step, in_packs, rows.count, rows.n, DistanceTerms<T>{rows, share, means},
-                      {distances, distances + rows.n}, {Write::set, Write::set});
+                      {distances, distances + rows.n});
     const Statistics<C> s{
         .distances = distances,
         .count = count,
@@ -237,8 +237,7 @@ struct InputGradient {
   const Compute<T>* reciprocal;
   const Compute<T>* sums;  // [2, n]: of dy s, of dy
   const T* dy;
-  T* dx;
-  Write write;
+  TargetElements<T> dx;
 };
 
 template <int kWidth, class T>
@@ -262,37 +261,31 @@ __global__ void __launch_bounds__(kSumColumns* kSumRows) input_gradient(InputGra
         const C normalised = (in.value[j] - mean.value[j]) * reciprocal.value[j];
         out.value[j] = (dy.value[j] - of_bias.value[j] - normalised * of_gain.value[j]) * factor.value[j];
       }
-    } else if (b.write == Write::add) {
+    } else if (b.dx.write == Write::add) {
       return;
     }
-    write_pack(b.dx + first, out, b.write);
+    write_pack(b.dx, first, out);
   });
 }
 
 void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::int64_t count, const Tensor& gain,
-                         const Tensor& mean, const Tensor& reciprocal_deviation, const Tensor& dy, Tensor& dx,
-                         Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias) {
+                         const Tensor& mean, const Tensor& reciprocal_deviation, const Tensor& dy, const Target& dx,
+                         const Target& dgain, const Target& dbias) {
   dispatch_storage(x.dtype(), "batch_norm", [&]<class T>() {
     using C = Compute<T>;
     const Rows<T> rows(x, mask);
     const ParameterTerms<T> terms{rows, dy.data<const T>(), mean.data<const C>(), reciprocal_deviation.data<const C>()};
     const bool in_packs = aligned_for_packs(rows.x, terms.dy, terms.mean, terms.reciprocal);
-    C* const of_gain = dgain ? dgain.data<C>() : nullptr;
-    C* const of_bias = dbias ? dbias.data<C>() : nullptr;
-    if (!dx) {
-      column_sums<T, C>(step, in_packs, rows.count, rows.n, terms, {of_gain, of_bias}, {write_dgain, write_dbias});
-      return;
-    }
+    if (!dx) return column_sums<T, C>(step, in_packs, rows.count, rows.n, terms, {dgain, dbias});
     const Workspace memory = step.workspace(static_cast<std::size_t>(2 * rows.n) * sizeof(C));
     C* const sums = memory.data<C>();
-    column_sums<T, C>(step, in_packs, rows.count, rows.n, terms, {sums, sums + rows.n}, {Write::set, Write::set});
-    const auto hand_on = [&](const C* sum, C* to, Write write) {
-      if (to != nullptr)
-        launch(step, {.blocks = (rows.n + 255) / 256, .threads = 256}, finish_column_sums<C>, sum, 1, 0, rows.n, to,
-               write);
+    column_sums<T, C>(step, in_packs, rows.count, rows.n, terms, {sums, sums + rows.n});
+    const auto hand_on = [&](const C* sum, const TargetElements<C>& to) {
+      if (to.data != nullptr)
+        launch(step, {.blocks = (rows.n + 255) / 256, .threads = 256}, finish_column_sums<C>, sum, 1, 0, rows.n, to);
     };
-    hand_on(sums, of_gain, write_dgain);
-    hand_on(sums + rows.n, of_bias, write_dbias);
+    hand_on(sums, dgain);
+    hand_on(sums + rows.n, dbias);
     const InputGradient<T> b{.rows = rows,
                              .share = C(1) / static_cast<C>(count > 1 ? count : 1),
                              .gain = gain.data<const C>(),
@@ -300,9 +293,8 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
                              .reciprocal = terms.reciprocal,
                              .sums = sums,
                              .dy = terms.dy,
-                             .dx = dx.data<T>(),
-                             .write = write_dx};
-    with_width<T>(aligned_for_packs(b.rows.x, b.gain, b.mean, b.reciprocal, b.dy, b.dx), rows.n,
+                             .dx = dx};
+    with_width<T>(aligned_for_packs(b.rows.x, b.gain, b.mean, b.reciprocal, b.dy, b.dx.data), rows.n,
                   [&]<int kWidth>() { launch(step, column_blocks<kWidth>(rows), input_gradient<kWidth, T>, b); });
   });
 }

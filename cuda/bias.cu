@@ -39,11 +39,10 @@ struct GradientTerm {
   }
 };
 
-void bias_backward(Step& step, const Tensor& dy, Tensor& dbias, Write write) {
+void bias_backward(Step& step, const Tensor& dy, const Target& dbias) {
   dispatch_storage(dy.dtype(), "bias", [&]<class T>() {
     const GradientTerm<T> terms{dy.data<const T>(), dy.shape()[-1]};
-    column_sums<T, Compute<T>>(step, aligned_for_packs(terms.dy), dy.shape().rows(), terms.n, terms,
-                               {dbias.data<Compute<T>>()}, {write});
+    column_sums<T, Compute<T>>(step, aligned_for_packs(terms.dy), dy.shape().rows(), terms.n, terms, {dbias});
   });
 }
 

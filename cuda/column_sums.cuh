@@ -54,22 +54,22 @@ __global__ void __launch_bounds__(kSumColumns* kSumRows)
     }
 }
 
-/// result[column] (set or add) sum over c < chunks of partial[c stride + column], in order of c.
+/// result.data[column] (set or add) sum over c < chunks of partial[c stride + column], in order of c.
 template <class T>
 __global__ void __launch_bounds__(256) finish_column_sums(const T* partial, std::int64_t chunks, std::int64_t stride,
-                                                          std::int64_t n, T* result, Write write) {
+                                                          std::int64_t n, TargetElements<T> result) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (column >= n) return;
   T sum = 0;
   for (std::int64_t c = 0; c < chunks; ++c) sum += partial[c * stride + column];
-  result[column] = write == Write::add ? result[column] + sum : sum;
+  T& to = result.data[column];
+  to = result.write == Write::add ? to + sum : sum;
 }
 
-/// results[s][column] (set or add) the sum over all rows; a null result is not wanted. kWidth: columns of a thread,
-/// which divide n.
+/// results[s].data[column] (set or add) the sum over all rows. kWidth: columns of a thread, which divide n.
 template <int kWidth, class T, class Terms>
-void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& terms, T* const (&results)[Terms::kSums],
-                 const Write (&writes)[Terms::kSums]) {
+void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& terms,
+                 const TargetElements<T> (&results)[Terms::kSums]) {
   constexpr std::int64_t kColumns = kSumColumns * kWidth;
   const RowChunks chunks(rows);
   const std::int64_t stride = Terms::kSums * n;
@@ -78,18 +78,18 @@ void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& ter
   launch(step, {.blocks = {(n + kColumns - 1) / kColumns, chunks.count}, .threads = {kSumColumns, kSumRows}},
          partial_column_sums<kWidth, T, Terms>, rows, n, chunks.chunk, terms, partial);
   for (int s = 0; s < Terms::kSums; ++s)
-    if (results[s] != nullptr)
+    if (results[s].data != nullptr)
       launch(step, {.blocks = (n + 255) / 256, .threads = 256}, finish_column_sums<T>, partial + s * n, chunks.count,
-             stride, n, results[s], writes[s]);
+             stride, n, results[s]);
 }
 
 /// Column sums for terms that read matrices of X in packs, where `in_packs` allows them.
 template <class X, class T, class Terms>
 void column_sums(Step& step, bool in_packs, std::int64_t rows, std::int64_t n, const Terms& terms,
-                 T* const (&results)[Terms::kSums], const Write (&writes)[Terms::kSums]) {
+                 const TargetElements<T> (&results)[Terms::kSums]) {
   if constexpr (kSumWidth < X >> 1)
-    if (in_packs && n % kSumWidth<X> == 0) return column_sums<kSumWidth<X>, T>(step, rows, n, terms, results, writes);
-  column_sums<1, T>(step, rows, n, terms, results, writes);
+    if (in_packs && n % kSumWidth<X> == 0) return column_sums<kSumWidth<X>, T>(step, rows, n, terms, results);
+  column_sums<1, T>(step, rows, n, terms, results);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

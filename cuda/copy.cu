@@ -40,27 +40,26 @@ template <class From, class To>
 struct Accumulate {
   const From* x;
   Compute<To> factor;
-  To* y;
-  Write write;
+  TargetElements<To> y;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
     Pack<Compute<To>, kWidth> out = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] *= factor;
-    write_pack(y + i, out, write);
+    write_pack(y, i, out);
   }
 };
 
 template <class From, class To>
-void accumulate_elements(Step& step, const Tensor& x, double factor, Tensor& y, Write write) {
-  const Accumulate<From, To> body{x.data<const From>(), static_cast<Compute<To>>(factor), y.data<To>(), write};
-  for_each_element<From>(step, y.count(), aligned_for_packs(body.x, body.y), body);
+void accumulate_elements(Step& step, const Tensor& x, double factor, const Target& y) {
+  const Accumulate<From, To> body{x.data<const From>(), static_cast<Compute<To>>(factor), y};
+  for_each_element<From>(step, y.tensor.count(), aligned_for_packs(body.x, body.y.data), body);
 }
 
-void accumulate(Step& step, const Tensor& x, double factor, Tensor& y, Write write) {
-  if (x.dtype() == DType::bf16 && y.dtype() == DType::f32)
-    return accumulate_elements<bf16, float>(step, x, factor, y, write);
-  dispatch_storage(y.dtype(), "accumulate", [&]<class T>() { accumulate_elements<T, T>(step, x, factor, y, write); });
+void accumulate(Step& step, const Tensor& x, double factor, const Target& y) {
+  if (x.dtype() == DType::bf16 && y.tensor.dtype() == DType::f32)
+    return accumulate_elements<bf16, float>(step, x, factor, y);
+  dispatch_storage(y.tensor.dtype(), "accumulate", [&]<class T>() { accumulate_elements<T, T>(step, x, factor, y); });
 }
 
 template <class T>
@@ -79,16 +78,16 @@ struct CopyRuns {
   }
 };
 
-void copy_runs(Step& step, const Tensor& x, kernels::Runs from, Tensor& y, kernels::Runs to, std::int64_t runs,
-               std::int64_t length, Write write) {
+void copy_runs(Step& step, const Tensor& x, kernels::Runs from, const Target& y, kernels::Runs to, std::int64_t runs,
+               std::int64_t length) {
   if (runs == 0 || length == 0) return;
-  dispatch_storage(y.dtype(), "copy_runs", [&]<class T>() {
+  dispatch_storage(y.tensor.dtype(), "copy_runs", [&]<class T>() {
     const T* in = x.data<const T>() + from.offset;
     T* out = y.data<T>() + to.offset;
     // A pack must not cross from one run to the next.
     const bool in_packs = aligned_for_packs(in, out) && length % kPackWidth<T> == 0 &&
                           from.stride % kPackWidth<T> == 0 && to.stride % kPackWidth<T> == 0;
-    for_each_element<T>(step, runs * length, in_packs, CopyRuns<T>{in, from.stride, out, to.stride, length, write});
+    for_each_element<T>(step, runs * length, in_packs, CopyRuns<T>{in, from.stride, out, to.stride, length, y.write});
   });
 }
 

@@ -10,8 +10,7 @@ struct Dropout {
   const T* x;
   RandomStream random;
   DropoutRule rule;
-  T* y;
-  Write write;
+  TargetElements<T> y;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
@@ -31,15 +30,15 @@ struct Dropout {
       // A dropped element is 0 even where x is infinite.
       for (int j = 0; j < kPack; ++j)
         out.value[j] = rule.keeps(bits, first + part + j) ? out.value[j] * multiplier : Compute<T>(0);
-      write_pack(y + i + part, out, write);
+      write_pack(y, i + part, out);
     }
   }
 };
 
-void dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
+void dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_storage(x.dtype(), "dropout", [&]<class T>() {
-    const Dropout<T> body{x.data<const T>(), random, rule, y.data<T>(), write};
-    if (aligned_for_packs(body.x, body.y))
+    const Dropout<T> body{x.data<const T>(), random, rule, y};
+    if (aligned_for_packs(body.x, body.y.data))
       launch_elements<DropoutRule::kElementsPerBlock>(step, x.count(), body);
     else
       launch_elements<1>(step, x.count(), body);
@@ -58,11 +57,11 @@ struct VariationalDropout {
   }
 };
 
-void variational_dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, Tensor& y, Write write) {
+void variational_dropout(Step& step, const Tensor& x, RandomStream random, DropoutRule rule, const Target& y) {
   dispatch_storage(x.dtype(), "variational_dropout", [&]<class T>() {
-    const VariationalDropout<T> body{{x.data<const T>(), random, rule, y.data<T>(), write}, x.shape()[1], x.shape()[2]};
+    const VariationalDropout<T> body{{x.data<const T>(), random, rule, y}, x.shape()[1], x.shape()[2]};
     const bool in_packs = body.n % DropoutRule::kElementsPerBlock == 0;
-    if (in_packs && aligned_for_packs(body.of_stream.x, body.of_stream.y))
+    if (in_packs && aligned_for_packs(body.of_stream.x, body.of_stream.y.data))
       launch_elements<DropoutRule::kElementsPerBlock>(step, x.count(), body);
     else
       launch_elements<1>(step, x.count(), body);
@@ -76,8 +75,7 @@ struct WordDropout {
   std::int64_t n;
   RandomStream random;
   DropoutRule rule;
-  T* y;
-  Write write;
+  TargetElements<T> y;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
@@ -87,16 +85,15 @@ struct WordDropout {
     Pack<Compute<T>, kWidth> out = load<kWidth>(x + i);
     for (int j = 0; j < kWidth; ++j)
       out.value[j] = kept ? out.value[j] * static_cast<Compute<T>>(rule.multiplier) : Compute<T>(0);
-    write_pack(y + i, out, write);
+    write_pack(y, i, out);
   }
 };
 
-void word_dropout(Step& step, const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule, Tensor& y,
-                  Write write) {
+void word_dropout(Step& step, const Tensor& x, const Tensor& id, RandomStream random, DropoutRule rule,
+                  const Target& y) {
   dispatch_storage(x.dtype(), "word_dropout", [&]<class T>() {
-    const WordDropout<T> body{
-        x.data<const T>(), id.data<const std::int32_t>(), x.shape()[1], random, rule, y.data<T>(), write};
-    for_each_element<T>(step, x.count(), aligned_for_packs(body.x, body.y) && body.n % kPackWidth<T> == 0, body);
+    const WordDropout<T> body{x.data<const T>(), id.data<const std::int32_t>(), x.shape()[1], random, rule, y};
+    for_each_element<T>(step, x.count(), aligned_for_packs(body.x, body.y.data) && body.n % kPackWidth<T> == 0, body);
   });
 }
 

@@ -49,6 +49,12 @@ __device__ __forceinline__ void write_pack(T* to, const Pack<Compute<T>, kWidth>
     store(to, value);
   }
 }
+/// The same at element i of a target.
+template <int kWidth, class T>
+__device__ __forceinline__ void write_pack(const TargetElements<T>& to, std::int64_t i,
+                                           const Pack<Compute<T>, kWidth>& value) {
+  write_pack(to.data + i, value, to.write);
+}
 
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

@@ -38,14 +38,14 @@ constexpr int kScatterWarps = 4;
 template <int kWidth, class T>
 __global__ void __launch_bounds__(kWarpLanes* kScatterWarps)
     scatter(const T* dy, const std::int32_t* index, std::int64_t rows, std::int64_t n, Compute<T> factor,
-            Compute<T>* dtable, Write write) {
+            TargetElements<Compute<T>> dtable) {
   const std::int64_t warp = static_cast<std::int64_t>(blockIdx.y) * kScatterWarps + threadIdx.y;
   const std::int64_t column = (warp * kWarpLanes + threadIdx.x) * kWidth;
   const bool mine = column < n;
-  Compute<T>* place = dtable + static_cast<std::int64_t>(blockIdx.x) * n + column;
+  Compute<T>* place = dtable.data + static_cast<std::int64_t>(blockIdx.x) * n + column;
   Pack<Compute<T>, kWidth> sum = {};
-  if (mine && write == Write::add) sum = load<kWidth>(place);
-  bool changed = write == Write::set;
+  if (mine && dtable.write == Write::add) sum = load<kWidth>(place);
+  bool changed = dtable.write == Write::set;
   for (std::int64_t base = 0; base < rows; base += kWarpLanes) {
     const std::int64_t row = base + threadIdx.x;
     unsigned found = __ballot_sync(kAllLanes, row < rows && index[row] == static_cast<std::int32_t>(blockIdx.x));
@@ -60,18 +60,20 @@ __global__ void __launch_bounds__(kWarpLanes* kScatterWarps)
   if (mine && changed) store(place, sum);
 }
 
-void scatter_rows(Step& step, const Tensor& dy, const Tensor& index, double factor, Tensor& dtable, Write write) {
+void scatter_rows(Step& step, const Tensor& dy, const Tensor& index, double factor, const Target& dtable) {
   dispatch_storage(dy.dtype(), "scatter_rows", [&]<class T>() {
-    const std::int64_t n = dtable.shape()[-1], rows = index.count();
+    const std::int64_t n = dtable.tensor.shape()[-1], rows = index.count();
     const T* gradient = dy.data<const T>();
     const std::int32_t* ids = index.data<const std::int32_t>();
-    Compute<T>* out = dtable.data<Compute<T>>();
+    const TargetElements<Compute<T>> out = dtable;
     const auto start = [&](auto kernel, int width) {
       const std::int64_t columns = std::int64_t{kWarpLanes} * kScatterWarps * width;
-      launch(step, {.blocks = {dtable.shape()[0], (n + columns - 1) / columns}, .threads = {kWarpLanes, kScatterWarps}},
-             kernel, gradient, ids, rows, n, static_cast<Compute<T>>(factor), out, write);
+      launch(
+          step,
+          {.blocks = {dtable.tensor.shape()[0], (n + columns - 1) / columns}, .threads = {kWarpLanes, kScatterWarps}},
+          kernel, gradient, ids, rows, n, static_cast<Compute<T>>(factor), out);
     };
-    if (aligned_for_packs(gradient, out) && n % kPackWidth<T> == 0)
+    if (aligned_for_packs(gradient, out.data) && n % kPackWidth<T> == 0)
       start(&scatter<kPackWidth<T>, T>, kPackWidth<T>);
     else
       start(&scatter<1, T>, 1);

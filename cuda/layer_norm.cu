@@ -89,8 +89,7 @@ struct Backward {
   const Compute<T>* reciprocal_deviation;
   const T* dy;
   const T* direct;  // the gradient that reaches the sum directly; null: none
-  T* dx;
-  Write write;
+  TargetElements<T> dx;
   std::int64_t rows, n;
 };
 
@@ -121,7 +120,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads) row_gradients(Backward<T>
       const Pack<C, kWidth> more = load<kWidth>(b.direct + first + i);
       for (int j = 0; j < kWidth; ++j) out.value[j] += more.value[j];
     }
-    write_pack(b.dx + first + i, out, b.write);
+    write_pack(b.dx, first + i, out);
   });
 }
 
@@ -144,8 +143,8 @@ struct ParameterTerms {
 };
 
 void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, const Tensor& mean,
-                         const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, Tensor& dx,
-                         Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias) {
+                         const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, const Target& dx,
+                         const Target& dgain, const Target& dbias) {
   dispatch_storage(sum.dtype(), "layer_norm", [&]<class T>() {
     using C = Compute<T>;
     const Backward<T> b{.in = sum.data<const T>(),
@@ -154,18 +153,15 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
                         .reciprocal_deviation = reciprocal_deviation.data<const C>(),
                         .dy = dy.data<const T>(),
                         .direct = dsum_in ? dsum_in.data<const T>() : nullptr,
-                        .dx = dx ? dx.data<T>() : nullptr,
-                        .write = write_dx,
+                        .dx = dx,
                         .rows = sum.shape().rows(),
                         .n = sum.shape()[-1]};
     if (dx)
-      with_row_team<T>(b.n, aligned_for_packs(b.in, b.gain, b.dy, b.direct, b.dx), [&]<class Team, int kWidth>() {
+      with_row_team<T>(b.n, aligned_for_packs(b.in, b.gain, b.dy, b.direct, b.dx.data), [&]<class Team, int kWidth>() {
         launch(step, row_launch<Team>(b.rows), row_gradients<T, Team, kWidth>, b);
       });
     if (dgain || dbias)
-      column_sums<T, C>(step, aligned_for_packs(b.in, b.dy), b.rows, b.n, ParameterTerms<T>{b},
-                        {dgain ? dgain.data<C>() : nullptr, dbias ? dbias.data<C>() : nullptr},
-                        {write_dgain, write_dbias});
+      column_sums<T, C>(step, aligned_for_packs(b.in, b.dy), b.rows, b.n, ParameterTerms<T>{b}, {dgain, dbias});
   });
 }
 

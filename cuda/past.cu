@@ -61,7 +61,7 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
 }
 
 void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& windows, const Tensor& dy,
-                           Tensor& dweight, Write write) {
+                           const Target& dweight) {
   dispatch_storage(dy.dtype(), "project_past", [&]<class T>() {
     using Sum = Compute<T>;  // the weight is a parameter: its gradient is not bf16
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
@@ -70,7 +70,7 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
       const HeadPast past(windows, head, streams, cached);
       Sum* const target = dweight.data<Sum>() + static_cast<std::int64_t>(head) * depth * width;
       if (past.used == 0) {
-        if (write == Write::set) clear_runs(step, target, 1, 0, depth * width);
+        if (dweight.write == Write::set) clear_runs(step, target, 1, 0, depth * width);
         continue;
       }
       const T* const rows = dy.data<const T>() + (past.first_row + past.window - past.used) * depth;
@@ -81,7 +81,7 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
                                      .batch = streams,
                                      .a = {rows, depth, past.window * depth, true},
                                      .b = {cache.data<const T>() + (cached - past.used) * width, width, cached * width},
-                                     .write = write,
+                                     .write = dweight.write,
                                      .c = target,
                                      .row_stride = width});
     }

@@ -31,23 +31,22 @@ struct Derivative {
   const T* x;
   const T* y;
   const T* dy;
-  T* dx;
-  Write write;
+  TargetElements<T> dx;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
     const Pack<Compute<T>, kWidth> in = load<kWidth>(x + i), out = load<kWidth>(y + i);
     Pack<Compute<T>, kWidth> gradient = load<kWidth>(dy + i);
     for (int j = 0; j < kWidth; ++j) gradient.value[j] *= F::derivative(in.value[j], out.value[j]);
-    write_pack(dx + i, gradient, write);
+    write_pack(dx, i, gradient);
   }
 };
 
 template <class F>
-void backward(Step& step, const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
-  dispatch_storage(dx.dtype(), F::name, [&]<class T>() {
-    const Derivative<F, T> body{x.data<const T>(), y.data<const T>(), dy.data<const T>(), dx.data<T>(), write};
-    for_each_element<T>(step, dx.count(), aligned_for_packs(body.x, body.y, body.dy, body.dx), body);
+void backward(Step& step, const Tensor& x, const Tensor& y, const Tensor& dy, const Target& dx) {
+  dispatch_storage(dx.tensor.dtype(), F::name, [&]<class T>() {
+    const Derivative<F, T> body{x.data<const T>(), y.data<const T>(), dy.data<const T>(), dx};
+    for_each_element<T>(step, dx.tensor.count(), aligned_for_packs(body.x, body.y, body.dy, body.dx.data), body);
   });
 }
 

@@ -31,22 +31,21 @@ template <class T>
 struct SpreadGradient {
   const Compute<T>* dy;
   double factor;
-  T* dx;
-  Write write;
+  TargetElements<T> dx;
 
   template <int kWidth>
   __device__ void run(std::int64_t i) const {
     const auto gradient = static_cast<Compute<T>>(factor * static_cast<double>(dy[0]));
     Pack<Compute<T>, kWidth> out;
     for (int j = 0; j < kWidth; ++j) out.value[j] = gradient;
-    write_pack(dx + i, out, write);
+    write_pack(dx, i, out);
   }
 };
 
-void sum_backward(Step& step, const Tensor& dy, double factor, Tensor& dx, Write write) {
-  dispatch_storage(dx.dtype(), "sum", [&]<class T>() {
-    const SpreadGradient<T> body{dy.data<const Compute<T>>(), factor, dx.data<T>(), write};
-    for_each_element<T>(step, dx.count(), aligned_for_packs(body.dx), body);
+void sum_backward(Step& step, const Tensor& dy, double factor, const Target& dx) {
+  dispatch_storage(dx.tensor.dtype(), "sum", [&]<class T>() {
+    const SpreadGradient<T> body{dy.data<const Compute<T>>(), factor, dx};
+    for_each_element<T>(step, dx.tensor.count(), aligned_for_packs(body.dx.data), body);
   });
 }
 

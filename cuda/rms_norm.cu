@@ -71,8 +71,7 @@ struct Backward {
   Compute<T> divisor;
   const Compute<T>* reciprocal;
   const T* dy;
-  T* dx;
-  Write write;
+  TargetElements<T> dx;
   std::int64_t rows, n;
 };
 
@@ -95,7 +94,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads) row_gradients(Backward<T>
     Pack<C, kWidth> g = load<kWidth>(b.dy + first + i);
     times_gain<kWidth>(g, b.gain, i);
     for (int j = 0; j < kWidth; ++j) g.value[j] = (g.value[j] - in.value[j] * reciprocal * along) * reciprocal;
-    write_pack(b.dx + first + i, g, b.write);
+    write_pack(b.dx, first + i, g);
   });
 }
 
@@ -113,7 +112,7 @@ struct GainTerms {
 };
 
 void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double divisor, const Tensor& reciprocal,
-                       const Tensor& dy, Tensor& dx, Write write_dx, Tensor& dgain, Write write_dgain) {
+                       const Tensor& dy, const Target& dx, const Target& dgain) {
   dispatch_storage(x.dtype(), "rms_norm", [&]<class T>() {
     using C = Compute<T>;
     const Backward<T> b{.x = x.data<const T>(),
@@ -121,17 +120,14 @@ void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double d
                         .divisor = static_cast<C>(divisor),
                         .reciprocal = reciprocal.data<const C>(),
                         .dy = dy.data<const T>(),
-                        .dx = dx ? dx.data<T>() : nullptr,
-                        .write = write_dx,
+                        .dx = dx,
                         .rows = x.shape().rows(),
                         .n = x.shape()[-1]};
     if (dx)
-      with_row_team<T>(b.n, aligned_for_packs(b.x, b.gain, b.dy, b.dx), [&]<class Team, int kWidth>() {
+      with_row_team<T>(b.n, aligned_for_packs(b.x, b.gain, b.dy, b.dx.data), [&]<class Team, int kWidth>() {
         launch(step, row_launch<Team>(b.rows), row_gradients<T, Team, kWidth>, b);
       });
-    if (dgain)
-      column_sums<T, C>(step, aligned_for_packs(b.x, b.dy), b.rows, b.n, GainTerms<T>{b}, {dgain.data<C>()},
-                        {write_dgain});
+    if (dgain) column_sums<T, C>(step, aligned_for_packs(b.x, b.dy), b.rows, b.n, GainTerms<T>{b}, {dgain});
   });
 }
 

@@ -170,12 +170,13 @@ struct Zeros {
   }
 };
 
-void add_row_uses(Step& step, const RowUses& uses, const RowOrder& order, Tensor& dtable, Write write) {
+void add_row_uses(Step& step, const RowUses& uses, const RowOrder& order, const Target& dtable) {
   dispatch_storage(uses.sources.dtype(), "add_row_uses", [&]<class D>() {
     using C = Compute<D>;
     C* const out = dtable.data<C>();
-    if (write == Write::set) for_each_element<C>(step, dtable.count(), aligned_for_packs(out), Zeros<C>{out});
-    sum_rows<D>(step, uses, order, order.rows.data<const std::int64_t>(), out, write);
+    if (dtable.write == Write::set)
+      for_each_element<C>(step, dtable.tensor.count(), aligned_for_packs(out), Zeros<C>{out});
+    sum_rows<D>(step, uses, order, order.rows.data<const std::int64_t>(), out, dtable.write);
   });
 }
 

@@ -60,13 +60,12 @@ void softmax_forward(Step& step, const Tensor& x, Tensor& y) {
 
 template <class T, class Team, int kWidth>
 __global__ void __launch_bounds__(Team::kBlockThreads)
-    row_softmax_gradient(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n, Write write) {
+    row_softmax_gradient(const T* y, const T* dy, TargetElements<T> dx, std::int64_t rows, std::int64_t n) {
   using C = Compute<T>;
   if (Team::row() >= rows) return;
   const std::int64_t first = Team::row() * n;
   y += first;
   dy += first;
-  dx += first;
   C dot = 0;
   for_row<Team, kWidth>(n, [&](std::int64_t i) {
     const Pack<C, kWidth> out = load<kWidth>(y + i), gradient = load<kWidth>(dy + i);
@@ -77,19 +76,18 @@ __global__ void __launch_bounds__(Team::kBlockThreads)
     Pack<C, kWidth> out = load<kWidth>(y + i);
     const Pack<C, kWidth> gradient = load<kWidth>(dy + i);
     for (int j = 0; j < kWidth; ++j) out.value[j] *= gradient.value[j] - dot;
-    write_pack(dx + i, out, write);
+    write_pack(dx, first + i, out);
   });
 }
 
-void softmax_backward(Step& step, const Tensor& y, const Tensor& dy, Tensor& dx, Write write) {
+void softmax_backward(Step& step, const Tensor& y, const Tensor& dy, const Target& dx) {
   dispatch_storage(y.dtype(), "softmax", [&]<class T>() {
     const T* out = y.data<const T>();
     const T* gradient = dy.data<const T>();
-    T* result = dx.data<T>();
+    const TargetElements<T> result = dx;
     const std::int64_t n = y.shape()[-1], rows = y.shape().rows();
-    with_row_team<T>(n, aligned_for_packs(out, gradient, result), [&]<class Team, int kWidth>() {
-      launch(step, row_launch<Team>(rows), row_softmax_gradient<T, Team, kWidth>, out, gradient, result, rows, n,
-             write);
+    with_row_team<T>(n, aligned_for_packs(out, gradient, result.data), [&]<class Team, int kWidth>() {
+      launch(step, row_launch<Team>(rows), row_softmax_gradient<T, Team, kWidth>, out, gradient, result, rows, n);
     });
   });
 }

@@ -58,7 +58,7 @@ constexpr std::int64_t kPlacesOfWarp = 8;
 template <int kWidth, class T, class D>
 __global__ void __launch_bounds__(kWarpLanes* kRowWarps)
     weight_gradients(const T* values, const std::int64_t* ids, const D* dy, const std::int32_t* uses,
-                     std::int64_t count, std::int64_t reads, std::int64_t width, Compute<T>* dweights, Write write) {
+                     std::int64_t count, std::int64_t reads, std::int64_t width, TargetElements<Compute<T>> dweights) {
   using C = Compute<T>;
   const std::int64_t begin = row_of_warp() * kPlacesOfWarp;
   for (std::int64_t place = begin; place < begin + kPlacesOfWarp && place < count; ++place) {
@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(kWarpLanes* kRowWarps)
       for (int j = 0; j < kWidth; ++j) sum += a.value[j] * b.value[j];
     }
     sum = warp_sum(sum);
-    if (threadIdx.x == 0) write_pack(dweights + use, Pack<C, 1>{{sum}}, write);
+    if (threadIdx.x == 0) write_pack(dweights, use, Pack<C, 1>{{sum}});
   }
 }
 
 void weighted_rows_weight_gradient(Step& step, const Tensor& values, const Tensor& ids, const Tensor& dy,
-                                   const RowOrder& order, Tensor& dweights, Write write) {
+                                   const RowOrder& order, const Target& dweights) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
     dispatch_storage(dy.dtype(), "weighted_rows", [&]<class D>() {
       if constexpr (std::is_same_v<Compute<T>, Compute<D>>) {
@@ -88,7 +88,7 @@ void weighted_rows_weight_gradient(Step& step, const Tensor& values, const Tenso
         const auto start = [&](auto kernel) {
           launch(step, {.blocks = (warps + kRowWarps - 1) / kRowWarps, .threads = {kWarpLanes, kRowWarps}}, kernel,
                  table, ids.data<const std::int64_t>(), gradients, order.uses.data<const std::int32_t>(), count, reads,
-                 width, dweights.data<Compute<T>>(), write);
+                 width, dweights);
         };
         // Both in packs of as many numbers as the shorter type has in 16 bytes.
         constexpr int kWidth = kPackWidth < T >> kPackWidth<D> ? kPackWidth<T> : kPackWidth<D>;

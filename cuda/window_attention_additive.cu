@@ -82,8 +82,7 @@ struct PositionGradients {
   using C = Compute<T>;
   static constexpr int kSums = 1;
   Additive<T> in;
-  T* dqueries;  // null: not wanted
-  Write write;
+  TargetElements<T> dqueries;
 
   template <int kWidth>
   __device__ void add(std::int64_t place, std::int64_t column, C (&sums)[kSums][kWidth]) const {
@@ -102,13 +101,13 @@ struct PositionGradients {
     // The missing ones all have the same gradient.
     if (in.rule.count_missing && seen < window) pair(0, static_cast<C>(window - seen) * dscores[0]);
     for (std::int64_t j = 0; j < seen; ++j) pair(number(keys + j * in.width), dscores[window - seen + j]);
-    if (dqueries != nullptr)
-      write_pack(dqueries + place * in.width + column, Pack<C, 1>{{in.vector[column] * slopes}}, write);
+    if (dqueries.data != nullptr)
+      write_pack(dqueries, place * in.width + column, Pack<C, 1>{{in.vector[column] * slopes}});
   }
 };
 
 template <class T>
-__global__ void __launch_bounds__(kWindowColumns) key_gradients(Additive<T> in, T* dkeys, Write write) {
+__global__ void __launch_bounds__(kWindowColumns) key_gradients(Additive<T> in, TargetElements<T> dkeys) {
   using C = Compute<T>;
   const std::int64_t place = blockIdx.x, i = window_column();
   if (i >= in.width) return;
@@ -121,26 +120,21 @@ __global__ void __launch_bounds__(kWindowColumns) key_gradients(Additive<T> in, 
     const C m = std::tanh(key + number(in.queries + reader * in.width + i));
     slopes += in.dscores[reader * in.rule.window + in.rule.column(t, row)] * (1 - m * m);
   }
-  write_pack(dkeys + place * in.width + i, Pack<C, 1>{{in.vector[i] * slopes}}, write);
+  write_pack(dkeys, place * in.width + i, Pack<C, 1>{{in.vector[i] * slopes}});
 }
 
 void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& queries, const Tensor& score_vector,
                                const Tensor& dscores, const Tensor& preceding, const WindowRule& rule,
-                               AdditiveScoreGradients& gradients) {
+                               const AdditiveScoreGradients& gradients) {
   dispatch_storage(keys.dtype(), "window_attention_additive", [&]<class T>() {
     using C = Compute<T>;
     const Additive<T> in = arguments<T>(keys, queries, score_vector, &dscores, preceding, rule);
     const std::int64_t streams = keys.shape()[0];
-    if (gradients.queries.tensor || gradients.score_vector.tensor) {
-      const PositionGradients<T> terms{in, gradients.queries.tensor ? gradients.queries.tensor.data<T>() : nullptr,
-                                       gradients.queries.write};
-      C* const results[] = {gradients.score_vector.tensor ? gradients.score_vector.tensor.data<C>() : nullptr};
-      const Write writes[] = {gradients.score_vector.write};
-      column_sums<1, C>(step, streams * rule.block, in.width, terms, results, writes);
-    }
-    if (gradients.keys.tensor)
-      launch(step, column_for_each_thread(streams * rule.rows(), in.width), key_gradients<T>, in,
-             gradients.keys.tensor.data<T>(), gradients.keys.write);
+    if (gradients.queries || gradients.score_vector)
+      column_sums<1, C>(step, streams * rule.block, in.width, PositionGradients<T>{in, gradients.queries},
+                        {gradients.score_vector});
+    if (gradients.keys)
+      launch(step, column_for_each_thread(streams * rule.rows(), in.width), key_gradients<T>, in, gradients.keys);
   });
 }
 

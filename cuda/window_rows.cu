@@ -22,7 +22,7 @@ struct Windowed {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kWindowColumns) sum_window(Windowed<T> in, T* y, Write write) {
+__global__ void __launch_bounds__(kWindowColumns) sum_window(Windowed<T> in, TargetElements<T> y) {
   using C = Compute<T>;
   const std::int64_t place = blockIdx.x, i = window_column();
   if (i >= in.width) return;
@@ -37,13 +37,13 @@ __global__ void __launch_bounds__(kWindowColumns) sum_window(Windowed<T> in, T* 
     if (in.position_rows != nullptr) value += number(position + j * in.width);
     sum += weights[j] * value;
   }
-  write_pack(y + place * in.width + i, Pack<C, 1>{{sum}}, write);
+  write_pack(y, place * in.width + i, Pack<C, 1>{{sum}});
 }
 
 void window_sums(Step& step, const Tensor& weights, const Tensor& rows, const Tensor& position_rows,
-                 const Tensor& preceding, const WindowRule& rule, Tensor& y, Write write) {
+                 const Tensor& preceding, const WindowRule& rule, const Target& y) {
   dispatch_storage(rows.dtype(), "window_sums", [&]<class T>() {
-    const std::int64_t width = y.shape()[2], positions = y.shape()[0] * rule.block;
+    const std::int64_t width = y.tensor.shape()[2], positions = y.tensor.shape()[0] * rule.block;
     const Windowed<T> in{weights.data<const Compute<T>>(),
                          rows.data<const T>(),
                          position_rows ? position_rows.data<const T>() : nullptr,
@@ -51,12 +51,12 @@ void window_sums(Step& step, const Tensor& weights, const Tensor& rows, const Te
                          preceding.data<const std::int32_t>(),
                          rule,
                          width};
-    launch(step, column_for_each_thread(positions, width), sum_window<T>, in, y.data<T>(), write);
+    launch(step, column_for_each_thread(positions, width), sum_window<T>, in, y);
   });
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWindowColumns) gather_window(Windowed<T> in, T* drows, Write write) {
+__global__ void __launch_bounds__(kWindowColumns) gather_window(Windowed<T> in, TargetElements<T> drows) {
   using C = Compute<T>;
   const std::int64_t place = blockIdx.x, i = window_column();
   if (i >= in.width) return;
@@ -67,16 +67,16 @@ __global__ void __launch_bounds__(kWindowColumns) gather_window(Windowed<T> in, 
     if (row < in.rule.end(t) - in.rule.seen(t, in.preceding[reader])) continue;
     sum += in.weights[reader * in.rule.window + in.rule.column(t, row)] * number(in.dy + reader * in.width + i);
   }
-  write_pack(drows + place * in.width + i, Pack<C, 1>{{sum}}, write);
+  write_pack(drows, place * in.width + i, Pack<C, 1>{{sum}});
 }
 
 void window_row_gradients(Step& step, const Tensor& weights, const Tensor& dy, const Tensor& preceding,
-                          const WindowRule& rule, Tensor& drows, Write write) {
+                          const WindowRule& rule, const Target& drows) {
   dispatch_storage(dy.dtype(), "window_row_gradients", [&]<class T>() {
     const std::int64_t width = dy.shape()[2], rows = dy.shape()[0] * rule.rows();
     const Windowed<T> in{weights.data<const Compute<T>>(),     nullptr, nullptr, dy.data<const T>(),
                          preceding.data<const std::int32_t>(), rule,    width};
-    launch(step, column_for_each_thread(rows, width), gather_window<T>, in, drows.data<T>(), write);
+    launch(step, column_for_each_thread(rows, width), gather_window<T>, in, drows);
   });
 }
 

@@ -20,7 +20,7 @@ namespace {
 struct LazySoftmax final : Node {
   std::string_view name() const override { return "lazy_softmax"; }
   void backward(Step& step, Backward& pass) override {  // wrong on purpose: the gradient is always zero
-    if (GradTarget dx = pass.input_grad(0); dx && dx.write == Write::set) kernels::fill(step, dx.tensor, 0.0);
+    if (Target dx = pass.input_grad(0); dx && dx.write == Write::set) kernels::fill(step, dx.tensor, 0.0);
   }
 };
 

@@ -13,14 +13,14 @@ void square_forward(Step&, const Tensor& x, Tensor& y) {
   });
 }
 
-void square_backward(Step&, const Tensor& x, const Tensor& dy, Tensor& dx, Write write) {
+void square_backward(Step&, const Tensor& x, const Tensor& dy, const Target& dx) {
   dispatch_float(x.dtype(), "square", [&]<class T>() {
     const T* in = x.data<const T>();
     const T* gradient = dy.data<const T>();
     T* out = dx.data<T>();
     for (std::int64_t i = 0; i < x.count(); ++i) {
       const T value = 2 * in[i] * gradient[i];
-      out[i] = write == Write::add ? out[i] + value : value;
+      out[i] = dx.write == Write::add ? out[i] + value : value;
     }
   });
 }
@@ -35,7 +35,7 @@ struct Square final : Node {
   std::string_view name() const override { return "square"; }
   std::vector<Saved> saved() const override { return {{"x", x}}; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0)) kernels::square_backward(step, x, pass.output_grad(), dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::square_backward(step, x, pass.output_grad(), dx);
   }
 };
 

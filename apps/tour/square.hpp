@@ -12,8 +12,7 @@ namespace kernels {
 /// y[i] = x[i]^2. Same shape and dtype.
 inline constinit Kernel<void(const Tensor& x, Tensor& y)> square_forward{"square_forward"};
 /// dx[i] (set or add) 2 x[i] dy[i].
-inline constinit Kernel<void(const Tensor& x, const Tensor& dy, Tensor& dx, Write write)> square_backward{
-    "square_backward"};
+inline constinit Kernel<void(const Tensor& x, const Tensor& dy, const Target& dx)> square_backward{"square_backward"};
 
 }  // namespace kernels
 

@@ -6,16 +6,11 @@
 
 #include "apps/tour/loops.hpp"
 #include "core/allocator.hpp"
+#include "core/target.hpp"
 
 namespace engram::tour {
 
 class TargetTape;
-
-/// Where a gradient goes.
-struct Target {
-  Tensor tensor;
-  Write write;
-};
 
 struct TargetNode {
   virtual ~TargetNode() = default;

@@ -12,8 +12,7 @@ namespace {
 struct AddBias final : Node {
   std::string_view name() const override { return "add_bias"; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dbias = pass.input_grad(1))
-      kernels::bias_backward(step, pass.output_grad(), dbias.tensor, dbias.write);
+    if (Target dbias = pass.input_grad(1)) kernels::bias_backward(step, pass.output_grad(), dbias);
     if (pass.wants_grad(0)) pass.pass_through({0});  // last: the gradient may be moved
   }
 };
@@ -27,7 +26,7 @@ Variable add_bias(const Variable& x, const Variable& bias) {
   check_same_device("add_bias", x.value(), bias.value());
   Step& step = x.tape().step();
   Tensor y = step.empty(x.shape(), x.dtype());
-  kernels::accumulate(step, x.value(), 1.0, y, Write::set);
+  kernels::accumulate(step, x.value(), 1.0, {y, Write::set});
   kernels::bias_forward(step, bias.value(), y);
   return x.tape().record(AddBias{}, {x, bias}, std::move(y));
 }

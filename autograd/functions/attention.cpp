@@ -1,7 +1,7 @@
 #include "autograd/functions/attention.hpp"
 
-#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
@@ -10,7 +10,7 @@
 namespace engram {
 namespace {
 
-constexpr int kInputs = 11;  // that may have gradients, in the order of AttentionVariables
+constexpr std::size_t kInputs = std::size(kAttentionOperands<Variable>);
 
 struct Attention final : Node {
   AttentionInputs in;
@@ -22,49 +22,16 @@ struct Attention final : Node {
 
   std::string_view name() const override { return "attention"; }
   std::vector<Saved> saved() const override {
-    return {{"content_query", in.content_query},
-            {"position_query", in.position_query},
-            {"past_keys", in.past_keys},
-            {"past_values", in.past_values},
-            {"keys", in.keys},
-            {"values", in.values},
-            {"position_keys", in.position_keys},
-            {"position_values", in.position_values},
-            {"slot_keys", in.slot_keys},
-            {"slot_values", in.slot_values},
-            {"span", in.span},
-            {"out", out},
-            {"lse", lse},
-            {"kept", kept}};
+    std::vector<Saved> all;
+    for (const auto& [name, member] : kAttentionOperands<Tensor>) all.push_back({name, in.*member});
+    all.insert(all.end(), {{"out", out}, {"lse", lse}, {"kept", kept}});
+    return all;
   }
   void backward(Step& step, Backward& pass) override {
     AttentionGradients gradients;
-    AttentionGradients::Target* const targets[kInputs] = {
-        &gradients.content_query, &gradients.position_query, &gradients.past_keys,     &gradients.past_values,
-        &gradients.keys,          &gradients.values,         &gradients.position_keys, &gradients.position_values,
-        &gradients.slot_keys,     &gradients.slot_values,    &gradients.span};
-    const Tensor* const values[kInputs] = {
-        &in.content_query, &in.position_query,  &in.past_keys, &in.past_values, &in.keys, &in.values,
-        &in.position_keys, &in.position_values, &in.slot_keys, &in.slot_values, &in.span};
-    // One variable may serve as several inputs. The kernel fills all gradients at the same time, so every use after
-    // the first gets memory of its own, which is added to the first one's afterwards.
-    std::array<Tensor, kInputs> repeated;
-    for (int input = 0; input < kInputs; ++input) {
-      if (!pass.wants_grad(input)) continue;
-      const Tensor& value = *values[input];
-      if (std::any_of(values, values + input,
-                      [&](const Tensor* other) { return *other && other->raw() == value.raw(); })) {
-        repeated[std::size_t(input)] = step.empty(value.shape(), pass.grad_dtype(input));
-        *targets[input] = {repeated[std::size_t(input)], Write::set};
-      } else {
-        const GradTarget target = pass.input_grad(input);
-        *targets[input] = {target.tensor, target.write};
-      }
-    }
+    for (std::size_t i = 0; i < kInputs; ++i)
+      gradients.*kAttentionOperands<Target>[i].member = pass.separate_grad(static_cast<int>(i));
     kernels::attention_backward(step, in, options, random, out, lse, kept, pass.output_grad(), gradients);
-    gradients = {};  // a gradient that is held here could not be added to in place
-    for (int input = 0; input < kInputs; ++input)
-      if (repeated[std::size_t(input)]) pass.give(input, std::move(repeated[std::size_t(input)]));
   }
 };
 
@@ -131,33 +98,21 @@ void check_inputs(const AttentionVariables& in, const AttentionOptions& options)
 
 AttentionResult attention(const AttentionVariables& in, const AttentionOptions& options, std::int64_t keep_bytes) {
   check_inputs(in, options);
-  const Variable inputs[kInputs] = {in.content_query, in.position_query, in.past_keys,     in.past_values,
-                                    in.keys,          in.values,         in.position_keys, in.position_values,
-                                    in.slot_keys,     in.slot_values,    in.span};
   const DType dtype = in.content_query.dtype();
-  for (const Variable& input : inputs) {
+  std::array<Variable, kInputs> inputs;
+  Attention node;
+  for (std::size_t i = 0; i < kInputs; ++i) {
+    const Variable& input = inputs[i] = in.*kAttentionOperands<Variable>[i].member;
     if (!input) continue;
-    const bool is_vector = &input == std::end(inputs) - 1;  // the span
+    const bool is_vector = i + 1 == kInputs;  // the span
     check_dtype("attention", "every input", input.value(), is_vector ? compute_dtype(dtype) : dtype);
     check_same_device("attention", in.content_query.value(), input.value());
+    node.in.*kAttentionOperands<Tensor>[i].member = input.value();
   }
   Tape& tape = in.content_query.tape();
   Step& step = tape.step();
   const Shape& query = in.content_query.shape();
-
-  Attention node;
-  node.in = {.content_query = in.content_query.value(),
-             .position_query = in.position_query.value(),
-             .past_keys = in.past_keys.value(),
-             .past_values = in.past_values.value(),
-             .keys = in.keys.value(),
-             .values = in.values.value(),
-             .position_keys = in.position_keys.value(),
-             .position_values = in.position_values.value(),
-             .slot_keys = in.slot_keys.value(),
-             .slot_values = in.slot_values.value(),
-             .span = in.span.value(),
-             .past_valid = in.past_valid};
+  node.in.past_valid = in.past_valid;
   node.options = options;
   if (!tape.training()) node.options.dropout = {};
   if (node.options.dropout.active()) node.random = step.next_random();

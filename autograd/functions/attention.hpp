@@ -7,20 +7,8 @@
 
 namespace engram {
 
-/// The inputs of attention as variables; shapes and optional members as in AttentionInputs.
-struct AttentionVariables {
-  Variable content_query;   ///< [B, M, H D]
-  Variable position_query;  ///< [B, M, H D], or absent: the content query
-  Variable past_keys;       ///< [B windows.total, D], or absent
-  Variable past_values;
-  Variable keys;  ///< [B, M, H D]; absent when max_distance is 0
-  Variable values;
-  Variable position_keys;    ///< [P, D] or [P, H D], or absent
-  Variable position_values;  ///< the same; it may be the variable of position_keys
-  Variable slot_keys;        ///< [H, N, D], or absent
-  Variable slot_values;
-  Variable span;      ///< [H] or [B, M, H], or absent; f32 beside bf16 inputs, which would round it to many positions
-  Tensor past_valid;  ///< [B] i32, or empty
+struct AttentionVariables : AttentionOperands<Variable> {
+  Tensor past_valid;  ///< [B] i32, or empty; see AttentionInputs
 };
 
 struct AttentionResult {

@@ -28,10 +28,9 @@ struct BatchNorm final : Node {
     return all;
   }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dx = pass.input_grad(0), dgain = pass.input_grad(1), dbias = pass.input_grad(2);
+    const Target dx = pass.separate_grad(0), dgain = pass.separate_grad(1), dbias = pass.separate_grad(2);
     kernels::batch_norm_backward(step, x, mask.included, mask.count, gain, mean, reciprocal_deviation,
-                                 pass.output_grad(), dx.tensor, dx.write, dgain.tensor, dgain.write, dbias.tensor,
-                                 dbias.write);
+                                 pass.output_grad(), dx, dgain, dbias);
   }
 };
 

@@ -21,9 +21,9 @@ struct Concat final : Node {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const AxisLayout part(shapes[i], axis);
       const std::int64_t length = part.size * part.inner;
-      if (GradTarget dx = pass.input_grad(static_cast<int>(i)))
-        kernels::copy_runs(step, dy, {.offset = begin, .stride = whole.size * whole.inner}, dx.tensor,
-                           {.offset = 0, .stride = length}, whole.outer, length, dx.write);
+      if (Target dx = pass.input_grad(static_cast<int>(i)))
+        kernels::copy_runs(step, dy, {.offset = begin, .stride = whole.size * whole.inner}, dx,
+                           {.offset = 0, .stride = length}, whole.outer, length);
       begin += length;
     }
   }
@@ -52,8 +52,8 @@ Variable concat(std::span<const Variable> parts, int axis) {
   std::int64_t begin = 0;
   for (const Variable& part : parts) {
     const std::int64_t length = part.shape()[axis] * whole.inner;
-    kernels::copy_runs(step, part.value(), {.offset = 0, .stride = length}, y,
-                       {.offset = begin, .stride = whole.size * whole.inner}, whole.outer, length, Write::set);
+    kernels::copy_runs(step, part.value(), {.offset = 0, .stride = length}, {y, Write::set},
+                       {.offset = begin, .stride = whole.size * whole.inner}, whole.outer, length);
     begin += length;
   }
   return first.tape().record(Concat{axis, std::move(shapes)}, parts, std::move(y));

@@ -16,8 +16,7 @@ struct DelayedSlices final : Node {
   std::string_view name() const override { return "delayed_slices"; }
   std::vector<Saved> saved() const override { return {{"preceding", preceding}}; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0))
-      kernels::delayed_slices_backward(step, pass.output_grad(), preceding, rule, dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::delayed_slices_backward(step, pass.output_grad(), preceding, rule, dx);
   }
 };
 

@@ -17,8 +17,7 @@ struct Dropout final : Node {
   Dropout(RandomStream stream, DropoutRule dropout_rule) : random(stream), rule(dropout_rule) {}
   std::string_view name() const override { return "dropout"; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0))
-      kernels::dropout(step, pass.output_grad(), random, rule, dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::dropout(step, pass.output_grad(), random, rule, dx);
   }
 };
 
@@ -31,10 +30,9 @@ struct VariationalDropout final : Node {
       : random(stream), rule(dropout_rule), streams(shape) {}
   std::string_view name() const override { return "variational_dropout"; }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dx = pass.input_grad(0);
-    if (!dx) return;
-    Tensor rows = dx.tensor.view(streams);
-    kernels::variational_dropout(step, pass.output_grad().view(streams), random, rule, rows, dx.write);
+    if (Target dx = pass.input_grad(0))
+      kernels::variational_dropout(step, pass.output_grad().view(streams), random, rule,
+                                   {dx.tensor.view(streams), dx.write});
   }
 };
 
@@ -49,10 +47,8 @@ struct WordDropout final : Node {
   std::string_view name() const override { return "word_dropout"; }
   std::vector<Saved> saved() const override { return {{"ids", ids}}; }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dx = pass.input_grad(0);
-    if (!dx) return;
-    Tensor rows = dx.tensor.view(flat);
-    kernels::word_dropout(step, pass.output_grad().view(flat), ids, random, rule, rows, dx.write);
+    if (Target dx = pass.input_grad(0))
+      kernels::word_dropout(step, pass.output_grad().view(flat), ids, random, rule, {dx.tensor.view(flat), dx.write});
   }
 };
 
@@ -70,7 +66,7 @@ Variable dropout(const Variable& x, double rate) {
   Step& step = x.tape().step();
   const RandomStream random = step.next_random();
   Tensor y = step.empty(x.shape(), x.dtype());
-  kernels::dropout(step, x.value(), random, rule, y, Write::set);
+  kernels::dropout(step, x.value(), random, rule, {y, Write::set});
   return x.tape().record(Dropout{random, rule}, {x}, std::move(y));
 }
 
@@ -85,8 +81,7 @@ Variable variational_dropout(const Variable& x, double rate) {
   for (int axis = 0; axis < shape.rank() - 2; ++axis) streams *= shape[axis];
   const Shape flat{streams, shape[-2], shape[-1]};
   Tensor y = step.empty(shape, x.dtype());
-  Tensor rows = y.view(flat);
-  kernels::variational_dropout(step, x.value().view(flat), random, rule, rows, Write::set);
+  kernels::variational_dropout(step, x.value().view(flat), random, rule, {y.view(flat), Write::set});
   return x.tape().record(VariationalDropout{random, rule, flat}, {x}, std::move(y));
 }
 
@@ -106,8 +101,7 @@ Variable word_dropout(const Variable& x, const Tensor& ids, double rate) {
   const Tensor id = ids.view({ids.count()});
   const Shape flat{ids.count(), shape[-1]};
   Tensor y = step.empty(shape, x.dtype());
-  Tensor rows = y.view(flat);
-  kernels::word_dropout(step, x.value().view(flat), id, random, rule, rows, Write::set);
+  kernels::word_dropout(step, x.value().view(flat), id, random, rule, {y.view(flat), Write::set});
   return x.tape().record(WordDropout{random, rule, id, flat}, {x}, std::move(y));
 }
 

@@ -4,10 +4,10 @@
 #include <span>
 
 #include "autograd/functions/check_ids.hpp"
+#include "autograd/functions/rounded_sums.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
-#include "core/kernels/copy.hpp"
 #include "core/kernels/gather_rows.hpp"
 
 namespace engram {
@@ -21,24 +21,9 @@ struct Embedding final : Node {
   std::string_view name() const override { return "embedding"; }
   std::vector<Saved> saved() const override { return {{"index", index}}; }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dtable = pass.input_grad(0);
-    if (!dtable) return;
-    if (dtable.tensor.dtype() != DType::bf16)
-      kernels::scatter_rows(step, pass.output_grad(), index, factor, dtable.tensor, dtable.write);
-    else
-      scatter_rounded(step, pass.output_grad(), dtable);
-  }
-  /// Rows of activations: their gradients are summed in f32 and rounded once.
-  void scatter_rounded(Step& step, const Tensor& dy, GradTarget& dtable) const {
-    Tensor sums = step.empty(dtable.tensor.shape(), DType::f32);
-    kernels::scatter_rows(step, dy, index, factor, sums, Write::set);
-    if (dtable.write == Write::set) {
-      kernels::convert(step, sums, dtable.tensor);
-      return;
-    }
-    Tensor rounded = step.empty(dtable.tensor.shape(), DType::bf16);
-    kernels::convert(step, sums, rounded);
-    kernels::accumulate(step, rounded, 1.0, dtable.tensor, Write::add);
+    if (const Target dtable = pass.input_grad(0))
+      add_up_rounded(step, dtable,
+                     [&](const Target& sums) { kernels::scatter_rows(step, pass.output_grad(), index, factor, sums); });
   }
 };
 

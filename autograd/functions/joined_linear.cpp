@@ -1,5 +1,6 @@
 #include "autograd/functions/joined_linear.hpp"
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
@@ -32,9 +33,9 @@ struct JoinedLinear final : Node {
     return all;
   }
   void backward(Step& step, Backward& pass) override {
-    const Tensor dy = as_operand(step, pass.output_grad());
+    const Tensor dy = as_operand(step, pass.output_grad(), x);
     const auto count = static_cast<int>(weights.size());
-    const GradTarget dx = pass.input_grad(0);
+    const Target dx = pass.input_grad(0);
     std::int64_t begin = 0;
     for (int i = 0; i < count; ++i) {
       const Tensor& weight = weights[static_cast<std::size_t>(i)];
@@ -43,7 +44,7 @@ struct JoinedLinear final : Node {
       if (dx)
         kernels::matmul(step, part, Transpose::no, MatrixView::of(weight), Transpose::no, MatrixView::flat(dx.tensor),
                         1, 1.0, i == 0 ? dx.write : Write::add);
-      if (GradTarget dweight = pass.input_grad(1 + i))
+      if (Target dweight = pass.input_grad(1 + i))
         kernels::matmul(step, part, Transpose::yes, MatrixView::flat(x), Transpose::no, MatrixView::of(dweight.tensor),
                         1, 1.0, dweight.write);
     }
@@ -56,21 +57,14 @@ struct JoinedLinear final : Node {
     if (!wanted) return;
     const Tensor& dy = pass.output_grad();
     Tensor joined = step.empty({dy.shape()[-1]}, dy.dtype());
-    kernels::bias_backward(step, dy, joined, Write::set);
+    kernels::bias_backward(step, dy, {joined, Write::set});
     std::int64_t begin = 0;
     for (int i = 0; i < count; ++i) {
       const std::int64_t size = weights[static_cast<std::size_t>(i)].shape()[0];
-      if (GradTarget dbias = pass.input_grad(1 + count + i))
-        kernels::accumulate(step, joined.rows(begin, begin + size), 1.0, dbias.tensor, dbias.write);
+      if (Target dbias = pass.input_grad(1 + count + i))
+        kernels::accumulate(step, joined.rows(begin, begin + size), 1.0, dbias);
       begin += size;
     }
-  }
-  /// The gradient of f32 sums of bf16 products is an operand of such products itself.
-  Tensor as_operand(Step& step, const Tensor& dy) const {
-    if (dy.dtype() == x.dtype()) return dy;
-    Tensor rounded = step.empty(dy.shape(), x.dtype());
-    kernels::convert(step, dy, rounded);
-    return rounded;
   }
 };
 
@@ -108,8 +102,8 @@ Variable joined_linear(const Variable& x, std::span<const Variable> weights, std
     const std::int64_t rows = weights[i].shape()[0];
     kernels::matmul(step, MatrixView::flat(x.value()), Transpose::no, MatrixView::of(weights[i].value()),
                     Transpose::yes, columns_of(y, begin, rows), 1, 1.0, Write::set);
-    kernels::copy_runs(step, biases[i].value(), {.offset = 0, .stride = rows}, joined_bias,
-                       {.offset = begin, .stride = rows}, 1, rows, Write::set);
+    kernels::copy_runs(step, biases[i].value(), {.offset = 0, .stride = rows}, {joined_bias, Write::set},
+                       {.offset = begin, .stride = rows}, 1, rows);
     begin += rows;
   }
   kernels::bias_forward(step, joined_bias, y);

@@ -14,11 +14,10 @@ struct Statistics {
 
 /// Gradients of gain and bias, and of what was normalised into `dx` (which may be empty).
 void norm_backward(Step& step, Backward& pass, const Tensor& sum, const Tensor& gain, const Statistics& rows,
-                   int output, int gain_input, const Tensor& dsum_in, Tensor& dx, Write write) {
-  GradTarget dgain = pass.input_grad(gain_input);
-  GradTarget dbias = pass.input_grad(gain_input + 1);
+                   int output, int gain_input, const Tensor& dsum_in, const Target& dx) {
+  const Target dgain = pass.separate_grad(gain_input), dbias = pass.separate_grad(gain_input + 1);
   kernels::layer_norm_backward(step, sum, gain, rows.mean, rows.reciprocal_deviation, pass.output_grad(output), dsum_in,
-                               dx, write, dgain.tensor, dgain.write, dbias.tensor, dbias.write);
+                               dx, dgain, dbias);
 }
 
 struct LayerNorm final : Node {
@@ -33,8 +32,7 @@ struct LayerNorm final : Node {
     return {{"x", x}, {"gain", gain}, {"mean", rows.mean}, {"reciprocal_deviation", rows.reciprocal_deviation}};
   }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dx = pass.input_grad(0);
-    norm_backward(step, pass, x, gain, rows, 0, 1, {}, dx.tensor, dx.write);
+    norm_backward(step, pass, x, gain, rows, 0, 1, {}, pass.separate_grad(0));
   }
 };
 
@@ -58,12 +56,11 @@ struct LayerNormResidual final : Node {
     if (pass.wants_grad(0) && pass.wants_grad(1)) {
       // x and residual have one gradient: it is computed once, then handed to both.
       Tensor dsum = step.empty(sum.shape(), sum.dtype());
-      norm_backward(step, pass, sum, gain, rows, 1, 2, dsum_in, dsum, Write::set);
+      norm_backward(step, pass, sum, gain, rows, 1, 2, dsum_in, {dsum, Write::set});
       pass.give(0, dsum);
       pass.give(1, std::move(dsum));
     } else {
-      GradTarget dx = pass.input_grad(pass.wants_grad(0) ? 0 : 1);
-      norm_backward(step, pass, sum, gain, rows, 1, 2, dsum_in, dx.tensor, dx.write);
+      norm_backward(step, pass, sum, gain, rows, 1, 2, dsum_in, pass.separate_grad(pass.wants_grad(0) ? 0 : 1));
     }
   }
 };

@@ -1,10 +1,10 @@
 #include "autograd/functions/linear.hpp"
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
 #include "core/kernels/bias.hpp"
-#include "core/kernels/copy.hpp"
 #include "core/kernels/matmul.hpp"
 
 namespace engram {
@@ -20,22 +20,14 @@ struct Linear final : Node {
   std::string_view name() const override { return "linear"; }
   std::vector<Saved> saved() const override { return {{"x", x}, {"weight", weight}}; }
   void backward(Step& step, Backward& pass) override {
-    const MatrixView dy = MatrixView::flat(as_operand(step, pass.output_grad()));
-    if (GradTarget dx = pass.input_grad(0))
+    const MatrixView dy = MatrixView::flat(as_operand(step, pass.output_grad(), x));
+    if (Target dx = pass.input_grad(0))
       kernels::matmul(step, dy, Transpose::no, MatrixView::of(weight), Transpose::no, MatrixView::flat(dx.tensor), 1,
                       1.0, dx.write);
-    if (GradTarget dweight = pass.input_grad(1))
+    if (Target dweight = pass.input_grad(1))
       kernels::matmul(step, dy, Transpose::yes, MatrixView::flat(x), Transpose::no, MatrixView::of(dweight.tensor), 1,
                       1.0, dweight.write);
-    if (GradTarget dbias = pass.input_grad(2))
-      kernels::bias_backward(step, pass.output_grad(), dbias.tensor, dbias.write);
-  }
-  /// The gradient of f32 sums of bf16 products is an operand of such products itself.
-  Tensor as_operand(Step& step, const Tensor& dy) const {
-    if (dy.dtype() == x.dtype()) return dy;
-    Tensor rounded = step.empty(dy.shape(), x.dtype());
-    kernels::convert(step, dy, rounded);
-    return rounded;
+    if (Target dbias = pass.input_grad(2)) kernels::bias_backward(step, pass.output_grad(), dbias);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/functions/check_ids.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
@@ -28,15 +29,11 @@ struct FinalGradient {
     given = step.empty(input.shape(), input.tape().gradient_dtype(input));
     target = {given, Write::set};
   }
-  /// How the next block writes: what comes after the first is added.
-  Write write() { return std::exchange(target.write, Write::add); }
-  /// Without a block there is nothing to add.
-  void leave(Step& step) {
-    if (target && target.write == Write::set) kernels::fill(step, target.tensor, 0.0);
-  }
+  /// For the next block: what comes after the first is added.
+  Target next() { return {target.tensor, std::exchange(target.write, Write::add)}; }
   explicit operator bool() const { return static_cast<bool>(target); }
 
-  GradTarget target;
+  Target target;
   Tensor given;  // absent for parameters
 };
 
@@ -91,14 +88,6 @@ MatrixView block_of(const Tensor& tensor, std::int64_t begin, std::int64_t end) 
   return view;
 }
 
-/// As an operand of the products that `x` goes into.
-Tensor as_operand(Step& step, const Tensor& gradient, const Tensor& x) {
-  if (gradient.dtype() == x.dtype()) return gradient;
-  Tensor rounded = step.empty(gradient.shape(), x.dtype());
-  kernels::convert(step, gradient, rounded);
-  return rounded;
-}
-
 struct Operands {
   const Tensor &x, &weight, &bias, &targets, &row_weight;
 };
@@ -120,16 +109,15 @@ void compose(Step& step, const Operands& in, std::int64_t rows, FinalGradient& d
     kernels::bias_forward(step, in.bias, logits);
     kernels::cross_entropy(step, logits, in.targets.rows(begin, end), in.row_weight.rows(begin, end), gradient, losses,
                            block_loss);
-    kernels::accumulate(step, block_loss, 1.0, loss, Write::add);
+    kernels::accumulate(step, block_loss, 1.0, {loss, Write::add});
     if (!gradient) continue;
-    if (dbias) kernels::bias_backward(step, logits, dbias.target.tensor, dbias.write());
+    if (const Target to = dbias.next()) kernels::bias_backward(step, logits, to);
     const MatrixView dy = MatrixView::of(as_operand(step, logits, in.x));
     if (dx)
       kernels::matmul(step, dy, Transpose::no, weights, Transpose::no, block_of(dx.target.tensor, begin, end), 1, 1.0,
                       dx.target.write);
-    if (dweight)
-      kernels::matmul(step, dy, Transpose::yes, block, Transpose::no, MatrixView::of(dweight.target.tensor), 1, 1.0,
-                      dweight.write());
+    if (const Target to = dweight.next())
+      kernels::matmul(step, dy, Transpose::yes, block, Transpose::no, MatrixView::of(to.tensor), 1, 1.0, to.write);
   }
 }
 
@@ -147,20 +135,14 @@ LinearCrossEntropy linear_cross_entropy(const Variable& x, const Variable& weigh
   Tensor row_loss = step.empty({count}, dtype), loss = step.empty({1}, dtype);
   if (count == 0) {
     kernels::fill(step, loss, 0.0);
-    dweight.leave(step);
-    dbias.leave(step);
+    kernels::clear_if_set(step, dweight.target);
+    kernels::clear_if_set(step, dbias.target);
   }
   // The one kernel, where there is one, knows neither matrices of bf16 nor products that round to it.
   else if (kernels::linear_cross_entropy.available(step.device().kind) && x.dtype() == dtype &&
            step.products() == ProductPrecision::f32) {
     kernels::linear_cross_entropy(step, x.value(), weight.value(), bias.value(), targets, row_weight, rows, row_loss,
-                                  loss,
-                                  {.dx = dx.target.tensor,
-                                   .dweight = dweight.target.tensor,
-                                   .dbias = dbias.target.tensor,
-                                   .dx_write = dx.target.write,
-                                   .dweight_write = dweight.target.write,
-                                   .dbias_write = dbias.target.write});
+                                  loss, {dx.target, dweight.target, dbias.target});
   } else {
     compose(step, {x.value(), weight.value(), bias.value(), targets, row_weight}, rows, dx, dweight, dbias, row_loss,
             loss);

@@ -25,14 +25,14 @@ struct Matmul final : Node {
     const Tensor& dy = pass.output_grad();
     const std::int64_t batch = dy.shape().rank() == 3 ? dy.shape()[0] : 1;
     const MatrixView dc = MatrixView::of(dy), va = MatrixView::of(a), vb = MatrixView::of(b);
-    if (GradTarget da = pass.input_grad(0)) {
+    if (Target da = pass.input_grad(0)) {
       const MatrixView target = MatrixView::of(da.tensor);
       if (transpose_a == Transpose::no)
         kernels::matmul(step, dc, Transpose::no, vb, flipped(transpose_b), target, batch, 1.0, da.write);
       else
         kernels::matmul(step, vb, transpose_b, dc, Transpose::yes, target, batch, 1.0, da.write);
     }
-    if (GradTarget db = pass.input_grad(1)) {
+    if (Target db = pass.input_grad(1)) {
       const MatrixView target = MatrixView::of(db.tensor);
       if (transpose_b == Transpose::no)
         kernels::matmul(step, va, flipped(transpose_a), dc, Transpose::no, target, batch, 1.0, db.write);

@@ -15,12 +15,12 @@ struct Multiply final : Node {
   std::string_view name() const override { return "multiply"; }
   std::vector<Saved> saved() const override { return {{"a", a}, {"b", b}}; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget da = pass.input_grad(0)) kernels::multiply(step, pass.output_grad(), b, da.tensor, da.write);
-    if (GradTarget db = pass.input_grad(1)) {
+    if (Target da = pass.input_grad(0)) kernels::multiply(step, pass.output_grad(), b, da);
+    if (Target db = pass.input_grad(1)) {
       if (b.shape() == a.shape())
-        kernels::multiply(step, pass.output_grad(), a, db.tensor, db.write);
+        kernels::multiply(step, pass.output_grad(), a, db);
       else
-        kernels::row_dots(step, pass.output_grad(), a, db.tensor, db.write);
+        kernels::row_dots(step, pass.output_grad(), a, db);
     }
   }
 };
@@ -43,7 +43,7 @@ Variable multiply(const Variable& a, const Variable& b) {
   check_same_device("multiply", a.value(), b.value());
   Step& step = a.tape().step();
   Tensor y = step.empty(a.shape(), a.dtype());
-  kernels::multiply(step, a.value(), b.value(), y, Write::set);
+  kernels::multiply(step, a.value(), b.value(), {y, Write::set});
   return a.tape().record(Multiply{a.value(), b.value()}, {a, b}, std::move(y));
 }
 

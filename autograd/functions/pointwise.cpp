@@ -21,8 +21,7 @@ struct Pointwise final : Node {
   std::string_view name() const override { return F::name; }
   std::vector<Saved> saved() const override { return {{kKeepsInput<F> ? "x" : "y", kept}}; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0))
-      kernels::pointwise_backward<F>(step, kept, kept, pass.output_grad(), dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::pointwise_backward<F>(step, kept, kept, pass.output_grad(), dx);
   }
 };
 

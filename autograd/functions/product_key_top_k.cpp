@@ -66,13 +66,9 @@ struct ProductKeyTopK final : Node {
 
   void backward(Step& step, Backward& pass) override {
     const Tensor& dscores = pass.output_grad();
-    const GradTarget dquery = pass.input_grad(0), dkeys = pass.input_grad(1);
+    const Target dquery = pass.input_grad(0), dkeys = pass.input_grad(1);
     const Tiles tiles(query, keys);
-    if (tiles.rows == 0) {
-      GradTarget none = dkeys;
-      if (none && none.write == Write::set) kernels::fill(step, none.tensor, 0.0);
-      return;
-    }
+    if (tiles.rows == 0) return kernels::clear_if_set(step, dkeys);
     const Tensor memory = tiles.half_scores(step, tiles.dtype);
     // The gradient of f32 sums of bf16 products is an operand of such products itself.
     const Tensor rounded = query.dtype() == tiles.dtype ? Tensor{} : tiles.half_scores(step, query.dtype());

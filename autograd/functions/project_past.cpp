@@ -16,8 +16,8 @@ struct ProjectPast final : Node {
   std::string_view name() const override { return "project_past"; }
   std::vector<Saved> saved() const override { return {{"cache", cache}}; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dweight = pass.input_grad(0))
-      kernels::project_past_backward(step, cache, windows, pass.output_grad(), dweight.tensor, dweight.write);
+    if (Target dweight = pass.input_grad(0))
+      kernels::project_past_backward(step, cache, windows, pass.output_grad(), dweight);
   }
 };
 

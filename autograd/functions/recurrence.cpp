@@ -37,7 +37,7 @@ struct RecurrenceNode final : Node {
       products =
           step.empty({options.order + shape[1] - 1, shape[0], options.weight_blocks() * shape[2]}, outputs.dtype());
     kernels::recurrence_backward(step, in, outputs, cells, pass.output_grad(), gates, products);
-    if (GradTarget dweight = pass.input_grad(1)) {
+    if (Target dweight = pass.input_grad(1)) {
       Tensor& gradients = options.higher_order() ? products : gates;
       Tensor states = step.empty(gradients.shape().with(-1, shape[2]), outputs.dtype());
       kernels::recurrence_states(step, in, outputs, states);
@@ -105,7 +105,7 @@ Recurrence recurrence(Variable inputs, const Variable& weight, const RecurrentSt
   inputs = {};
   if (keeps_gates(options.cell) && gates.use_count() > 1) {
     Tensor own = step.empty(gates.shape(), dtype);
-    kernels::accumulate(step, gates, 1.0, own, Write::set);
+    kernels::accumulate(step, gates, 1.0, {own, Write::set});
     gates = std::move(own);
   }
   Tensor products;

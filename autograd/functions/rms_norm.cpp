@@ -24,10 +24,8 @@ struct RmsNorm final : Node {
     return all;
   }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dx = pass.input_grad(0);
-    GradTarget dgain = gain ? pass.input_grad(1) : GradTarget{};
-    kernels::rms_norm_backward(step, x, gain, divisor, reciprocal, pass.output_grad(), dx.tensor, dx.write,
-                               dgain.tensor, dgain.write);
+    const Target dx = pass.separate_grad(0), dgain = gain ? pass.separate_grad(1) : Target{};
+    kernels::rms_norm_backward(step, x, gain, divisor, reciprocal, pass.output_grad(), dx, dgain);
   }
 };
 

@@ -12,7 +12,7 @@ struct Scale final : Node {
   explicit Scale(double scale_factor) : factor(scale_factor) {}
   std::string_view name() const override { return "scale"; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0)) kernels::accumulate(step, pass.output_grad(), factor, dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::accumulate(step, pass.output_grad(), factor, dx);
   }
 };
 
@@ -21,7 +21,7 @@ struct Scale final : Node {
 Variable scale(const Variable& x, double factor) {
   Step& step = x.tape().step();
   Tensor y = step.empty(x.shape(), x.dtype());
-  kernels::accumulate(step, x.value(), factor, y, Write::set);
+  kernels::accumulate(step, x.value(), factor, {y, Write::set});
   return x.tape().record(Scale{factor}, {x}, std::move(y));
 }
 

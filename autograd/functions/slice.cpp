@@ -15,15 +15,14 @@ struct Slice final : Node {
   Slice(int cut_axis, std::int64_t first) : axis(cut_axis), begin(first) {}
   std::string_view name() const override { return "slice"; }
   void backward(Step& step, Backward& pass) override {
-    GradTarget dx = pass.input_grad(0);
+    const Target dx = pass.input_grad(0);
     if (!dx) return;
-    if (dx.write == Write::set) kernels::fill(step, dx.tensor, 0.0);
+    kernels::clear_if_set(step, dx);
     const Tensor& dy = pass.output_grad();
     const AxisLayout whole(dx.tensor.shape(), axis);
     const std::int64_t length = dy.shape()[axis] * whole.inner;
-    kernels::copy_runs(step, dy, {.offset = 0, .stride = length}, dx.tensor,
-                       {.offset = begin * whole.inner, .stride = whole.size * whole.inner}, whole.outer, length,
-                       dx.write);
+    kernels::copy_runs(step, dy, {.offset = 0, .stride = length}, dx,
+                       {.offset = begin * whole.inner, .stride = whole.size * whole.inner}, whole.outer, length);
   }
 };
 
@@ -40,8 +39,8 @@ Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end
   Step& step = tape.step();
   Tensor y = step.empty(x.shape().with(axis, end - begin), x.dtype());
   const std::int64_t length = (end - begin) * whole.inner;
-  kernels::copy_runs(step, x.value(), {.offset = begin * whole.inner, .stride = whole.size * whole.inner}, y,
-                     {.offset = 0, .stride = length}, whole.outer, length, Write::set);
+  kernels::copy_runs(step, x.value(), {.offset = begin * whole.inner, .stride = whole.size * whole.inner},
+                     {y, Write::set}, {.offset = 0, .stride = length}, whole.outer, length);
   return tape.record(Slice{axis, begin}, {x}, std::move(y));
 }
 

@@ -14,7 +14,7 @@ struct Softmax final : Node {
   std::string_view name() const override { return "softmax"; }
   std::vector<Saved> saved() const override { return {{"y", y}}; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0)) kernels::softmax_backward(step, y, pass.output_grad(), dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::softmax_backward(step, y, pass.output_grad(), dx);
   }
 };
 

@@ -12,8 +12,7 @@ struct Sum final : Node {
   explicit Sum(double scale_factor) : factor(scale_factor) {}
   std::string_view name() const override { return "sum"; }
   void backward(Step& step, Backward& pass) override {
-    if (GradTarget dx = pass.input_grad(0))
-      kernels::sum_backward(step, pass.output_grad(), factor, dx.tensor, dx.write);
+    if (Target dx = pass.input_grad(0)) kernels::sum_backward(step, pass.output_grad(), factor, dx);
   }
 };
 

@@ -1,10 +1,10 @@
 #include "autograd/functions/weighted_rows.hpp"
 
 #include "autograd/functions/check_ids.hpp"
+#include "autograd/functions/rounded_sums.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
-#include "core/kernels/copy.hpp"
 #include "core/kernels/row_order.hpp"
 #include "core/kernels/weighted_rows.hpp"
 
@@ -27,28 +27,13 @@ struct WeightedRows final : Node {
     RowGradient::Part part{.uses = {ids, weights, dy}, .order = {}};
     // A table's optimiser orders the uses of all lookups together; here they are needed for the weights alone.
     if (rows == nullptr || pass.wants_grad(1)) part.order = ordered(step, ids, values.shape()[0]);
-    if (GradTarget dweights = pass.input_grad(1))
-      kernels::weighted_rows_weight_gradient(step, values, ids, dy, part.order, dweights.tensor, dweights.write);
+    if (Target dweights = pass.input_grad(1))
+      kernels::weighted_rows_weight_gradient(step, values, ids, dy, part.order, dweights);
     if (rows != nullptr)
       rows->parts.push_back(std::move(part));
-    else if (GradTarget dvalues = pass.input_grad(0))
-      add_to(step, part, dvalues);
-  }
-  static void add_to(Step& step, const RowGradient::Part& part, GradTarget& dvalues) {
-    if (dvalues.tensor.dtype() != DType::bf16) {
-      kernels::add_row_uses(step, part.uses, part.order, dvalues.tensor, dvalues.write);
-      return;
-    }
-    // Rows of activations: their gradients are summed in f32 and rounded once.
-    Tensor sums = step.empty(dvalues.tensor.shape(), DType::f32);
-    kernels::add_row_uses(step, part.uses, part.order, sums, Write::set);
-    if (dvalues.write == Write::set) {
-      kernels::convert(step, sums, dvalues.tensor);
-      return;
-    }
-    Tensor rounded = step.empty(dvalues.tensor.shape(), DType::bf16);
-    kernels::convert(step, sums, rounded);
-    kernels::accumulate(step, rounded, 1.0, dvalues.tensor, Write::add);
+    else if (const Target dvalues = pass.input_grad(0))
+      add_up_rounded(step, dvalues,
+                     [&](const Target& sums) { kernels::add_row_uses(step, part.uses, part.order, sums); });
   }
 };
 

@@ -24,25 +24,12 @@ struct WindowAttentionAdditive final : Node {
   }
   void backward(Step& step, Backward& pass) override {
     const Tensor& dy = pass.output_grad();
-    if (GradTarget dvalues = pass.input_grad(3))
-      kernels::window_row_gradients(step, weights, dy, preceding, rule, dvalues.tensor, dvalues.write);
+    if (Target dvalues = pass.input_grad(3)) kernels::window_row_gradients(step, weights, dy, preceding, rule, dvalues);
     if (!pass.wants_grad(0) && !pass.wants_grad(1) && !pass.wants_grad(2)) return;
     Tensor dscores = step.empty(weights.shape(), weights.dtype());
     kernels::window_score_gradients(step, weights, values, {}, dy, preceding, rule, dscores);
-    // The kernel makes all gradients at the same time: queries that are the keys' variable get memory of their own.
-    Tensor repeated;
-    if (pass.wants_grad(0) && pass.wants_grad(1) && keys.raw() == queries.raw())
-      repeated = step.empty(queries.shape(), pass.grad_dtype(1));
-    {
-      AdditiveScoreGradients gradients{.keys = target(pass, 0), .score_vector = target(pass, 2)};
-      gradients.queries = repeated ? AdditiveScoreGradients::Target{repeated, Write::set} : target(pass, 1);
-      kernels::window_additive_gradients(step, keys, queries, score_vector, dscores, preceding, rule, gradients);
-    }
-    if (repeated) pass.give(1, std::move(repeated));
-  }
-  static AdditiveScoreGradients::Target target(Backward& pass, int input) {
-    const GradTarget target = pass.input_grad(input);
-    return {target.tensor, target.write};
+    kernels::window_additive_gradients(step, keys, queries, score_vector, dscores, preceding, rule,
+                                       {pass.separate_grad(0), pass.separate_grad(1), pass.separate_grad(2)});
   }
 };
 
@@ -77,7 +64,7 @@ WindowedResult window_attention_additive(const Variable& keys, const Variable& q
   node.weights = step.empty({streams, positions, rule.window}, compute_dtype(dtype));
   kernels::window_additive_weights(step, node.keys, node.queries, node.score_vector, preceding, rule, node.weights);
   Tensor context = step.empty({streams, positions, values.shape()[2]}, dtype);
-  kernels::window_sums(step, node.weights, node.values, {}, preceding, rule, context, Write::set);
+  kernels::window_sums(step, node.weights, node.values, {}, preceding, rule, {context, Write::set});
   Tensor weights = node.weights;
   return {queries.tape().record(std::move(node), {keys, queries, score_vector, values}, std::move(context)),
           std::move(weights)};

@@ -1,10 +1,10 @@
 #include "autograd/functions/window_attention_dot.hpp"
 
+#include "autograd/functions/as_operand.hpp"
 #include "autograd/functions/window_inputs.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
-#include "core/kernels/copy.hpp"
 #include "core/kernels/matmul.hpp"
 #include "core/kernels/window_attention_dot.hpp"
 #include "core/kernels/window_rows.hpp"
@@ -31,27 +31,22 @@ struct WindowAttentionDot final : Node {
   }
   void backward(Step& step, Backward& pass) override {
     const Tensor& dy = pass.output_grad();
-    if (GradTarget dvalues = pass.input_grad(2))
-      kernels::window_row_gradients(step, weights, dy, preceding, rule, dvalues.tensor, dvalues.write);
-    if (GradTarget dpositions = pass.input_grad(4)) add_to_columns(step, weights, dy, dpositions);
+    if (Target dvalues = pass.input_grad(2)) kernels::window_row_gradients(step, weights, dy, preceding, rule, dvalues);
+    if (Target dpositions = pass.input_grad(4)) add_to_columns(step, weights, dy, dpositions);
     if (!pass.wants_grad(0) && !pass.wants_grad(1) && !pass.wants_grad(3)) return;
     Tensor dscores = step.empty(weights.shape(), weights.dtype());
     kernels::window_score_gradients(step, weights, values, position_values, dy, preceding, rule, dscores);
-    if (GradTarget dkeys = pass.input_grad(0))
-      kernels::window_row_gradients(step, dscores, queries, preceding, rule, dkeys.tensor, dkeys.write);
-    if (GradTarget dqueries = pass.input_grad(1))
-      kernels::window_sums(step, dscores, keys, position_keys, preceding, rule, dqueries.tensor, dqueries.write);
-    if (GradTarget dpositions = pass.input_grad(3)) add_to_columns(step, dscores, queries, dpositions);
+    if (Target dkeys = pass.input_grad(0))
+      kernels::window_row_gradients(step, dscores, queries, preceding, rule, dkeys);
+    if (Target dqueries = pass.input_grad(1))
+      kernels::window_sums(step, dscores, keys, position_keys, preceding, rule, dqueries);
+    if (Target dpositions = pass.input_grad(3)) add_to_columns(step, dscores, queries, dpositions);
   }
   /// gradient[column, :] = sum over all positions of of_columns[b, t, column] vectors[b, t, :]: a product.
-  static void add_to_columns(Step& step, const Tensor& of_columns, const Tensor& vectors, GradTarget& gradient) {
-    Tensor operand = of_columns;
-    if (operand.dtype() != vectors.dtype()) {
-      operand = step.empty(of_columns.shape(), vectors.dtype());
-      kernels::convert(step, of_columns, operand);
-    }
-    kernels::matmul(step, MatrixView::flat(operand), kernels::Transpose::yes, MatrixView::flat(vectors),
-                    kernels::Transpose::no, MatrixView::of(gradient.tensor), 1, 1.0, gradient.write);
+  static void add_to_columns(Step& step, const Tensor& of_columns, const Tensor& vectors, const Target& gradient) {
+    kernels::matmul(step, MatrixView::flat(as_operand(step, of_columns, vectors)), kernels::Transpose::yes,
+                    MatrixView::flat(vectors), kernels::Transpose::no, MatrixView::of(gradient.tensor), 1, 1.0,
+                    gradient.write);
   }
 };
 
@@ -88,7 +83,7 @@ WindowedResult window_attention_dot(const Variable& keys, const Variable& querie
   node.weights = step.empty({streams, positions, window}, compute_dtype(queries.dtype()));
   kernels::window_dot_weights(step, node.keys, node.position_keys, node.queries, preceding, rule, node.weights);
   Tensor context = step.empty({streams, positions, value_width}, queries.dtype());
-  kernels::window_sums(step, node.weights, node.values, node.position_values, preceding, rule, context, Write::set);
+  kernels::window_sums(step, node.weights, node.values, node.position_values, preceding, rule, {context, Write::set});
   Tensor weights = node.weights;
   return {queries.tape().record(std::move(node), {keys, queries, values, position_keys, position_values},
                                 std::move(context)),

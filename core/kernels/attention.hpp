@@ -42,36 +42,55 @@ struct AttentionOptions {
   std::int64_t past_count = 0;  ///< where the ring buffers of the past start: positions appended so far; 0: no ring
 };
 
-/// B streams, M positions in the block, H heads of depth D, N persistent slots.
-struct AttentionInputs {
-  Tensor content_query;    ///< [B, M, H D]
-  Tensor position_query;   ///< [B, M, H D]; empty: the content query
-  Tensor past_keys;        ///< [B windows.total, D], packed (HeadWindows); empty when windows.total is 0
-  Tensor past_values;      ///< the same
-  Tensor keys;             ///< [B, M, H D], of the block
-  Tensor values;           ///< [B, M, H D]
-  Tensor position_keys;    ///< [P, D], shared by the heads, or [P, H D]; row i belongs to distance min_distance + i;
-                           ///< empty: no positions
-  Tensor position_values;  ///< the same shapes and rows, added to the values of the context; may be the tensor of
-                           ///< position_keys; empty: values have no positions
-  Tensor slot_keys;        ///< [H, N, D]; empty: no persistent slots
-  Tensor slot_values;      ///< [H, N, D]
-  Tensor span;             ///< zeta in [0, 1]: [H], or [B, M, H] for a span of every query (windows must reach it);
-                           ///< empty: no span mask
-  Tensor past_valid;       ///< [B] i32: how many past positions exist; older ones get weight 0, but their rows must be
-                           ///< finite. Empty: all take part
+/// What attention reads and may have a gradient of: T is Tensor, Target (of the gradient) or Variable. B streams, M
+/// positions in the block, H heads of depth D, N persistent slots.
+template <class T>
+struct AttentionOperands {
+  T content_query;    ///< [B, M, H D]
+  T position_query;   ///< [B, M, H D]; empty: the content query
+  T past_keys;        ///< [B windows.total, D], packed (HeadWindows); empty when windows.total is 0
+  T past_values;      ///< the same
+  T keys;             ///< [B, M, H D], of the block; empty when max_distance is 0
+  T values;           ///< the same
+  T position_keys;    ///< [P, D], shared by the heads, or [P, H D]; row i belongs to distance min_distance + i;
+                      ///< empty: no positions
+  T position_values;  ///< the same shapes and rows, added to the values of the context; may be the same as
+                      ///< position_keys; empty: values have no positions
+  T slot_keys;        ///< [H, N, D]; empty: no persistent slots
+  T slot_values;      ///< [H, N, D]
+  T span;  ///< zeta in [0, 1]: [H], or [B, M, H] for a span of every query (windows must reach it); empty: no
+           ///< span mask. f32 beside bf16, which would round it to many positions
 };
 
-/// The gradients that are wanted; each may be empty. Same shapes as the inputs.
-struct AttentionGradients {
-  struct Target {
-    Tensor tensor;
-    Write write = Write::set;
-    explicit operator bool() const { return static_cast<bool>(tensor); }
-  };
-  Target content_query, position_query, past_keys, past_values, keys, values, position_keys, position_values, slot_keys,
-      slot_values, span;
+/// One of them: its name in listings, and which it is.
+template <class T>
+struct AttentionOperand {
+  using Member = T AttentionOperands<T>::*;  // named, or nvcc hands g++ parentheses that it warns of
+  const char* name;
+  Member member;
 };
+/// All of them, in the order of the autograd function's inputs; the span is the last.
+template <class T>
+inline constexpr AttentionOperand<T> kAttentionOperands[] = {
+    {"content_query", &AttentionOperands<T>::content_query},
+    {"position_query", &AttentionOperands<T>::position_query},
+    {"past_keys", &AttentionOperands<T>::past_keys},
+    {"past_values", &AttentionOperands<T>::past_values},
+    {"keys", &AttentionOperands<T>::keys},
+    {"values", &AttentionOperands<T>::values},
+    {"position_keys", &AttentionOperands<T>::position_keys},
+    {"position_values", &AttentionOperands<T>::position_values},
+    {"slot_keys", &AttentionOperands<T>::slot_keys},
+    {"slot_values", &AttentionOperands<T>::slot_values},
+    {"span", &AttentionOperands<T>::span}};
+
+struct AttentionInputs : AttentionOperands<Tensor> {
+  Tensor past_valid;  ///< [B] i32: how many past positions exist; older ones get weight 0, but their rows must be
+                      ///< finite. Empty: all take part
+};
+
+/// The gradients that are wanted; each may be empty. Same shapes as the inputs. No two share memory.
+using AttentionGradients = AttentionOperands<Target>;
 
 /// Whether every query has a span of its own.
 inline bool has_query_spans(const AttentionInputs& in) { return in.span && in.span.shape().rank() == 3; }
@@ -92,16 +111,11 @@ inline std::int64_t kept_weights_count(const AttentionInputs& in, const Attentio
 
 /// For observers of kernels.
 inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionInputs& in) {
-  for (const Tensor* tensor :
-       {&in.content_query, &in.position_query, &in.past_keys, &in.past_values, &in.keys, &in.values, &in.position_keys,
-        &in.position_values, &in.slot_keys, &in.slot_values, &in.span, &in.past_valid})
-    list.push_back({tensor, false});
+  for (const auto& [name, member] : kAttentionOperands<Tensor>) list.push_back({&(in.*member), false});
+  list.push_back({&in.past_valid, false});
 }
 inline void collect_tensors(std::vector<TensorArgument>& list, const AttentionGradients& out) {
-  for (const AttentionGradients::Target* target :
-       {&out.content_query, &out.position_query, &out.past_keys, &out.past_values, &out.keys, &out.values,
-        &out.position_keys, &out.position_values, &out.slot_keys, &out.slot_values, &out.span})
-    list.push_back({&target->tensor, true});
+  for (const auto& [name, member] : kAttentionOperands<Target>) collect_tensors(list, out.*member);
 }
 
 namespace kernels {
@@ -134,7 +148,7 @@ inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptio
 /// kept: what the forward pass kept, or empty.
 inline constinit Kernel<void(const AttentionInputs& inputs, const AttentionOptions& options, RandomStream random,
                              const Tensor& out, const Tensor& lse, const Tensor& kept, const Tensor& dout,
-                             AttentionGradients& gradients)>
+                             const AttentionGradients& gradients)>
     attention_backward{"attention_backward"};
 
 }  // namespace kernels

@@ -32,8 +32,8 @@ inline constinit Kernel<void(const Tensor& x, const Tensor& mask, const Tensor& 
 ///   dx = gain reciprocal_deviation (dy - dbias / T - s dgain / T), zero in masked rows
 /// Any of dx, dgain, dbias may be empty: not wanted.
 inline constinit Kernel<void(const Tensor& x, const Tensor& mask, std::int64_t count, const Tensor& gain,
-                             const Tensor& mean, const Tensor& reciprocal_deviation, const Tensor& dy, Tensor& dx,
-                             Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias)>
+                             const Tensor& mean, const Tensor& reciprocal_deviation, const Tensor& dy, const Target& dx,
+                             const Target& dgain, const Target& dbias)>
     batch_norm_backward{"batch_norm_backward"};
 
 }  // namespace engram::kernels

@@ -15,8 +15,7 @@ inline constinit Kernel<void(const Tensor& x, const Tensor& preceding, const Win
     delayed_slices_forward{"delayed_slices_forward"};
 
 /// dx[b, C + t - s, i] (set or add) dy[b, t, i] for i in part s where that was read; set: 0 elsewhere.
-inline constinit Kernel<void(const Tensor& dy, const Tensor& preceding, const WindowRule& rule, Tensor& dx,
-                             Write write)>
+inline constinit Kernel<void(const Tensor& dy, const Tensor& preceding, const WindowRule& rule, const Target& dx)>
     delayed_slices_backward{"delayed_slices_backward"};
 
 }  // namespace engram::kernels

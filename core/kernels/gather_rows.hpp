@@ -10,7 +10,7 @@ inline constinit Kernel<void(const Tensor& table, const Tensor& index, double fa
     "gather_rows"};
 /// dtable[index[r], :] += factor dy[r, :], in order of r for every row. With `set`, dtable is zeroed first.
 /// dy: f32, f64 or bf16; dtable: of the same dtype, f32 for bf16.
-inline constinit Kernel<void(const Tensor& dy, const Tensor& index, double factor, Tensor& dtable, Write write)>
-    scatter_rows{"scatter_rows"};
+inline constinit Kernel<void(const Tensor& dy, const Tensor& index, double factor, const Target& dtable)> scatter_rows{
+    "scatter_rows"};
 
 }  // namespace engram::kernels

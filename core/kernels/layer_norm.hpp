@@ -18,8 +18,8 @@ inline constinit Kernel<void(const Tensor& x, const Tensor& residual, const Tens
 ///   dgain = sum over rows of dy s;  dbias = sum over rows of dy  (chunks of rows that depend on the row count only)
 /// Any of dx, dgain, dbias, dsum_in may be empty: not wanted, or none.
 inline constinit Kernel<void(const Tensor& sum, const Tensor& gain, const Tensor& mean,
-                             const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in, Tensor& dx,
-                             Write write_dx, Tensor& dgain, Write write_dgain, Tensor& dbias, Write write_dbias)>
+                             const Tensor& reciprocal_deviation, const Tensor& dy, const Tensor& dsum_in,
+                             const Target& dx, const Target& dgain, const Target& dbias)>
     layer_norm_backward{"layer_norm_backward"};
 
 }  // namespace engram::kernels

@@ -8,19 +8,18 @@
 
 namespace engram {
 
-/// Where the gradients of a linear map and its softmax go; absent tensors: not wanted.
+/// The gradients of a linear map and its softmax that are wanted; each may be empty.
 struct LinearCrossEntropyGradients {
-  Tensor dx;       ///< [R, n]
-  Tensor dweight;  ///< [V, n]
-  Tensor dbias;    ///< [V]
-  Write dx_write = Write::set, dweight_write = Write::set, dbias_write = Write::set;
+  Target dx;       ///< [R, n]
+  Target dweight;  ///< [V, n]
+  Target dbias;    ///< [V]
 
   explicit operator bool() const { return dx || dweight || dbias; }
 };
 
 inline void collect_tensors(std::vector<TensorArgument>& list, const LinearCrossEntropyGradients& out) {
-  for (const Tensor* tensor : {&out.dx, &out.dweight, &out.dbias})
-    if (*tensor) list.push_back({tensor, true});
+  for (const Target* target : {&out.dx, &out.dweight, &out.dbias})
+    if (*target) collect_tensors(list, *target);
 }
 
 namespace kernels {

@@ -15,8 +15,7 @@ namespace engram::kernels {
 inline constinit Kernel<void(const Tensor& cache, const Tensor& weight, const HeadWindows& windows, Tensor& y)>
     project_past_forward{"project_past_forward"};
 /// dweight (set or add) the sum over b and r of dy^T cache; the cache is a constant. dweight of bf16 operands is f32.
-inline constinit Kernel<void(const Tensor& cache, const HeadWindows& windows, const Tensor& dy, Tensor& dweight,
-                             Write write)>
+inline constinit Kernel<void(const Tensor& cache, const HeadWindows& windows, const Tensor& dy, const Target& dweight)>
     project_past_backward{"project_past_backward"};
 
 /// Writes the block into ring buffers of the packed layout: row (count + m) mod window[h] of head h, stream b gets

@@ -11,7 +11,7 @@ template <class F>
 inline constinit Kernel<void(const Tensor& x, Tensor& y)> pointwise_forward{F::forward_name};
 /// dx[i] (set or add) F::derivative(x[i], y[i]) dy[i].
 template <class F>
-inline constinit Kernel<void(const Tensor& x, const Tensor& y, const Tensor& dy, Tensor& dx, Write write)>
-    pointwise_backward{F::backward_name};
+inline constinit Kernel<void(const Tensor& x, const Tensor& y, const Tensor& dy, const Target& dx)> pointwise_backward{
+    F::backward_name};
 
 }  // namespace engram::kernels

@@ -9,6 +9,6 @@ namespace engram::kernels {
 /// same dtype, f32 for bf16.
 inline constinit Kernel<void(const Tensor& x, double factor, Tensor& y)> sum_forward{"sum_forward"};
 /// dx[i] (set or add) factor * dy[0].
-inline constinit Kernel<void(const Tensor& dy, double factor, Tensor& dx, Write write)> sum_backward{"sum_backward"};
+inline constinit Kernel<void(const Tensor& dy, double factor, const Target& dx)> sum_backward{"sum_backward"};
 
 }  // namespace engram::kernels

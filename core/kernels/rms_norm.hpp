@@ -19,7 +19,7 @@ inline constinit Kernel<void(const Tensor& x, const Tensor& gain, double divisor
 ///   only)
 /// Either of dx, dgain may be empty: not wanted.
 inline constinit Kernel<void(const Tensor& x, const Tensor& gain, double divisor, const Tensor& reciprocal,
-                             const Tensor& dy, Tensor& dx, Write write_dx, Tensor& dgain, Write write_dgain)>
+                             const Tensor& dy, const Target& dx, const Target& dgain)>
     rms_norm_backward{"rms_norm_backward"};
 
 }  // namespace engram::kernels

@@ -21,7 +21,7 @@ inline constinit Kernel<void(const RowUses& uses, const RowOrder& order, Tensor&
 
 /// dtable[order.rows[u], :] = or += those sums. With `set`, all other rows become zero. dtable: [table rows, width],
 /// f32 or f64.
-inline constinit Kernel<void(const RowUses& uses, const RowOrder& order, Tensor& dtable, Write write)> add_row_uses{
+inline constinit Kernel<void(const RowUses& uses, const RowOrder& order, const Target& dtable)> add_row_uses{
     "add_row_uses"};
 
 /// stamps[order.rows[u]] = scalars.step + 1 for u < U: the step, counted from 1, that used a row last. Other rows keep

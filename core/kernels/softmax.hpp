@@ -10,7 +10,6 @@ namespace engram::kernels {
 /// row NaN.
 inline constinit Kernel<void(const Tensor& x, Tensor& y)> softmax_forward{"softmax_forward"};
 /// dx[r, i] (set or add) y[r, i] (dy[r, i] - sum_j dy[r, j] y[r, j]).
-inline constinit Kernel<void(const Tensor& y, const Tensor& dy, Tensor& dx, Write write)> softmax_backward{
-    "softmax_backward"};
+inline constinit Kernel<void(const Tensor& y, const Tensor& dy, const Target& dx)> softmax_backward{"softmax_backward"};
 
 }  // namespace engram::kernels

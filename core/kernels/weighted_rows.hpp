@@ -17,7 +17,7 @@ inline constinit Kernel<void(const Tensor& values, const Tensor& ids, const Tens
 /// dweights[r, j] (set or add) sum over c of values[ids[r, j], c] dy[r, c]. Goes through the uses in `order`, that of
 /// `ids`, so that every row of the table comes from memory once. dy: of y's dtype; dweights: of the weights'.
 inline constinit Kernel<void(const Tensor& values, const Tensor& ids, const Tensor& dy, const RowOrder& order,
-                             Tensor& dweights, Write write)>
+                             const Target& dweights)>
     weighted_rows_weight_gradient{"weighted_rows_weight_gradient"};
 
 }  // namespace engram::kernels

@@ -10,17 +10,12 @@ namespace engram {
 
 /// The gradients that are wanted; each may be empty. Same shapes as the inputs. No two share memory.
 struct AdditiveScoreGradients {
-  struct Target {
-    Tensor tensor;
-    Write write = Write::set;
-  };
   Target keys, queries, score_vector;
 };
 
 /// For observers of kernels.
 inline void collect_tensors(std::vector<TensorArgument>& list, const AdditiveScoreGradients& out) {
-  for (const AdditiveScoreGradients::Target* target : {&out.keys, &out.queries, &out.score_vector})
-    list.push_back({&target->tensor, true});
+  for (const Target* target : {&out.keys, &out.queries, &out.score_vector}) collect_tensors(list, *target);
 }
 
 namespace kernels {
@@ -40,7 +35,7 @@ inline constinit Kernel<void(const Tensor& keys, const Tensor& queries, const Te
 /// With count_missing, the missing rows of a position take part as keys of zeros. dscores: [B, M, L].
 inline constinit Kernel<void(const Tensor& keys, const Tensor& queries, const Tensor& score_vector,
                              const Tensor& dscores, const Tensor& preceding, const WindowRule& rule,
-                             AdditiveScoreGradients& gradients)>
+                             const AdditiveScoreGradients& gradients)>
     window_additive_gradients{"window_additive_gradients"};
 
 }  // namespace kernels

@@ -14,13 +14,13 @@ namespace engram::kernels {
 /// y[b, t, :] (set or add) = sum over the rows j that position t sees of
 /// weights[b, t, column] (rows[b, j, :] + position_rows[column, :]); zero for an empty window.
 inline constinit Kernel<void(const Tensor& weights, const Tensor& rows, const Tensor& position_rows,
-                             const Tensor& preceding, const WindowRule& rule, Tensor& y, Write write)>
+                             const Tensor& preceding, const WindowRule& rule, const Target& y)>
     window_sums{"window_sums"};
 
 /// drows[b, j, :] (set or add) = sum over the positions t that see row j, in ascending order, of
 /// weights[b, t, column] dy[b, t, :]; zero for a row that nobody sees.
 inline constinit Kernel<void(const Tensor& weights, const Tensor& dy, const Tensor& preceding, const WindowRule& rule,
-                             Tensor& drows, Write write)>
+                             const Target& drows)>
     window_row_gradients{"window_row_gradients"};
 
 /// Through the sums and the softmax that made their weights: with g_j = dy[b, t, :] . (rows[b, j, :] +

@@ -3,7 +3,7 @@
 #include "cpu/attention/attention_partials.hpp"
 #include "cpu/attention/attention_row_gradients.hpp"
 #include "cpu/attention/attention_rows.hpp"
-#include "cpu/parallel.hpp"
+#include "cpu/zero_if_set.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -63,8 +63,8 @@ class RowGradients {
   void spread_context(const AttentionTile<T>& tile, const ColumnRuns& runs) const {
     const auto score_scale = static_cast<T>(call_.data.options.score_scale);
     const AttentionGradients& wanted = call_.gradients;
-    spread(tile, runs, keys_ + slots_, score_scale, call_.of(wanted.past_keys), call_.of(wanted.keys));
-    spread(tile, runs, values_ + slots_, T(1), call_.of(wanted.past_values), call_.of(wanted.values));
+    spread(tile, runs, keys_ + slots_, score_scale, wanted.past_keys.data<T>(), wanted.keys.data<T>());
+    spread(tile, runs, values_ + slots_, T(1), wanted.past_values.data<T>(), wanted.values.data<T>());
   }
   // The sums of the runs' rows, to where these came from; they become zero.
   void spread(const AttentionTile<T>& tile, const ColumnRuns& runs, T* from, T factor, T* past, T* block) const {
@@ -94,7 +94,7 @@ struct TileGradients {
   TileGradients(const BackwardCall<T>& of_call, const AttentionTile<T>& of_tile)
       : call(of_call),
         tile(of_tile),
-        dquery(call.of(call.gradients.content_query)),
+        dquery(call.gradients.content_query.template data<T>()),
         query_write(call.gradients.content_query.write) {}
 
   // to[count, D] (add) factor times matrix^T rows, the rows being those of the tile's queries in Scratch.
@@ -170,7 +170,7 @@ void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, con
 template <class T>
 void backward_rows(const BackwardCall<T>& call, const AttentionTile<T>& tile, const Scratch<T>& scratch,
                    double* dspan) {
-  T* const of_queries = call.data.query_spans == nullptr ? nullptr : call.of(call.gradients.span);
+  T* const of_queries = call.data.query_spans == nullptr ? nullptr : call.gradients.span.template data<T>();
   const double factor = call.data.options.max_distance / std::max(1.0, double(call.data.options.ramp));
   for (std::int64_t i = 0; i < tile.queries; ++i) {
     if (of_queries == nullptr) {
@@ -217,20 +217,12 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   positions.rows.data += first * positions.rows.stride;
   Write position_write = call.gradients.position_query.write;
   if (call.data.in.position_query)
-    gradients.into_query(call.of(call.gradients.position_query), position_write, band, tile.band_stride(), slots,
-                         positions);
+    gradients.into_query(call.gradients.position_query.template data<T>(), position_write, band, tile.band_stride(),
+                         slots, positions);
   else
     gradients.into_query(gradients.dquery, gradients.query_write, band, tile.band_stride(), slots, positions);
   gradients.into_rows(band, tile.band_stride(), slots, scratch.position_query, score_scale,
                       from_first(partial.position_keys));
-}
-
-template <class T>
-void zero_if_set(const AttentionGradients::Target& target) {
-  if (!target || target.write == Write::add) return;
-  T* data = target.tensor.template data<T>();
-  parallel_chunks(target.tensor.count(), kElementChunk,
-                  [&](std::int64_t begin, std::int64_t end) { std::fill(data + begin, data + end, T(0)); });
 }
 
 // Streams are dealt into groups, each with its own partial sums: enough work items for many threads, few enough sums.
@@ -238,7 +230,7 @@ constexpr std::int64_t kMostGroups = 4;
 
 void attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                         const Tensor& out, const Tensor& lse, const Tensor& kept, const Tensor& dout,
-                        AttentionGradients& gradients) {
+                        const AttentionGradients& gradients) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const AttentionPlan plan(step, in, options, AttentionPass::backward);
     const AttentionSizes& s = plan.sizes;
@@ -256,7 +248,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
                                .dout = dout.data<const T>(),
                                .gradients = gradients};
     // Rows of keys and values get sums from several tiles; queries of heads without any context from none.
-    for (auto* target : {&gradients.past_keys, &gradients.past_values, &gradients.keys, &gradients.values})
+    for (const Target* target : {&gradients.past_keys, &gradients.past_values, &gradients.keys, &gradients.values})
       zero_if_set<T>(*target);
     const bool some_blind = std::ranges::any_of(plan.heads, [](const HeadPlan& head) { return head.slots == 0; });
     if (some_blind && s.persistent == 0) zero_if_set<T>(gradients.content_query);

@@ -77,7 +77,7 @@ class Partials {
     if (want_.slot_keys) add_slots(want_.slot_keys, &Partial<T>::slot_keys);
     if (want_.slot_values) add_slots(want_.slot_values, &Partial<T>::slot_values);
     if (want_spans_) {
-      T* span = want_.span.tensor.template data<T>();
+      T* span = want_.span.data<T>();
       for (std::int64_t head = 0; head < sizes_.heads; ++head) {
         double sum = 0;
         for (std::int64_t group = 0; group < groups_; ++group) sum += *of(group, head).span;
@@ -92,21 +92,20 @@ class Partials {
   }
 
  private:
-  void add_slots(const AttentionGradients::Target& target, T* Partial<T>::*member) const {
+  void add_slots(const Target& target, T* Partial<T>::*member) const {
     parallel_items(sizes_.heads, [&](std::int64_t head) {
-      auto to = vec(target.tensor.template data<T>() + head * slot_size_, slot_size_);
+      auto to = vec(target.data<T>() + head * slot_size_, slot_size_);
       store(to, vec(of(0, head).*member, slot_size_), target.write);
       for (std::int64_t group = 1; group < groups_; ++group) to += vec(of(group, head).*member, slot_size_);
     });
   }
   // nullptr: no distance has a sum.
-  void add_positions(const AttentionOptions& options, const AttentionGradients::Target& target,
-                     T* Partial<T>::*member) const {
+  void add_positions(const AttentionOptions& options, const Target& target, T* Partial<T>::*member) const {
     const std::int64_t rows = target.tensor.shape()[0], length = target.tensor.shape()[1], depth = sizes_.depth;
     const bool shared = length == depth;
     parallel_chunks(rows, 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        T* to = target.tensor.template data<T>() + row * length;
+        T* to = target.data<T>() + row * length;
         if (target.write == Write::set) std::fill_n(to, length, T(0));
         if (member == nullptr) continue;
         for (std::int64_t head = 0; head < sizes_.heads; ++head) {

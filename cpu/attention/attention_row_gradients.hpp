@@ -19,9 +19,7 @@ struct BackwardCall {
   const T* lse;
   const T* kept;  ///< weights that the forward pass kept; nullptr: none
   const T* dout;
-  AttentionGradients& gradients;
-
-  static T* of(const AttentionGradients::Target& target) { return target ? target.tensor.template data<T>() : nullptr; }
+  const AttentionGradients& gradients;
 };
 
 /// Buffers of a tile: two matrices [queries, row_length], two rows, and the tile's own rows of the queries and of the

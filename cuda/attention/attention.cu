@@ -13,12 +13,14 @@
 namespace engram::cuda::attention_kernels {
 namespace {
 
-template <class... Tensors>
-bool fit_for_fused(const Tensors&... tensors) {
-  const auto fits = [](const Tensor& tensor) {
-    return !tensor || reinterpret_cast<std::uintptr_t>(tensor.raw()) % 16 == 0;
-  };
-  return (fits(tensors) && ...);
+/// The fused form reads and writes vector by vector, all but the span.
+bool is_aligned(const Tensor& tensor) { return !tensor || reinterpret_cast<std::uintptr_t>(tensor.raw()) % 16 == 0; }
+bool is_aligned(const Target& target) { return is_aligned(target.tensor); }
+template <class T>
+bool are_aligned(const AttentionOperands<T>& operands) {
+  return std::ranges::all_of(kAttentionOperands<T>, [&](const AttentionOperand<T>& operand) {
+    return operand.member == &AttentionOperands<T>::span || is_aligned(operands.*operand.member);
+  });
 }
 
 /// The fused form multiplies in bf16, so it serves steps that ask for that, in what they store or in what they
@@ -31,8 +33,7 @@ bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOption
       out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
   return in_bf16 && out.count() > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
          rows < std::numeric_limits<std::int32_t>::max() && !in.position_values && !has_query_spans(in) &&
-         fit_for_fused(in.content_query, in.position_query, in.past_keys, in.past_values, in.keys, in.values,
-                       in.position_keys, in.slot_keys, in.slot_values, out) &&
+         are_aligned(in) && is_aligned(out) &&
          std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options)) <=
              most_shared_bytes(step);
 }
@@ -46,9 +47,7 @@ Tensor widened(Step& step, const Tensor& x) {
 }
 AttentionInputs widened(Step& step, const AttentionInputs& in) {
   AttentionInputs wide = in;
-  for (Tensor* tensor : {&wide.content_query, &wide.position_query, &wide.past_keys, &wide.past_values, &wide.keys,
-                         &wide.values, &wide.position_keys, &wide.position_values, &wide.slot_keys, &wide.slot_values})
-    *tensor = widened(step, *tensor);
+  for (const auto& [name, member] : kAttentionOperands<Tensor>) wide.*member = widened(step, in.*member);
   return wide;
 }
 
@@ -69,37 +68,25 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
 
 void attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                         const Tensor& out, const Tensor& lse, const Tensor&, const Tensor& dout,
-                        AttentionGradients& gradients) {
-  AttentionGradients& g = gradients;
-  if (is_fused(step, in, options, out) &&
-      fit_for_fused(dout, g.content_query.tensor, g.position_query.tensor, g.past_keys.tensor, g.past_values.tensor,
-                    g.keys.tensor, g.values.tensor, g.position_keys.tensor, g.slot_keys.tensor, g.slot_values.tensor)) {
+                        const AttentionGradients& gradients) {
+  if (is_fused(step, in, options, out) && is_aligned(dout) && are_aligned(gradients)) {
     fused_attention_backward(step, in, options, random, out, lse, dout, gradients);
     return;
   }
   AttentionGradients wide = gradients;
-  AttentionGradients::Target* const targets[][2] = {{&g.content_query, &wide.content_query},
-                                                    {&g.position_query, &wide.position_query},
-                                                    {&g.past_keys, &wide.past_keys},
-                                                    {&g.past_values, &wide.past_values},
-                                                    {&g.keys, &wide.keys},
-                                                    {&g.values, &wide.values},
-                                                    {&g.position_keys, &wide.position_keys},
-                                                    {&g.position_values, &wide.position_values},
-                                                    {&g.slot_keys, &wide.slot_keys},
-                                                    {&g.slot_values, &wide.slot_values}};
-  const auto is_narrow = [](const AttentionGradients::Target& target) {
-    return target && target.tensor.dtype() == DType::bf16;
-  };
-  for (const auto& [own, other] : targets)
-    if (is_narrow(*own)) {
-      other->tensor = step.empty(own->tensor.shape(), DType::f32);
-      if (own->write == Write::add) kernels::convert(step, own->tensor, other->tensor);
-    }
+  const auto is_narrow = [](const Target& target) { return target && target.tensor.dtype() == DType::bf16; };
+  for (const auto& [name, member] : kAttentionOperands<Target>) {
+    const Target& target = gradients.*member;
+    if (!is_narrow(target)) continue;
+    Tensor& sums = (wide.*member).tensor = step.empty(target.tensor.shape(), DType::f32);
+    if (target.write == Write::add) kernels::convert(step, target.tensor, sums);
+  }
   plain_attention_backward(step, widened(step, in), options, random, widened(step, out), lse, widened(step, dout),
                            wide);
-  for (const auto& [own, other] : targets)
-    if (is_narrow(*own)) kernels::convert(step, other->tensor, own->tensor);
+  for (const auto& [name, member] : kAttentionOperands<Target>) {
+    Tensor narrow = (gradients.*member).tensor;
+    if (is_narrow(gradients.*member)) kernels::convert(step, (wide.*member).tensor, narrow);
+  }
 }
 
 const bool bound = kernels::attention_forward.bind(kThisDevice, &attention_forward) &&

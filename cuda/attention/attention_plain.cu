@@ -17,10 +17,6 @@ const T* data_of(const Tensor& tensor) {
   return tensor ? tensor.data<const T>() : nullptr;
 }
 template <class T>
-T* data_of(const AttentionGradients::Target& target) {
-  return target ? target.tensor.template data<T>() : nullptr;
-}
-template <class T>
 T* offset(T* data, std::int64_t elements) {
   return data == nullptr ? nullptr : data + elements;
 }
@@ -183,10 +179,9 @@ struct Head {
     if (rows.position_values) against(of_out, positions(in.position_values), rows.slots, 1, to.position);
   }
   /// Adds to a position table's gradient: data^T rows_of, summed over the streams.
-  void into_positions(const T* data, const Operand<T>& rows_of, double factor,
-                      const AttentionGradients::Target& to) const {
+  void into_positions(const T* data, const Operand<T>& rows_of, double factor, const Target& to) const {
     if (!to) return;
-    gathered(data, rows.slots, rows_of, factor, data_of<T>(to) + position_column(to.tensor), to.tensor.shape()[1], 0,
+    gathered(data, rows.slots, rows_of, factor, to.data<T>() + position_column(to.tensor), to.tensor.shape()[1], 0,
              Write::add);
   }
 };
@@ -198,13 +193,6 @@ void with_row_threads(const HeadRows<T>& rows, Body&& body) {
     body.template operator()<kShortRowThreads>();
   else
     body.template operator()<kLongRowThreads>();
-}
-
-/// Sets a gradient to zero, so that everything can be added to it.
-void clear_if_set(Step& step, AttentionGradients::Target& target) {
-  if (!target || target.write == Write::add) return;
-  kernels::fill(step, target.tensor, 0);
-  target.write = Write::add;
 }
 
 bool nothing_to_see(const AttentionInputs& in) { return !in.keys && (!in.slot_keys || in.slot_keys.shape()[1] == 0); }
@@ -247,14 +235,14 @@ namespace {
 /// The products of one head's gradients, from weights times dropout and gradients of scores.
 template <class T>
 void multiply_gradients(const Head<T>& head, const HeadMatrices<T>& weights, const HeadMatrices<T>& dscores,
-                        const T* dout, AttentionGradients& gradients) {
+                        const T* dout, const AttentionGradients& gradients) {
   const AttentionInputs& in = head.in;
   const HeadRows<T>& rows = head.rows;
   const double scale = head.options.score_scale, slot_scale = head.options.slot_score_scale;
   const Operand<T> query = head.queries(head.content_query()), of_out = head.queries(dout);
 
   Write write = gradients.content_query.write;
-  T* const dquery = data_of<T>(gradients.content_query);
+  T* const dquery = gradients.content_query.data<T>();
   head.weighted(dscores.past, rows.window, head.past(data_of<T>(in.past_keys)), scale, dquery, write);
   head.weighted(dscores.here, head.rows.columns, head.queries(data_of<T>(in.keys)), scale, dquery, write);
   head.weighted(dscores.persistent, rows.persistent, head.persistent(data_of<T>(in.slot_keys)), slot_scale, dquery,
@@ -263,7 +251,7 @@ void multiply_gradients(const Head<T>& head, const HeadMatrices<T>& weights, con
     const Operand<T> keys = head.positions(in.position_keys);
     Write position_write = gradients.position_query.write;
     if (in.position_query)
-      head.weighted(dscores.position, rows.slots, keys, scale, data_of<T>(gradients.position_query), position_write);
+      head.weighted(dscores.position, rows.slots, keys, scale, gradients.position_query.data<T>(), position_write);
     else
       head.weighted(dscores.position, rows.slots, keys, scale, dquery, write);
     head.into_positions(dscores.position, head.queries(head.position_query()), scale, gradients.position_keys);
@@ -271,21 +259,18 @@ void multiply_gradients(const Head<T>& head, const HeadMatrices<T>& weights, con
   if (rows.position_values) head.into_positions(weights.position, of_out, 1, gradients.position_values);
 
   // Rows of one stream, of all streams, and columns of a [B, M, H D] tensor.
-  const auto into_past = [&](const T* matrix, const Operand<T>& from, double factor,
-                             const AttentionGradients::Target& to) {
-    if (T* const data = data_of<T>(to); data != nullptr)
+  const auto into_past = [&](const T* matrix, const Operand<T>& from, double factor, const Target& to) {
+    if (T* const data = to.data<T>(); data != nullptr)
       head.gathered(matrix, rows.window, from, factor, data + head.first_past, rows.depth, rows.window * rows.depth,
                     to.write);
   };
-  const auto into_block = [&](const T* matrix, const Operand<T>& from, double factor,
-                              const AttentionGradients::Target& to) {
-    if (T* const data = data_of<T>(to); data != nullptr)
+  const auto into_block = [&](const T* matrix, const Operand<T>& from, double factor, const Target& to) {
+    if (T* const data = to.data<T>(); data != nullptr)
       head.gathered(matrix, head.rows.columns, from, factor, data + rows.head * rows.depth, rows.width,
                     rows.block * rows.width, to.write);
   };
-  const auto into_slots = [&](const T* matrix, const Operand<T>& from, double factor,
-                              const AttentionGradients::Target& to) {
-    if (T* const data = data_of<T>(to); data != nullptr)
+  const auto into_slots = [&](const T* matrix, const Operand<T>& from, double factor, const Target& to) {
+    if (T* const data = to.data<T>(); data != nullptr)
       head.gathered(matrix, rows.persistent, from, factor, data + rows.head * rows.persistent * rows.depth, rows.depth,
                     0, to.write);
   };
@@ -299,10 +284,10 @@ void multiply_gradients(const Head<T>& head, const HeadMatrices<T>& weights, con
 
 /// From the shares of the head's rows: their sum, or each where every query has its span.
 template <class T>
-void store_span_gradient(const Head<T>& head, const double* shares, const AttentionGradients::Target& to) {
+void store_span_gradient(const Head<T>& head, const double* shares, const Target& to) {
   const AttentionOptions& options = head.options;
   const double factor = options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0;
-  T* const dspan = data_of<T>(to) + head.rows.head;
+  T* const dspan = to.data<T>() + head.rows.head;
   if (has_query_spans(head.in))
     launch_elements<1>(head.step, head.row_count(),
                        StoreQuerySpanGradients<T>{factor, shares, dspan, head.rows.heads, to.write});
@@ -316,17 +301,21 @@ inline namespace ENGRAM_CUDA_DEVICE {
 
 void plain_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
-                              AttentionGradients& gradients) {
+                              const AttentionGradients& wanted) {
   dispatch_float(out.dtype(), "attention", [&]<class T>() {
     const Matrices<T> score_memory(step, in, options), gradient_memory(step, in, options);
     const HeadMatrices<T> scores = score_memory.get(), dscores = gradient_memory.get();
     const std::int64_t rows = in.content_query.shape()[0] * in.content_query.shape()[1];
     const Workspace span_shares = step.workspace(sizeof(double) * static_cast<std::size_t>(rows));
+    AttentionGradients gradients = wanted;
+    const auto clear = [&](Target& target) {
+      kernels::clear_if_set(step, target);
+      target.write = Write::add;
+    };
     // Heads without a band give them nothing; the table's rows are sums over heads.
-    if (nothing_to_see(in)) clear_if_set(step, gradients.content_query);
-    clear_if_set(step, gradients.position_query);
-    clear_if_set(step, gradients.position_keys);
-    clear_if_set(step, gradients.position_values);
+    if (nothing_to_see(in)) clear(gradients.content_query);
+    for (Target* target : {&gradients.position_query, &gradients.position_keys, &gradients.position_values})
+      clear(*target);
     for (int number = 0; number < options.heads; ++number) {
       const Head<T> head(step, in, options, random, number);
       head.compute_scores(scores);

@@ -15,7 +15,7 @@ void plain_attention_forward(Step& step, const AttentionInputs& in, const Attent
 /// As kernels::attention_backward.
 void plain_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
-                              AttentionGradients& gradients);
+                              const AttentionGradients& gradients);
 
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

@@ -36,7 +36,7 @@ void fused_attention_forward(Step& step, const AttentionInputs& in, const Attent
 /// and position keys.
 void fused_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
-                              AttentionGradients& gradients);
+                              const AttentionGradients& gradients);
 
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

@@ -9,13 +9,6 @@
 namespace engram::cuda {
 namespace {
 
-using Target = AttentionGradients::Target;
-
-template <class T>
-T* data_of(const Target& target) {
-  return target ? target.tensor.template data<T>() : nullptr;
-}
-
 /// Numbers the items of all heads, count_of(rank) each.
 template <class CountOf>
 HeadItems number_items(int heads, CountOf count_of) {
@@ -41,36 +34,24 @@ struct Backward {
   void queries(const T* out, double span_factor) const {
     const std::int64_t items = call.heads * query_tiles();
     const Workspace shares = step.workspace(sizeof(double) * static_cast<std::size_t>(items));
-    launch(
-        step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth>, call, out, dout, numbers,
-        QueryGradients<T>{data_of<T>(gradients.content_query), gradients.content_query.write,
-                          data_of<T>(gradients.position_query), gradients.position_query.write, shares.data<double>()});
-    float* const dspan = data_of<float>(gradients.span);
+    launch(step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth>, call, out, dout,
+           numbers, QueryGradients<T>{gradients.content_query, gradients.position_query, shares.data<double>()});
+    float* const dspan = gradients.span.data<float>();
     if (dspan == nullptr) return;
-    if (call.ramp == 0) {
-      if (gradients.span.write == Write::set) {
-        Tensor target = gradients.span.tensor;
-        kernels::fill(step, target, 0);
-      }
-      return;
-    }
+    if (call.ramp == 0) return kernels::clear_if_set(step, gradients.span);
     for (int head = 0; head < call.heads; ++head)
       ordered_sum(step, query_tiles(), PartialSum{shares.data<const double>() + head * query_tiles()},
                   StoreSpanGradient<float>{span_factor, dspan + head, gradients.span.write});
   }
 
   void keys() const {
-    const KeyGradients<T> wanted{{data_of<T>(gradients.past_keys), gradients.past_keys.write},
-                                 {data_of<T>(gradients.past_values), gradients.past_values.write},
-                                 {data_of<T>(gradients.keys), gradients.keys.write},
-                                 {data_of<T>(gradients.values), gradients.values.write}};
-    if (call.keys == nullptr || (wanted.past_keys.data == nullptr && wanted.past_values.data == nullptr &&
-                                 wanted.keys.data == nullptr && wanted.values.data == nullptr))
-      return;
+    const AttentionGradients& g = gradients;
+    if (call.keys == nullptr || !(g.past_keys || g.past_values || g.keys || g.values)) return;
     const HeadItems items = number_items(
         call.heads, [&](int rank) { return call.streams * tiles_of(call.block - first_key(call.table.window[rank])); });
     launch(step, size(items.first[call.heads], GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions)),
-           key_gradients<T, kDepth>, call, items, dout, numbers, wanted);
+           key_gradients<T, kDepth>, call, items, dout, numbers,
+           KeyGradients<T>{g.past_keys, g.past_values, g.keys, g.values});
   }
 
   void slots() const {
@@ -130,7 +111,7 @@ std::size_t fused_backward_shared_bytes(const AttentionInputs& in, const Attenti
 
 void fused_attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options,
                               RandomStream random, const Tensor& out, const Tensor& lse, const Tensor& dout,
-                              AttentionGradients& gradients) {
+                              const AttentionGradients& gradients) {
   const Workspace totals = step.workspace(sizeof(float) * static_cast<std::size_t>(lse.count()));
   const double span_factor = options.ramp > 0 ? static_cast<double>(options.max_distance) / options.ramp : 0.0;
   dispatch_fused(out.dtype(), out.shape()[2] / options.heads, [&]<class T, int kDepth>() {

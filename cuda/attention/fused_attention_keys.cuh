@@ -9,14 +9,10 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-/// What the kernel over keys writes; a null pointer is not wanted.
+/// What the kernel over keys writes.
 template <class T>
 struct KeyGradients {
-  struct Target {
-    T* data;
-    Write write;
-  };
-  Target past_keys, past_values, keys, values;
+  TargetElements<T> past_keys, past_values, keys, values;
 };
 
 /// First position of the first tile of keys of a head.

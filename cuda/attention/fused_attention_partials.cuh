@@ -63,8 +63,8 @@ struct PartialsPlaces {
 /// Two neighbouring elements per thread; blockIdx.y is the rank unless heads are added up.
 template <class T>
 __global__ void __launch_bounds__(kFinishThreads)
-    finish_partials(HeadTable table, int heads, int depth, Partials partials, PartialsPlaces places, T* target,
-                    Write write) {
+    finish_partials(HeadTable table, int heads, int depth, Partials partials, PartialsPlaces places,
+                    TargetElements<T> target) {
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kFinishThreads + threadIdx.x) * 2;
   const std::int64_t row = i / depth, column = i % depth;
   if (row >= places.rows) return;
@@ -77,23 +77,21 @@ __global__ void __launch_bounds__(kFinishThreads)
         sum.value[0] += part.value[0];
         sum.value[1] += part.value[1];
       }
-  T* const to = target + table.head[rank] * places.head_stride + row * places.row_stride + column;
-  write_two(to, sum.value[0], sum.value[1], write);
+  T* const to = target.data + table.head[rank] * places.head_stride + row * places.row_stride + column;
+  write_two(to, sum.value[0], sum.value[1], target.write);
 }
 
 /// Into a gradient of f32, as those of parameters are, or of bf16.
 inline void finish_partials_into(Step& step, const HeadTable& table, int heads, int depth, const Partials& partials,
-                                 const AttentionGradients::Target& target, const PartialsPlaces& places) {
+                                 const Target& target, const PartialsPlaces& places) {
   if (!target) return;
   const std::int64_t pairs = places.rows * depth / 2;
   const LaunchSize size{.blocks = {(pairs + kFinishThreads - 1) / kFinishThreads, places.head_stride == 0 ? 1 : heads},
                         .threads = kFinishThreads};
   if (target.tensor.dtype() == DType::bf16)
-    launch(step, size, finish_partials<bf16>, table, heads, depth, partials, places, target.tensor.data<bf16>(),
-           target.write);
+    launch(step, size, finish_partials<bf16>, table, heads, depth, partials, places, target);
   else
-    launch(step, size, finish_partials<float>, table, heads, depth, partials, places, target.tensor.data<float>(),
-           target.write);
+    launch(step, size, finish_partials<float>, table, heads, depth, partials, places, target);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -7,14 +7,12 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-/// What the kernel writes; a null pointer is not wanted.
+/// What the kernel writes.
 template <class T>
 struct QueryGradients {
-  T* content;
-  Write content_write;
-  T* position;  ///< null where one query serves both: then its gradient is part of `content`
-  Write position_write;
-  double* span_shares;  ///< [H, B tiles], without S / ramp
+  TargetElements<T> content;
+  TargetElements<T> position;  ///< null where one query serves both: then its gradient is part of `content`
+  double* span_shares;         ///< [H, B tiles], without S / ramp
 };
 
 /// Gradients of scores of 16 queries by distance, for the product with the position keys. A run of 16 distances is
@@ -195,9 +193,10 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 
   if (!call.two_queries) dcontent.add(dposition);
   const auto one = [](int) { return 1.0f; };
-  dcontent.write([&](int row) { return call.query_row(wanted.content, place, row0 + row); }, one, wanted.content_write);
-  dposition.write([&](int row) { return call.query_row(wanted.position, place, row0 + row); }, one,
-                  wanted.position_write);
+  dcontent.write([&](int row) { return call.query_row(wanted.content.data, place, row0 + row); }, one,
+                 wanted.content.write);
+  dposition.write([&](int row) { return call.query_row(wanted.position.data, place, row0 + row); }, one,
+                  wanted.position.write);
   if (call.ramp == 0) return;
   const double share = block_sum<kAttentionThreads>(static_cast<double>(of_span));
   if (threadIdx.x == 0)

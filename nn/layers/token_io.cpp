@@ -52,7 +52,7 @@ TokenInit token_init(const TokenIoOptions& options) {
 Tensor row_weights(Step& step, const Variable& hidden, const TokenBatch& batch, double row_weight) {
   Tensor weights = step.empty({hidden.shape().rows()}, compute_dtype(hidden.dtype()));
   if (batch.scored)
-    kernels::accumulate(step, batch.scored, row_weight, weights, Write::set);
+    kernels::accumulate(step, batch.scored, row_weight, {weights, Write::set});
   else
     kernels::fill(step, weights, row_weight);
   return weights;

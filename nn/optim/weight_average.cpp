@@ -41,8 +41,8 @@ void WeightAverage::add(Step& step) {
   const double share = 1.0 / static_cast<double>(updates_);
   const auto& groups = store_->groups();
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    kernels::accumulate(step, means_[g], 1.0 - share, means_[g], Write::set);
-    kernels::accumulate(step, groups[g].values, share, means_[g], Write::add);
+    kernels::accumulate(step, means_[g], 1.0 - share, {means_[g], Write::set});
+    kernels::accumulate(step, groups[g].values, share, {means_[g], Write::add});
   }
 }
 
@@ -51,10 +51,10 @@ void WeightAverage::swap(Step& step) {
   auto& groups = store_->groups();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (swapped_) {
-      kernels::accumulate(step, kept_[g], 1.0, groups[g].values, Write::set);
+      kernels::accumulate(step, kept_[g], 1.0, {groups[g].values, Write::set});
     } else {
-      kernels::accumulate(step, groups[g].values, 1.0, kept_[g], Write::set);
-      kernels::accumulate(step, means_[g], 1.0, groups[g].values, Write::set);
+      kernels::accumulate(step, groups[g].values, 1.0, {kept_[g], Write::set});
+      kernels::accumulate(step, means_[g], 1.0, {groups[g].values, Write::set});
     }
   }
   swapped_ = !swapped_;

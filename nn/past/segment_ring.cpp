@@ -58,7 +58,7 @@ void SegmentRing::update(Step& step, const Tensor&, const Tensor& keys, const Te
 
 void SegmentRing::keep_position_keys(Step& step, const Tensor& keys) {
   position_keys_ = geometry_->place().with(keys.dtype()).empty(keys.shape());
-  kernels::accumulate(step, keys, 1.0, position_keys_, Write::set);
+  kernels::accumulate(step, keys, 1.0, {position_keys_, Write::set});
 }
 
 }  // namespace engram

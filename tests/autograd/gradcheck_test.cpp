@@ -16,7 +16,7 @@ Variable centred_without_gradient(const Variable& x) {
   struct Centred final : Node {
     std::string_view name() const override { return "centred"; }
     void backward(Step&, Backward& pass) override {
-      const GradTarget dx = pass.input_grad(0);
+      const Target dx = pass.input_grad(0);
       if (dx.write == Write::set) std::fill_n(dx.tensor.data<double>(), dx.tensor.count(), 0.0);
     }
   };

@@ -4,6 +4,7 @@
 
 #include "autograd/parameter_store.hpp"
 #include "core/error.hpp"
+#include "core/kernels/copy.hpp"
 #include "core/scope.hpp"
 #include "tests/autograd/step_fixture.hpp"
 #include "tests/autograd/teaching_ops.hpp"
@@ -58,6 +59,39 @@ TEST_CASE("tape: the first target of a value says set, later ones add, a paramet
   tape.backward(sum, f.tensor({2}, {0, 0}));
   CHECK(of_leaf == std::vector<Write>{Write::set, Write::add});
   CHECK(of_parameter == std::vector<Write>{Write::add, Write::add});
+}
+
+/// a + 10 b + 100 c. Its backward pass has all targets before it writes the first, as kernels with several gradients.
+struct AtOnce final : Node {
+  std::string_view name() const override { return "at_once"; }
+  void backward(Step& step, Backward& pass) override {
+    const Target targets[] = {pass.separate_grad(0), pass.separate_grad(1), pass.separate_grad(2)};
+    double factor = 1;
+    for (const Target& target : targets) {
+      if (target) kernels::accumulate(step, pass.output_grad(), factor, target);
+      factor *= 10;
+    }
+  }
+};
+
+TEST_CASE("tape: separate targets of one value are added up", "[autograd]") {
+  StepFixture f;
+  ParameterStore store;
+  Parameter weight({1}, {Initializer::Kind::constant, 3});
+  store.add("weight", weight);
+  store.place(*f.backend, DType::f64, 1);
+  Tape tape(f.step);
+  const Variable x = tape.leaf(f.tensor({1}, {1})), y = tape.leaf(f.tensor({1}, {2}));
+  const Variable fixed = tape.constant(f.tensor({1}, {4}));
+  const auto at_once = [&](const Variable& a, const Variable& b, const Variable& c) {
+    return tape.record(AtOnce{}, {a, b, c}, f.tensor({1}, {0}));
+  };
+  const Variable twice = at_once(x, y, x), all = at_once(x, x, x), beside = at_once(fixed, y, fixed);
+  const Variable parameter = at_once(tape.parameter(weight), y, tape.parameter(weight));
+  tape.backward({twice, all, beside, parameter});
+  CHECK(f.values(tape.gradient(x)) == Numbers{101 + 111});
+  CHECK(f.values(tape.gradient(y)) == Numbers{30});
+  CHECK(f.values(weight.gradient()) == Numbers{101});
 }
 
 TEST_CASE("tape: rows of a parameter share its memory and add to their part of its gradient", "[autograd]") {

@@ -6,7 +6,7 @@
 namespace engram::harness {
 namespace {
 
-void write(const GradTarget& target, std::int64_t i, double value) {
+void write(const Target& target, std::int64_t i, double value) {
   double& element = target.tensor.data<double>()[i];
   element = target.write == Write::add ? element + value : value;
 }
@@ -22,7 +22,7 @@ struct Combine final : Node {
   void backward(Step&, Backward& pass) override {
     const Tensor dy = pass.output_grad();
     for (std::size_t input = 0; input < factors.size(); ++input)
-      if (const GradTarget dx = pass.input_grad(static_cast<int>(input)))
+      if (const Target dx = pass.input_grad(static_cast<int>(input)))
         for (std::int64_t i = 0; i < dy.count(); ++i) write(dx, i, factors[input] * numbers(dy)[i]);
   }
 };
@@ -35,9 +35,9 @@ struct Multiply final : Node {
   std::vector<Saved> saved() const override { return {{"a", a}, {"b", b}}; }
   void backward(Step&, Backward& pass) override {
     const Tensor dy = pass.output_grad();
-    if (const GradTarget da = pass.input_grad(0))
+    if (const Target da = pass.input_grad(0))
       for (std::int64_t i = 0; i < dy.count(); ++i) write(da, i, numbers(b)[i] * numbers(dy)[i]);
-    if (const GradTarget db = pass.input_grad(1))
+    if (const Target db = pass.input_grad(1))
       for (std::int64_t i = 0; i < dy.count(); ++i) write(db, i, numbers(a)[i] * numbers(dy)[i]);
   }
 };
@@ -46,7 +46,7 @@ struct Total final : Node {
   std::string_view name() const override { return "total"; }
   void backward(Step&, Backward& pass) override {
     const double dy = numbers(pass.output_grad())[0];
-    const GradTarget dx = pass.input_grad(0);
+    const Target dx = pass.input_grad(0);
     for (std::int64_t i = 0; i < dx.tensor.count(); ++i) write(dx, i, dy);
   }
 };
@@ -65,7 +65,7 @@ struct PassSum final : Node {
 struct TwoAndThree final : Node {
   std::string_view name() const override { return "two_and_three"; }
   void backward(Step&, Backward& pass) override {
-    const GradTarget dx = pass.input_grad(0);
+    const Target dx = pass.input_grad(0);
     for (std::int64_t i = 0; i < dx.tensor.count(); ++i) {
       double gradient = 0;
       for (const int output : {0, 1})

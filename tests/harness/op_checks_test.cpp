@@ -37,10 +37,10 @@ struct Combination final : Node {
   void backward(Step&, Backward& pass) override {
     dispatch_float(x.dtype(), "combination", [&]<class T>() {
       const T* dy = pass.output_grad().data<const T>();
-      const GradTarget targets[] = {pass.input_grad(0), pass.input_grad(1)};
+      const Target targets[] = {pass.input_grad(0), pass.input_grad(1)};
       if (fault == Fault::needs_both && !targets[1]) throw Error("combination: no memory, got nothing");
       for (int input = 0; input < 2; ++input) {
-        const GradTarget& target = targets[input];
+        const Target& target = targets[input];
         if (!target) continue;
         T* dx = target.tensor.data<T>();
         const std::int64_t count = x.count() - (fault == Fault::skips_in_gradient ? 1 : 0);

@@ -105,9 +105,9 @@ TEST_CASE("T22: persistent slots alone do not know where they are") {
   options.max_distance = 0;
   options.slot_value_scale = 2;
   const reference::Array64 out =
-      bench.read(attention({.content_query = tape.constant(bench.tensor(queries)),
-                            .slot_keys = tape.constant(bench.tensor(random.array({2, 4, 3}))),
-                            .slot_values = tape.constant(bench.tensor(random.array({2, 4, 3})))},
+      bench.read(attention({{.content_query = tape.constant(bench.tensor(queries)),
+                             .slot_keys = tape.constant(bench.tensor(random.array({2, 4, 3}))),
+                             .slot_values = tape.constant(bench.tensor(random.array({2, 4, 3})))}},
                            options)
                      .out.value());
   for (std::size_t i = 0; i < out.data.size(); ++i) CHECK(out.data[i] == Approx(out.data[i % 6]).epsilon(1e-12));

@@ -23,14 +23,14 @@ OpCase self_attention() {
   op.name = "attention, one variable as several inputs";
   op.inputs = {{normal({2, 6, 4}), normal({2, 5, 2}), normal({12, 2})}};
   op.function = [options](std::span<const Variable> x) {
-    return attention({.content_query = x[0],
-                      .position_query = x[0],
-                      .past_keys = x[2],
-                      .past_values = x[2],
-                      .keys = x[0],
-                      .values = x[0],
-                      .slot_keys = x[1],
-                      .slot_values = x[1]},
+    return attention({{.content_query = x[0],
+                       .position_query = x[0],
+                       .past_keys = x[2],
+                       .past_values = x[2],
+                       .keys = x[0],
+                       .values = x[0],
+                       .slot_keys = x[1],
+                       .slot_values = x[1]}},
                      options)
         .out;
   };

@@ -115,13 +115,13 @@ TEST_CASE("attention: weights are kept by a training tape, up to a number of byt
     const auto leaf = [&](int place) {
       return tape.leaf(to_device(backend, memory, x[static_cast<std::size_t>(place)], {}, DType::f64));
     };
-    const Variable out = attention({.content_query = leaf(kContentQuery),
-                                    .past_keys = leaf(kPastKeys),
-                                    .past_values = leaf(kPastValues),
-                                    .keys = leaf(kKeys),
-                                    .values = leaf(kValues),
-                                    .slot_keys = leaf(kSlotKeys),
-                                    .slot_values = leaf(kSlotValues)},
+    const Variable out = attention({{.content_query = leaf(kContentQuery),
+                                     .past_keys = leaf(kPastKeys),
+                                     .past_values = leaf(kPastValues),
+                                     .keys = leaf(kKeys),
+                                     .values = leaf(kValues),
+                                     .slot_keys = leaf(kSlotKeys),
+                                     .slot_values = leaf(kSlotValues)}},
                                    options, limit)
                              .out;
     std::int64_t count = 0;

@@ -66,7 +66,7 @@ std::vector<Array64> run_attention_backward(std::span<const Array64> x, const At
                                             const AttentionTruth& forward, const Array64& dout, AttentionCall call) {
   Device device(x, call);
   AttentionGradients gradients;
-  AttentionGradients::Target* const places[] = {
+  Target* const places[] = {
       &gradients.content_query, &gradients.position_query, &gradients.past_keys,     &gradients.past_values,
       &gradients.keys,          &gradients.values,         &gradients.position_keys, &gradients.position_values,
       &gradients.slot_keys,     &gradients.slot_values,    &gradients.span};

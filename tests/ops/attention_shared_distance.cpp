@@ -25,13 +25,13 @@ OpCase shared_rows(std::string name, AttentionOptions options, std::int64_t bloc
   op.inputs = {{normal({2, block, width}), normal({2 * options.windows.total, 2}), normal({rows, 2}),
                 integers({distances}, ids)}};
   op.function = [options](std::span<const Variable> x) {
-    return attention({.content_query = x[0],
-                      .position_query = x[0],
-                      .past_keys = x[1],
-                      .past_values = x[1],
-                      .keys = x[0],
-                      .values = x[0],
-                      .position_keys = embedding(x[2], x[3].value())},
+    return attention({{.content_query = x[0],
+                       .position_query = x[0],
+                       .past_keys = x[1],
+                       .past_values = x[1],
+                       .keys = x[0],
+                       .values = x[0],
+                       .position_keys = embedding(x[2], x[3].value())}},
                      options)
         .out;
   };

@@ -231,18 +231,18 @@ OpCase attention_case(std::string name, const AttentionOptions& options, std::ve
   op.name = std::move(name);
   for (const AttentionInputSizes& sizes : sets) op.inputs.push_back(attention_inputs(options, sizes));
   op.function = [options, keep_bytes](std::span<const Variable> x) {
-    AttentionResult result = attention({.content_query = x[kContentQuery],
-                                        .position_query = x[kPositionQuery],
-                                        .past_keys = x[kPastKeys],
-                                        .past_values = x[kPastValues],
-                                        .keys = x[kKeys],
-                                        .values = x[kValues],
-                                        .position_keys = x[kPositionKeys],
-                                        .position_values = x[kPositionValues],
-                                        .slot_keys = x[kSlotKeys],
-                                        .slot_values = x[kSlotValues],
-                                        .span = x[kSpan],
-                                        .past_valid = x[kPastValid].value()},
+    AttentionResult result = attention({{.content_query = x[kContentQuery],
+                                         .position_query = x[kPositionQuery],
+                                         .past_keys = x[kPastKeys],
+                                         .past_values = x[kPastValues],
+                                         .keys = x[kKeys],
+                                         .values = x[kValues],
+                                         .position_keys = x[kPositionKeys],
+                                         .position_values = x[kPositionValues],
+                                         .slot_keys = x[kSlotKeys],
+                                         .slot_values = x[kSlotValues],
+                                         .span = x[kSpan]},
+                                        x[kPastValid].value()},
                                        options, keep_bytes);
     Variable lse = result.out.tape().constant(result.lse);
     return std::array{std::move(result.out), std::move(lse)};

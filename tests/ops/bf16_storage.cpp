@@ -51,7 +51,7 @@ TEST_CASE_METHOD(Fixture, "bf16: added to f32 without a rounding", "[bf16]") {
   for (const std::int64_t count : {1, 8, 1031}) {
     const std::vector<double> ones(static_cast<std::size_t>(count), 1);
     Tensor y = tensor({count}, ones, DType::f32);
-    kernels::accumulate(step, tensor({count}, ones), 0x1p-20, y, Write::add);
+    kernels::accumulate(step, tensor({count}, ones), 0x1p-20, {y, Write::add});
     CHECK(host(y) == std::vector<double>(ones.size(), 1 + 0x1p-20));
   }
 }

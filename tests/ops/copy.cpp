@@ -51,20 +51,20 @@ TEST_CASE_METHOD(Fixture, "fill: every element type", "[ops]") {
 TEST_CASE_METHOD(Fixture, "accumulate: set and add with a factor", "[ops]") {
   const Tensor x = tensor({1, 2, 3}, DType::f64);
   Tensor y = step.empty({3}, DType::f64);
-  kernels::accumulate(step, x, 2, y, Write::set);
+  kernels::accumulate(step, x, 2, {y, Write::set});
   CHECK(host(y) == std::vector<double>{2, 4, 6});
-  kernels::accumulate(step, x, -0.5, y, Write::add);
+  kernels::accumulate(step, x, -0.5, {y, Write::add});
   CHECK(host(y) == std::vector<double>{1.5, 3, 4.5});
 }
 
 TEST_CASE_METHOD(Fixture, "copy_runs: nothing outside of the runs is touched", "[ops]") {
   const Tensor x = tensor({0, 1, 2, 3, 4, 5, 6, 7}, DType::f32);
   Tensor y = tensor(std::vector<double>(9, 100), DType::f32);
-  kernels::copy_runs(step, x, {.offset = 1, .stride = 3}, y, {.offset = 2, .stride = 4}, 2, 2, Write::set);
+  kernels::copy_runs(step, x, {.offset = 1, .stride = 3}, {y, Write::set}, {.offset = 2, .stride = 4}, 2, 2);
   CHECK(host(y) == std::vector<double>{100, 100, 1, 2, 100, 100, 4, 5, 100});
-  kernels::copy_runs(step, x, {.offset = 0, .stride = 0}, y, {.offset = 0, .stride = 8}, 2, 1, Write::add);
+  kernels::copy_runs(step, x, {.offset = 0, .stride = 0}, {y, Write::add}, {.offset = 0, .stride = 8}, 2, 1);
   CHECK(host(y) == std::vector<double>{100, 100, 1, 2, 100, 100, 4, 5, 100});
-  kernels::copy_runs(step, x, {.offset = 7, .stride = 0}, y, {.offset = 0, .stride = 8}, 2, 1, Write::add);
+  kernels::copy_runs(step, x, {.offset = 7, .stride = 0}, {y, Write::add}, {.offset = 0, .stride = 8}, 2, 1);
   CHECK(host(y) == std::vector<double>{107, 100, 1, 2, 100, 100, 4, 5, 107});
 }
 

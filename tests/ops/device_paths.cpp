@@ -120,11 +120,11 @@ TEST_CASE("device paths: element-wise kernels", "[ops]") {
     same_on_every_device(
         [count](Place& p) {
           for (const Write write : {Write::set, Write::add}) {
-            kernels::accumulate(p.step, p.input({count}), 0.7, p.vector_output({count}), write);
-            kernels::accumulate(p.step, p.input({count}), 0.7, p.output({count}), write);
+            kernels::accumulate(p.step, p.input({count}), 0.7, {p.vector_output({count}), write});
+            kernels::accumulate(p.step, p.input({count}), 0.7, {p.output({count}), write});
             const Tensor x = p.input({count}), y = p.input({count}), dy = p.input({count});
-            kernels::pointwise_backward<Gelu>(p.step, x, y, dy, p.output({count}), write);
-            kernels::sum_backward(p.step, p.vector({1}), 0.3, p.output({count}), write);
+            kernels::pointwise_backward<Gelu>(p.step, x, y, dy, {p.output({count}), write});
+            kernels::sum_backward(p.step, p.vector({1}), 0.3, {p.output({count}), write});
           }
           kernels::add(p.step, p.input({count}), p.input({count}), p.output({count}));
           kernels::fill(p.step, p.output({count}), 0.1);
@@ -139,8 +139,8 @@ TEST_CASE("device paths: dropout keeps the same elements", "[ops]") {
     same_on_every_device(
         [count](Place& p) {
           for (const Write write : {Write::set, Write::add})
-            kernels::dropout(p.step, p.input({count}), p.step.next_random(), DropoutRule(0.4), p.output({count}),
-                             write);
+            kernels::dropout(p.step, p.input({count}), p.step.next_random(), DropoutRule(0.4),
+                             {p.output({count}), write});
         },
         {.f32 = 1e-7, .f64 = 1e-15, .bf16 = 2 * kRounding});
 }
@@ -151,9 +151,9 @@ TEST_CASE("device paths: variational and word dropout keep the same elements", "
         [n](Place& p) {
           for (const Write write : {Write::set, Write::add}) {
             kernels::variational_dropout(p.step, p.input({3, 5, n}), p.step.next_random(), DropoutRule(0.4),
-                                         p.output({3, 5, n}), write);
+                                         {p.output({3, 5, n}), write});
             kernels::word_dropout(p.step, p.input({6, n}), p.ids(6, 9), p.step.next_random(), DropoutRule(0.4),
-                                  p.output({6, n}), write);
+                                  {p.output({6, n}), write});
           }
         },
         {.f32 = 1e-7, .f64 = 1e-15, .bf16 = 2 * kRounding});
@@ -170,8 +170,9 @@ TEST_CASE("device paths: conversions and runs", "[ops]") {
             kernels::convert(p.step, converted, p.output({length}));
           }
           for (const std::int64_t gap : {0, 3, 8})
-            kernels::copy_runs(p.step, p.input({5 * (length + gap)}), {gap, length + gap}, p.output({6 * (length + 8)}),
-                               {8, length + 8}, 5, length, gap == 0 ? Write::set : Write::add);
+            kernels::copy_runs(p.step, p.input({5 * (length + gap)}), {gap, length + gap},
+                               {p.output({6 * (length + 8)}), gap == 0 ? Write::set : Write::add}, {8, length + 8}, 5,
+                               length);
         },
         {.bf16 = kRounding});
 }
@@ -184,7 +185,7 @@ TEST_CASE("device paths: sums over rows and over everything", "[ops]") {
           [rows, n](Place& p) {
             kernels::bias_forward(p.step, p.vector({n}), p.output({rows, n}));
             for (const Write write : {Write::set, Write::add})
-              kernels::bias_backward(p.step, p.input({rows, n}), p.vector_output({n}), write);
+              kernels::bias_backward(p.step, p.input({rows, n}), {p.vector_output({n}), write});
             kernels::sum_forward(p.step, p.input({rows, n}), 0.01, p.vector_output({1}));
           },
           {.f32 = 5e-6, .f64 = 1e-12, .bf16 = kRounding});
@@ -203,11 +204,12 @@ TEST_CASE("device paths: softmax and layer norm", "[ops]") {
           kernels::layer_norm_forward(p.step, p.input(shape), p.input(shape), gain, bias, 1e-5, sum, p.output(shape),
                                       mean, reciprocal);
           for (const Write write : {Write::set, Write::add}) {
-            kernels::softmax_backward(p.step, p.input(shape), p.input(shape), p.output(shape), write);
-            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, p.input(shape), p.output(shape),
-                                         write, p.vector_output({n}), write, p.vector_output({n}), write);
-            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, none, write, none, write,
-                                         p.vector_output({n}), write);
+            kernels::softmax_backward(p.step, p.input(shape), p.input(shape), {p.output(shape), write});
+            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, p.input(shape),
+                                         {p.output(shape), write}, {p.vector_output({n}), write},
+                                         {p.vector_output({n}), write});
+            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, {}, {},
+                                         {p.vector_output({n}), write});
           }
         },
         {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
@@ -221,7 +223,7 @@ TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
         same_on_every_device(
             [rows, n, masked](Place& p) {
               const Shape shape{rows, n};
-              Tensor none, mask;
+              Tensor mask;
               std::int64_t count = rows;
               if (masked) {
                 mask = p.ids(rows, 5);
@@ -233,10 +235,10 @@ TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
                                            p.vector_output({n}), p.output(shape), mean, reciprocal);
               kernels::batch_norm_inference(p.step, x, mask, gain, bias, mean, reciprocal, 1e-3, p.output(shape));
               for (const Write write : {Write::set, Write::add}) {
-                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, p.output(shape), write,
-                                             p.vector_output({n}), write, none, write);
-                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, none, write,
-                                             p.vector_output({n}), write, p.vector_output({n}), write);
+                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy,
+                                             {p.output(shape), write}, {p.vector_output({n}), write}, {});
+                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, {},
+                                             {p.vector_output({n}), write}, {p.vector_output({n}), write});
               }
             },
             {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
@@ -253,8 +255,8 @@ TEST_CASE("device paths: rms norm", "[ops]") {
           for (const Tensor& factor : {gain, none}) {
             kernels::rms_norm_forward(p.step, x, factor, static_cast<double>(n), 1e-5, p.output(shape), reciprocal);
             for (const Write write : {Write::set, Write::add})
-              kernels::rms_norm_backward(p.step, x, factor, static_cast<double>(n), reciprocal, dy, p.output(shape),
-                                         write, p.vector_output({n}), write);
+              kernels::rms_norm_backward(p.step, x, factor, static_cast<double>(n), reciprocal, dy,
+                                         {p.output(shape), write}, {p.vector_output({n}), write});
           }
         },
         {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
@@ -278,7 +280,7 @@ TEST_CASE("device paths: rows by index", "[ops]") {
             const Tensor ids = p.ids(rows, 6);
             kernels::gather_rows(p.step, p.input({6, n}), ids, 1.5, p.output({rows, n}));
             for (const Write write : {Write::set, Write::add})
-              kernels::scatter_rows(p.step, p.input({rows, n}), ids, 1.5, p.vector_output({6, n}), write);
+              kernels::scatter_rows(p.step, p.input({rows, n}), ids, 1.5, {p.vector_output({6, n}), write});
           },
           {.bf16 = kRounding});
 }

@@ -46,6 +46,14 @@ const OpCases cases{
            .reference = normalised,
            .tolerance = {.f32 = 1e-3, .bf16 = kRounding},
            .roles = kRoles},
+    OpCase{
+        .name = "layer_norm, one vector as gain and bias",
+        .inputs = {{normal({3, 7}), normal({7})}, {normal({2, 3, 131}), normal({131})}},
+        .function = [](std::span<const Variable> x) { return layer_norm(x[0], x[1], x[1], kEpsilon); },
+        .reference =
+            [](std::span<const Array64> x) { return reference::layer_norm(x[0], {}, x[1], x[1], kEpsilon).normalised; },
+        .tolerance = {.bf16 = 2 * kRounding},
+        .roles = {Role::activation, Role::vector}},
     OpCase{.name = "layer_norm_residual",
            .inputs = {{normal({3, 7}), normal({3, 7}), normal({7}), normal({7})},
                       {normal({1, 1}), normal({1, 1}), normal({1}), normal({1})},

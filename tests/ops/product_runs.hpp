@@ -88,7 +88,7 @@ std::vector<double> past_gradient(ProductRun<T>& run, std::int64_t streams, std:
   const Tensor cache = run.numbers({streams, cached, width}, 4);
   const Tensor dy = run.numbers({streams * windows.total, 4}, 5);
   Tensor dweight = run.numbers({windows.heads() * 4, width}, 6);
-  kernels::project_past_backward(run.step, cache, windows, dy, dweight, write);
+  kernels::project_past_backward(run.step, cache, windows, dy, {dweight, write});
   return values_of<T>(dweight);
 }
 

@@ -91,10 +91,10 @@ TEST_CASE("project_past: without any window the weight's gradient is zero", "[ke
   const Tensor weight = device.upload(reference::constant(1, {4, 5}), DType::f32);
   Tensor y = device.step.empty({0, 2}, DType::f32), dweight = device.step.empty({4, 5}, DType::f32);
   kernels::project_past_forward(device.step, cache, weight, windows, y);
-  kernels::project_past_backward(device.step, cache, windows, y, dweight, Write::set);
+  kernels::project_past_backward(device.step, cache, windows, y, {dweight, Write::set});
   CHECK(to_host(device.backend, dweight).data == std::vector<double>(20, 0.0));
   Tensor held = device.upload(reference::constant(7, {4, 5}), DType::f32);
-  kernels::project_past_backward(device.step, cache, windows, y, held, Write::add);
+  kernels::project_past_backward(device.step, cache, windows, y, {held, Write::add});
   CHECK(to_host(device.backend, held).data == std::vector<double>(20, 7.0));
 }
 

@@ -140,7 +140,7 @@ TEST_CASE_METHOD(OrderFixture, "row sums: pieces of 256 uses in order, and their
   with_rest.insert(with_rest.end(), {0, 0});
   CHECK(host(sums) == with_rest);
   Tensor table = tensor({7, 2}, std::vector<double>(14, 2));
-  kernels::add_row_uses(step, all, order, table, Write::add);
+  kernels::add_row_uses(step, all, order, {table, Write::add});
   for (double& number : with_rest) number += 2;
   CHECK(host(table) == with_rest);
 }

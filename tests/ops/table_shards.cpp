@@ -80,7 +80,7 @@ struct Shards {
       const RowGradients device = on.on_device(uses_of(p, reads, dy), rows(), dtype);
       Tensor dweights(Shape{kResults, kReads}, dtype, on.backend.device(), on.memory);
       kernels::weighted_rows_weight_gradient(on.step, tables[static_cast<std::size_t>(p)].values, device.uses.ids,
-                                             device.uses.sources, device.order, dweights, Write::set);
+                                             device.uses.sources, device.order, {dweights, Write::set});
       const std::vector<double> part = on.read(dweights).data;
       for (std::size_t i = 0; i < whole.size(); ++i) whole[i] += part[i];
     }

@@ -65,7 +65,7 @@ double copy_rate(Backend& backend, std::int64_t side) {
   step.begin({});
   Tensor from = step.empty({4 * side * side}, DType::f32), to = step.empty({4 * side * side}, DType::f32);
   kernels::fill(step, from, 1.0);
-  const double seconds = median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, to, Write::set); });
+  const double seconds = median_seconds(backend, 7, [&] { kernels::accumulate(step, from, 1.0, {to, Write::set}); });
   return 2.0 * static_cast<double>(from.bytes()) / seconds;
 }
 
