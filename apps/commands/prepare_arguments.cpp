@@ -17,6 +17,15 @@ bool parse_newlines(const std::string& name) {
 
 void PrepareArguments::add_to(Command& command) {
   command_ = &command;
+  add_source_options(command);
+  add_character_options(command);
+  add_word_options(command);
+  add_article_options(command);
+  add_subword_options(command);
+  command.add_flag("--json", json, "print the summary as one JSON object");
+}
+
+void PrepareArguments::add_source_options(Command& command) {
   command
       .add_option("--kind", kind_,
                   "what a token is: char (a byte), word (UTF-8, between white space) or bpe (a part of a word)")
@@ -36,6 +45,9 @@ void PrepareArguments::add_to(Command& command) {
                   "ptb; options given beside it replace theirs")
       ->value_name("CORPUS");
   command.add_option("--out", out, "folder to write; made if it does not exist")->required();
+}
+
+void PrepareArguments::add_character_options(Command& command) {
   command
       .add_option(
           "--characters", characters_,
@@ -50,6 +62,9 @@ void PrepareArguments::add_to(Command& command) {
   command.add_option("--newlines", newlines_, "char: keep, or drop: no newline is a token")->capture_default_str();
   command.add_option("--ids", ids_, "char: ids by first appearance (seen) or by decreasing count")
       ->capture_default_str();
+}
+
+void PrepareArguments::add_word_options(Command& command) {
   command.add_option("--eol", eol_, "word: keep (a token <eos> after every line) or drop")->capture_default_str();
   command
       .add_option("--ties", ties_,
@@ -71,7 +86,9 @@ void PrepareArguments::add_to(Command& command) {
       .add_option("--sentences", sentences_,
                   "word, with --word-list: <S> around every line, or one between two; none: line ends as --eol says")
       ->capture_default_str();
-  add_article_options(command);
+}
+
+void PrepareArguments::add_subword_options(Command& command) {
   command
       .add_option("--vocabulary", vocabulary_,
                   "bpe: how many subwords to learn from train, its letters and 256 bytes among them")
@@ -82,7 +99,6 @@ void PrepareArguments::add_to(Command& command) {
       ->positive()
       ->capture_default_str();
   command.add_option("--bpe-model", bpe_model_, "bpe: file of a model of SentencePiece, instead of learning");
-  command.add_flag("--json", json, "print the summary as one JSON object");
 }
 
 void PrepareArguments::add_article_options(Command& command) {

@@ -20,7 +20,11 @@ struct PrepareArguments {
   data::PrepareOptions options() const;
 
  private:
+  void add_source_options(Command& command);
+  void add_character_options(Command& command);
+  void add_word_options(Command& command);
   void add_article_options(Command& command);
+  void add_subword_options(Command& command);
   /// The rules: those of --rules, if it is given, and in their place those that are given by themselves.
   void set_rules(data::PrepareOptions& options) const;
   /// The rules of articles, if they are wanted.

@@ -90,6 +90,22 @@ void fill_mixed(Tensor& tensor, std::uint32_t which) {
   }
 }
 
+/// What a step must move of the tables at the least, by the rows that it touched.
+void set_bytes(ProductKeyTrainingRun& run, const ProductKeyBench& bench, const Rule& rule) {
+  // Read p, m, v and the gradient, write p, m and v ([product-key 7.2]); row-wise AdaGrad: read p and the gradient,
+  // write p. What catches up is read and written without a gradient.
+  const auto width = static_cast<double>(bench.width);
+  const double value = static_cast<double>(size_of(bench.values));
+  const bool adam = rule.kind == TableKind::adam;
+  run.read_bytes = static_cast<double>(bench.tokens * bench.reads()) * width * value;
+  run.gradient_bytes = run.touched * width * value;
+  run.update_bytes = run.touched * width * (2 * value + kFloat + (adam ? 4 * kFloat : 0));
+  if (rule.mode == TableMode::deferred) {
+    const TableClock::Range due = TableClock::due(run.slots, 0);
+    run.catch_up_bytes = (run.behind + static_cast<double>(due.end - due.begin)) * width * (2 * value + 4 * kFloat);
+  }
+}
+
 ProductKeyTrainingRun time_training(const ProductKeyBench& bench, std::int64_t slots, const Rule& rule,
                                     Runtime& runtime) {
   ProductKeyTrainingRun run{.slots = slots,
@@ -147,19 +163,7 @@ ProductKeyTrainingRun time_training(const ProductKeyBench& bench, std::int64_t s
   }
   for (PassTimes* times : {&run.step, &run.forward, &run.backward, &run.order, &run.update, &run.catch_up, &run.rest})
     times->sorted();
-
-  // Read p, m, v and the gradient, write p, m and v ([product-key 7.2]); row-wise AdaGrad: read p and the gradient,
-  // write p. What catches up is read and written without a gradient.
-  const auto width = static_cast<double>(bench.width);
-  const double value = static_cast<double>(size_of(bench.values));
-  const bool adam = rule.kind == TableKind::adam;
-  run.read_bytes = static_cast<double>(bench.tokens * bench.reads()) * width * value;
-  run.gradient_bytes = run.touched * width * value;
-  run.update_bytes = run.touched * width * (2 * value + kFloat + (adam ? 4 * kFloat : 0));
-  if (rule.mode == TableMode::deferred) {
-    const TableClock::Range due = TableClock::due(slots, 0);
-    run.catch_up_bytes = (run.behind + static_cast<double>(due.end - due.begin)) * width * (2 * value + 4 * kFloat);
-  }
+  set_bytes(run, bench, rule);
   return run;
 }
 

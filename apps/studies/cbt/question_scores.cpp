@@ -30,6 +30,20 @@ std::int32_t filled_in(const TokenQuestion& question, std::int32_t candidate, st
   return behind <= std::ssize(question.suffix) ? question.suffix[static_cast<std::size_t>(behind - 1)] : 0;
 }
 
+/// The scores of the candidates by the sums of their rows, one a candidate.
+CandidateScores scores_of(const TokenQuestion& question, const CandidateScores& sums) {
+  CandidateScores found{};
+  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
+    // Rows of one token are computed apart and may differ in their last bits, but it is one thing that they say.
+    const auto same = std::ranges::find(question.candidates, question.candidates.at(candidate));
+    found.at(candidate) = sums.at(static_cast<std::size_t>(same - question.candidates.begin()));
+    if (!std::isfinite(found.at(candidate)))
+      throw Error(text("cbt: ln p of every candidate must be finite, got ", found.at(candidate),
+                       "\n  the model's parameters may not be finite"));
+  }
+  return found;
+}
+
 }  // namespace
 
 QuestionScorer::QuestionScorer(const Placed<RecurrentModel>& placed, CandidateScore score, std::int64_t batch,
@@ -145,18 +159,7 @@ void QuestionScorer::read_candidates(std::span<const TokenQuestion> questions, P
     }
   }
 
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const TokenQuestion& question = questions[places[i]];
-    CandidateScores& found = scores[places[i]];
-    for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-      // Rows of one token are computed apart and may differ in their last bits, but it is one thing that they say.
-      const auto same = std::ranges::find(question.candidates, question.candidates.at(candidate));
-      found.at(candidate) = sums[i].at(static_cast<std::size_t>(same - question.candidates.begin()));
-      if (!std::isfinite(found.at(candidate)))
-        throw Error(text("cbt: ln p of every candidate must be finite, got ", found.at(candidate),
-                         "\n  the model's parameters may not be finite"));
-    }
-  }
+  for (std::size_t i = 0; i < places.size(); ++i) scores[places[i]] = scores_of(questions[places[i]], sums[i]);
 }
 
 std::vector<double> QuestionScorer::run(const BlockTokens& block, ModelPast& past) {

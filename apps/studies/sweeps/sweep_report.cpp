@@ -148,6 +148,25 @@ std::string described(const RunState& state) {
   return "";
 }
 
+/// What the columns of the table are. `score`: its name.
+std::string notes_of(const SweepOptions& options, std::string_view score, bool memories) {
+  std::string lines = fmt::format(
+      "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
+      "run. Spans in positions: mean over heads, and the released models' average.\n",
+      score,
+      options.exact ? "every token but the first (recurrent, of articles: every token)"
+                    : "whole blocks of 8 streams (all_attention), segments of 10 or (recurrent) all articles");
+  if (memories)
+    lines += fmt::format(
+        "usage: slots that the memory read over the {} split; top-1: that were ever a head's best; KL of the weights "
+        "from even use, nats. Several memories: by layer.\n",
+        options.test ? "test" : "validation");
+  if (options.seeds.size() > 1)
+    lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens are those of one run.\n", score,
+                         options.seeds.size());
+  return lines;
+}
+
 }  // namespace
 
 std::string table_of(const SweepOptions& options, const std::vector<VariantResult>& variants) {
@@ -197,22 +216,7 @@ std::string table_of(const SweepOptions& options, const std::vector<VariantResul
   }
   column("state", true,
          [](const VariantResult& variant) { return variant.state + (variant.best ? ", the best" : ""); });
-  std::string lines = aligned(columns);
-  lines += fmt::format(
-      "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
-      "run. Spans in positions: mean over heads, and the released models' average.\n",
-      name,
-      options.exact ? "every token but the first (recurrent, of articles: every token)"
-                    : "whole blocks of 8 streams (all_attention), segments of 10 or (recurrent) all articles");
-  if (memories)
-    lines += fmt::format(
-        "usage: slots that the memory read over the {} split; top-1: that were ever a head's best; KL of the weights "
-        "from even use, nats. Several memories: by layer.\n",
-        options.test ? "test" : "validation");
-  if (several)
-    lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens are those of one run.\n", name,
-                         options.seeds.size());
-  return lines;
+  return aligned(columns) + notes_of(options, name, memories);
 }
 
 std::string csv_of(const SweepOptions& options, const std::vector<VariantResult>& variants) {
