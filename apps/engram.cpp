@@ -14,7 +14,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/version.hpp"
 #include "apps/run/config/config_keys.hpp"
-#include "apps/run/config/edit_distance.hpp"
+#include "apps/terminal/edit_distance.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 

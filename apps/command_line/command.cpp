@@ -9,7 +9,7 @@
 #include "apps/command_line/command_faults.hpp"
 #include "apps/command_line/command_help.hpp"
 #include "apps/command_line/value_names.hpp"
-#include "apps/command_line/wrapped_text.hpp"
+#include "apps/terminal/wrapped_text.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -5,7 +5,7 @@
 
 #include "apps/command_line/command_help.hpp"
 #include "apps/run/config/config_keys.hpp"
-#include "apps/run/config/edit_distance.hpp"
+#include "apps/terminal/edit_distance.hpp"
 #include "core/error.hpp"
 
 namespace engram {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/command_line/wrapped_text.hpp"
+#include "apps/terminal/wrapped_text.hpp"
 
 namespace engram {
 namespace {

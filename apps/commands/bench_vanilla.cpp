@@ -1,4 +1,4 @@
-#include "apps/commands/bench_vanilla.hpp"
+#include "apps/commands/bench_ways.hpp"
 
 #include <filesystem>
 
@@ -14,20 +14,20 @@
 
 namespace engram {
 
-Option* add_bench_vanilla_options(Command& command, BenchVanillaArguments& arguments) {
+Option* BenchVanillaArguments::add_to(Command& command) {
   Option* flag =
-      command.add_flag("--against-vanilla", arguments.wanted,
+      command.add_flag("--against-vanilla", wanted,
                        "Transformer-XL with a memory against a window that is read again for every token, as in the "
                        "paper's table 9 [of bench-table-9]");
-  command.add_option("--lengths", arguments.lengths, "attention lengths: 800,1800,2800,3800 are the paper's")
+  command.add_option("--lengths", lengths, "attention lengths: 800,1800,2800,3800 are the paper's")
       ->delimiter(',')
       ->needs(flag)
       ->capture_default_str();
-  command.add_option("--svg", arguments.svg, "draw how many times as long a token takes")->needs(flag);
+  command.add_option("--svg", svg, "draw how many times as long a token takes")->needs(flag);
   return flag;
 }
 
-void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArguments::Shared& shared) {
+void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& shared) {
   if (shared.configs.size() > 1)
     throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
   check_output_file("bench: --svg", arguments.svg, {kSvgBeginning});
@@ -41,13 +41,13 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchVanillaArg
   const auto comparisons = bench_against_vanilla(bench, arguments.lengths, runtime, shared.steps);
   progress.end();
   if (shared.json) {
-    nlohmann::json object = vanilla_json(bench, comparisons, shared.steps);
+    nlohmann::json object = json_of(bench, comparisons, shared.steps);
     object["device"] = shared.device;
     print_json({{"against_vanilla", object}});
   } else {
-    print(vanilla_text(bench, comparisons, shared.steps));
+    print(table_of(bench, comparisons, shared.steps));
   }
-  if (!arguments.svg.empty()) write_durably(arguments.svg, vanilla_svg(bench, comparisons));
+  if (!arguments.svg.empty()) write_durably(arguments.svg, svg_of(bench, comparisons));
 }
 
 }  // namespace engram

@@ -1,30 +1,18 @@
 #include "apps/commands/commands.hpp"
-#include "core/stopwatch.hpp"
 
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "apps/commands/model_arguments.hpp"
-#include "apps/commands/output.hpp"
-#include "apps/commands/output_file.hpp"
+#include "apps/commands/report_output.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/data/text/cbt.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
-#include "apps/studies/cbt/question_results.hpp"
-#include "apps/studies/cbt/question_scores.hpp"
-#include "apps/studies/cbt/question_tokens.hpp"
+#include "apps/studies/cbt/question_file.hpp"
 #include "apps/terminal/terminal.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/files/durable_file.hpp"
-#include "core/files/json.hpp"
+#include "core/stopwatch.hpp"
 
 namespace engram {
 namespace {
@@ -34,9 +22,10 @@ struct CbtArguments {
   std::string data;
   std::vector<std::string> questions;
   std::string score = "whole";
-  std::string csv, carry;
+  std::string carry;
+  ReportOutput output;
   int batch = 32;
-  bool lenient = false, json = false;
+  bool lenient = false;
 };
 
 RecurrentModel& recurrent_model(TrainedModel& trained) {
@@ -47,94 +36,41 @@ RecurrentModel& recurrent_model(TrainedModel& trained) {
   return *model;
 }
 
-/// About how many questions there are in files, for progress: 0 where one can be read once only.
-std::int64_t count_questions(const std::vector<std::string>& paths) {
-  std::int64_t questions = 0;
-  std::error_code ignored;
-  for (const std::string& path : paths) {
-    if (!std::filesystem::is_regular_file(path, ignored)) return 0;
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) questions += line.starts_with("21 ") ? 1 : 0;
-  }
-  return questions;
-}
-
-/// Questions are read, and answered, so many at a time. What --csv is to hold of them is added to `csv`. `watch` is
-/// told how many of this file's have been answered.
-QuestionResults answer(const std::filesystem::path& path, const CbtArguments& arguments,
-                       const QuestionTokens& tokens_of, QuestionScorer& scorer, std::string& csv,
-                       const std::function<void(std::int64_t)>& watch) {
-  constexpr std::size_t kAtOnce = 1024;
-  QuestionResults results;
-  results.name = path.filename().string();
-  data::CbtReader reader(path, arguments.lenient);
-  std::vector<data::CbtQuestion> asked;
-  std::vector<TokenQuestion> questions;
-  const auto score = [&] {
-    const std::vector<CandidateScores> scores =
-        scorer(questions, [&](auto answered, auto) { watch(results.questions + answered); });
-    for (std::size_t i = 0; i < questions.size(); ++i) results.add(questions[i], scores[i]);
-    for (std::size_t i = 0; i < asked.size(); ++i) csv += candidates_csv(results.name, asked[i], scores[i]);
-    questions.clear();
-    asked.clear();
-  };
-  for (data::CbtQuestion question; reader.next(question);) {
-    questions.push_back(tokens_of(question));
-    if (!arguments.csv.empty()) asked.push_back(question);
-    if (questions.size() == kAtOnce) score();
-  }
-  score();
-  for (std::size_t i = 0; i < data::kCbtProblems; ++i)
-    results.left_out.at(i) = reader.skipped(static_cast<data::CbtProblem>(i));
-  results.replaced = reader.replaced();
-  return results;
-}
-
 void run_cbt(const CbtArguments& arguments) {
   const ContextOptions context{.memory = {}, .clamp = {}, .visibility = {}, .carry = carry_option(arguments.carry)};
-  check_output_file("cbt: --csv", arguments.csv, {candidates_csv_names()});
+  arguments.output.check("cbt", {kCandidateColumns});
   WorkProgress progress(text("reading '", arguments.model.run, "'"));
   OpenedModel opened(arguments.model, "cbt", [&context](ModelOptions& model) { context.apply(model, "cbt"); });
   TrainedModel& trained = opened.trained;
   RecurrentModel& model = recurrent_model(trained);
   const data::DataSet data = opened.open_data(arguments.data);
   const QuestionTokens tokens_of(data);
-  QuestionScorer scorer(model, opened.runtime, trained.dtype(),
-                        arguments.score == "word" ? CandidateScore::word : CandidateScore::whole, arguments.batch,
+  QuestionReport report{.checkpoint = trained.path().string(),
+                        .step = trained.step(),
+                        .score = arguments.score == "word" ? CandidateScore::word : CandidateScore::whole,
+                        .files = {},
+                        .all = {},
+                        .candidates = {}};
+  QuestionScorer scorer({model, opened.runtime, trained.dtype()}, report.score, arguments.batch,
                         trained.config().training.block);
 
   const std::int64_t expected = is_line_terminal() ? count_questions(arguments.questions) : 0;
   progress.begin("answered", "questions");
   const Stopwatch watch;
-  std::vector<QuestionResults> files;
-  QuestionResults all;
-  all.name = "all";
-  std::string csv(candidates_csv_names());
+  report.all.name = "all";
   for (const std::string& path : arguments.questions) {
-    files.push_back(answer(path, arguments, tokens_of, scorer, csv, [&, before = all.questions](std::int64_t answered) {
-      progress.at(before + answered, expected);
-    }));
-    all.add(files.back());
+    report.files.push_back(answer_file(
+        path, arguments.lenient, tokens_of, scorer, arguments.output.csv.empty() ? nullptr : &report.candidates,
+        [&, before = report.all.questions](std::int64_t answered) { progress.at(before + answered, expected); }));
+    report.all.add(report.files.back());
   }
-  const double seconds = watch.seconds();
+  report.questions_per_second = static_cast<double>(report.all.questions) / watch.seconds();
   progress.end();
-  if (all.questions == 0)
-    throw FileError(text("cbt: there must be a question to answer, got ", files.size(),
-                         files.size() == 1 ? " file" : " files", " without any (", all.blocks_left_out(),
+  if (report.all.questions == 0)
+    throw FileError(text("cbt: there must be a question to answer, got ", report.files.size(),
+                         report.files.size() == 1 ? " file" : " files", " without any (", report.all.blocks_left_out(),
                          " blocks left out)"));
-  if (!arguments.csv.empty()) write_durably(arguments.csv, csv);
-  const double per_second = static_cast<double>(all.questions) / seconds;
-
-  if (arguments.json) {
-    nlohmann::json object{
-        {"checkpoint", trained.path().string()}, {"step", trained.step()},           {"score", arguments.score},
-        {"questions_per_second", per_second},    {"files", nlohmann::json::array()}, {"all", json_of(all)}};
-    for (const QuestionResults& file : files) object["files"].push_back(json_of(file));
-    return print_json(object);
-  }
-  print(fmt::format("{} at step {}, candidates ranked by {}, {:.1f} questions/s\n", trained.path().string(),
-                    trained.step(), arguments.score == "word" ? "the word alone" : "the whole sentence", per_second));
-  print(question_table(files, all));
+  arguments.output.show(report);
 }
 
 }  // namespace
@@ -161,9 +97,10 @@ Command* add_cbt_command(Command& program) {
   command->add_option("--batch", arguments->batch, "questions side by side; does not change results")
       ->positive()
       ->capture_default_str();
-  command->add_option("--csv", arguments->csv, "write every candidate's ln p, and which is predicted, to this file");
+  command->add_option("--csv", arguments->output.csv,
+                      "write every candidate's ln p, and which is predicted, to this file");
   arguments->model.add_options(*command);
-  command->add_flag("--json", arguments->json, "print one JSON object");
+  arguments->output.add_json(*command);
   command->callback([arguments] { run_cbt(*arguments); });
   return command;
 }

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/commands/model_arguments.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/run/weights/transfo_xl_export.hpp"
@@ -19,9 +20,10 @@ namespace engram {
 namespace {
 
 struct ExportArguments {
-  std::string to, run, out;
+  RunArguments trained;
+  std::string to, out;
   std::vector<std::string> settings;
-  bool best = false, json = false;
+  bool json = false;
 };
 
 void run_export(const ExportArguments& arguments) {
@@ -31,13 +33,12 @@ void run_export(const ExportArguments& arguments) {
   if (std::filesystem::exists(config, ignored))
     check_output_file("export: config.json, which goes beside --out,", config.string(),
                       {"{\n  \"model_type\": \"transfo-xl\""});
-  WorkProgress progress(text("exporting '", arguments.run, "'"), "bytes");
-  const TransfoXlExported exported =
-      export_transfo_xl({.run = arguments.run,
-                         .kind = arguments.best ? CheckpointKind::best : CheckpointKind::newest,
-                         .out = arguments.out,
-                         .settings = arguments.settings,
-                         .watch = progress.watch()});
+  WorkProgress progress(text("exporting '", arguments.trained.run, "'"), "bytes");
+  const TransfoXlExported exported = export_transfo_xl({.run = arguments.trained.run,
+                                                        .kind = arguments.trained.kind(),
+                                                        .out = arguments.out,
+                                                        .settings = arguments.settings,
+                                                        .watch = progress.watch()});
   progress.end();
   if (arguments.json) {
     print_json({{"weights", arguments.out}, {"config", exported.config.string()}, {"tensors", exported.tensors}});
@@ -55,14 +56,14 @@ Command* add_export_command(Command& program) {
       ->required()
       ->one_of({"transfo-xl"})
       ->value_name("PROGRAM");
-  command->add_option("run", arguments->run, "folder of a run, or a checkpoint")->required();
+  arguments->trained.add_run(*command, "folder of a run, or a checkpoint");
   command->add_option("--out", arguments->out, "safetensors file to write; config.json is written beside it")
       ->required()
       ->value_name("FILE");
   command->add_settings(arguments->settings,
                         "what the model is to remember and see there: model.memory=N, model.memory_start=zeros, "
                         "model.visibility=all or last_memory, model.clamp=N");
-  command->add_flag("--best", arguments->best, "the run's best checkpoint instead of the newest");
+  arguments->trained.add_best(*command);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments] { run_export(*arguments); });
   return command;

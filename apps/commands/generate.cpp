@@ -54,7 +54,7 @@ void run_generate(const Command& command, const GenerateArguments& arguments) {
   arguments.writing.sampling.check();
   WorkProgress progress(text("reading '", arguments.model.run, "'"));
   OpenedModel opened(arguments.model, "generate");
-  TextWriter writer(opened.trained, opened.runtime, parse_named<data::UnseenWords>("words: --oov", arguments.oov));
+  TextWriter writer(opened.trained, parse_named<data::UnseenWords>("words: --oov", arguments.oov));
   progress.end();
   if (command.count("--prompt") == 0) {
     const bool asks = ::isatty(STDIN_FILENO) == 1;

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "apps/commands/config_template.hpp"
 #include "apps/commands/output.hpp"
 #include "apps/run/config/config_keys.hpp"
+#include "apps/run/config/config_template.hpp"
 #include "core/names.hpp"
 
 namespace engram {

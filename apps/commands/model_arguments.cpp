@@ -5,12 +5,16 @@
 
 namespace engram {
 
-void ModelArguments::add_run(Command& command) {
-  command.add_option("run", run, "folder of a run, or a checkpoint file")->required();
+void RunArguments::add_run(Command& command, const std::string& help) {
+  command.add_option("run", run, help)->required();
+}
+
+void RunArguments::add_best(Command& command) {
+  command.add_flag("--best", best_, "the run's best checkpoint instead of the newest");
 }
 
 void ModelArguments::add_options(Command& command, bool any_dtype) {
-  command.add_flag("--best", best_, "the run's best checkpoint instead of the newest");
+  add_best(command);
   add_device_option(command, device_);
   if (any_dtype) command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
   add_threads_option(command, threads_);
@@ -18,8 +22,7 @@ void ModelArguments::add_options(Command& command, bool any_dtype) {
 
 OpenedModel::OpenedModel(const ModelArguments& arguments, std::string_view command, const TrainedModel::Adapt& adapt)
     : runtime(parse_device(arguments.device_), arguments.threads_),
-      trained(arguments.run, arguments.best_ ? CheckpointKind::best : CheckpointKind::newest, runtime,
-              dtype_option(command, arguments.dtype_), adapt) {}
+      trained(arguments.run, arguments.kind(), runtime, dtype_option(command, arguments.dtype_), adapt) {}
 
 data::DataSet OpenedModel::open_data(const std::string& folder) const {
   data::DataSet data = data::DataSet::open(folder);

@@ -11,11 +11,21 @@
 
 namespace engram {
 
-struct ModelArguments {
+/// A run, and which of its checkpoints.
+struct RunArguments {
   std::string run;  ///< folder of a run, or a checkpoint file
 
   /// Adds the run itself, required.
-  void add_run(Command& command);
+  void add_run(Command& command, const std::string& help = "folder of a run, or a checkpoint file");
+  /// Adds --best.
+  void add_best(Command& command);
+  CheckpointKind kind() const { return best_ ? CheckpointKind::best : CheckpointKind::newest; }
+
+ private:
+  bool best_ = false;
+};
+
+struct ModelArguments : RunArguments {
   /// Adds --best, --device, --dtype and --threads. Without `any_dtype` there is no --dtype: f32 is all that there is.
   void add_options(Command& command, bool any_dtype = true);
 
@@ -23,7 +33,6 @@ struct ModelArguments {
   friend struct OpenedModel;
   std::string device_ = "cpu", dtype_ = "f32";
   int threads_ = 0;
-  bool best_ = false;
 };
 
 struct OpenedModel {

@@ -7,11 +7,10 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/commands/output.hpp"
+#include "apps/commands/report_output.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/studies/sweeps/ordering.hpp"
 #include "core/error.hpp"
-#include "core/files/json.hpp"
 
 namespace engram {
 namespace {
@@ -19,7 +18,8 @@ namespace {
 struct OrderingsArguments {
   std::string sweep;
   std::vector<std::string> claims;
-  bool strict = false, json = false;
+  ReportOutput output;
+  bool strict = false;
 };
 
 void run_orderings(const OrderingsArguments& arguments) {
@@ -35,10 +35,7 @@ void run_orderings(const OrderingsArguments& arguments) {
   const CsvTable sweep = parse_csv(data::read_bytes(table), text("'", table.string(), "'"));
   std::vector<JudgedClaim> judged;
   for (const Claim& claim : claims) judged.push_back(judge(claim, sweep));
-  if (arguments.json)
-    print_json(orderings_json(judged));
-  else
-    print(orderings_text(judged));
+  arguments.output.show(judged);
   const auto held = std::ranges::count(judged, Verdict::holds, &JudgedClaim::verdict);
   if (arguments.strict && static_cast<std::size_t>(held) < judged.size())
     throw Error(text("orderings: with --strict all ", judged.size(), " claims must hold, got ", held));
@@ -57,7 +54,7 @@ Command* add_orderings_command(Command& program) {
       ->required()
       ->allow_extra_args(false);  // the sweep may come after it
   command->add_flag("--strict", arguments->strict, "exit with 1 unless all claims hold");
-  command->add_flag("--json", arguments->json, "print one JSON object");
+  arguments->output.add_json(*command);
   command->footer(
       "Means over seeds are compared; where there are several it says whether a claim holds whichever seeds are put "
       "side by side.");

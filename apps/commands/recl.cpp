@@ -1,24 +1,16 @@
 #include "apps/commands/commands.hpp"
-#include "core/stopwatch.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "apps/command_line/number_list.hpp"
-#include "apps/commands/output.hpp"
-#include "apps/commands/output_file.hpp"
 #include "apps/commands/study_arguments.hpp"
+#include "apps/studies/context/group_losses.hpp"
 #include "apps/studies/context/relative_report.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
-#include "core/files/durable_file.hpp"
-#include "core/files/json.hpp"
-#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -31,42 +23,9 @@ struct ReclArguments {
   double threshold = 0.01;
 };
 
-bool is_transformer_xl(const StudiedRun& run) { return run.config.model.family == ModelFamily::transformer_xl; }
-
-void check_runs(const std::vector<StudiedRun>& runs, ContextMethod method) {
-  if (runs.size() < 2)
-    throw UsageError(text("recl: the length is relative to a group of two or more runs, got ", runs.size()));
-  for (const StudiedRun& run : runs)
-    if (method == ContextMethod::windowed && !is_transformer_xl(run))
-      throw UsageError(text("recl: --method windowed is for runs of family transformer_xl, got '", run.name,
-                            "' of family ", name_of(run.config.model.family), "\n  --method exact is for all"));
-}
-
-std::vector<std::vector<double>> losses_of(const StudiedRun& run, const std::vector<std::int64_t>& lengths,
-                                           ContextMethod method, PositionReader& reader, WorkProgress& progress,
-                                           const std::string& what) {
-  std::vector<std::vector<double>> losses;
-  const std::int64_t longest = PositionReader::longest(run).value_or(lengths.back());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (i > 0 && lengths[i - 1] >= longest) {  // nothing more is read
-      losses.push_back(losses.back());
-      continue;
-    }
-    progress.begin(text(what, ", context ", lengths[i], ":"), "positions");
-    const Stopwatch watch;
-    losses.push_back(method == ContextMethod::exact ? reader.exact(lengths[i]) : reader.windowed(lengths[i]));
-    if (!std::ranges::all_of(losses.back(), [](double loss) { return std::isfinite(loss); }))
-      throw UsageError(text("recl: losses must be finite, got one of '", run.name, "' that is not, with ", lengths[i],
-                            " tokens of context\n  leave out runs that diverged"));
-    const double seconds = watch.seconds();
-    log(LogLevel::info, fmt::format("recl: {}, {} tokens of context in {:.1f} s", run.name, lengths[i], seconds));
-  }
-  return losses;
-}
-
 void run_recl(const ReclArguments& arguments) {
   const ContextMethod method = parse_named<ContextMethod>("recl: --method", arguments.method);
-  check_output_file("recl: --csv", arguments.study.csv, {"run,share,"});
+  arguments.study.output.check("recl", {"run,share,"});
   RelativeReport report{.data = arguments.study.data,
                         .split = arguments.study.split,
                         .method = method,
@@ -83,14 +42,14 @@ void run_recl(const ReclArguments& arguments) {
   WorkProgress progress("reading the data and the runs");
   Study study(arguments.study, "recl");
   report.runs = study.runs;
-  check_runs(report.runs, method);
+  check_group(report.runs, method);
   // Before a list is made of it.
   if (arguments.longest >= study.tokens.size())
     throw UsageError(
         text("recl: --longest must be below the number of tokens, ", study.tokens.size(), ", got ", arguments.longest));
   report.table.lengths = lengths_up_to(arguments.first, arguments.step, arguments.longest);
   const std::optional<std::int64_t> clamp = arguments.study.clamp();
-  if (clamp && std::ranges::none_of(report.runs, is_transformer_xl))
+  if (clamp && std::ranges::none_of(report.runs, &StudiedRun::is_transformer_xl))
     throw UsageError("recl: --clamp-len is for runs of family transformer_xl, got none of them");
   const std::vector<std::int64_t> positions =
       draw_positions(study.tokens, arguments.positions, report.table.lengths.back(), arguments.seed);
@@ -98,12 +57,12 @@ void run_recl(const ReclArguments& arguments) {
     PositionReader reader(one, study.tokens, positions, clamp, study.runtime, study.dtype);
     reader.watch(progress.watch());
     const std::string what = text("run ", report.table.losses.size() + 1, "/", report.runs.size());
-    report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader, progress, what));
+    report.table.losses.push_back(losses_of(one, report.table.lengths, method, reader, [&](std::int64_t length) {
+      progress.begin(text(what, ", context ", length, ":"), "positions");
+    }));
   }
   progress.end();
-  if (!arguments.study.csv.empty()) write_durably(arguments.study.csv, relative_csv(report));
-  if (arguments.study.json) return print_json(relative_json(report));
-  print(relative_table(report));
+  arguments.study.output.show(report);
 }
 
 }  // namespace

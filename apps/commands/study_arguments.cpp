@@ -15,12 +15,12 @@ void StudyArguments::add_reading(Command& command, const std::string& runs_help)
 }
 
 void StudyArguments::add_running(Command& command, const std::string& csv_help) {
-  command.add_option("--csv", csv, csv_help);
+  command.add_option("--csv", output.csv, csv_help);
   command.add_flag("--best", best_, "the runs' best checkpoints instead of the newest");
   add_device_option(command, device_);
   command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
   add_threads_option(command, threads_);
-  command.add_flag("--json", json, "print one JSON object");
+  output.add_json(command);
 }
 
 std::optional<std::int64_t> StudyArguments::clamp() const {
@@ -31,7 +31,7 @@ Study::Study(const StudyArguments& arguments, std::string_view command)
     : dtype(dtype_option(command, arguments.dtype_)),
       runtime(parse_device(arguments.device_), arguments.threads_),
       data(data::DataSet::open(arguments.data)),
-      tokens(first_tokens(data.split(arguments.split), arguments.tokens_)),
+      tokens(data.split(arguments.split).beginning(arguments.tokens_)),
       runs(open_studied_runs(arguments.runs, arguments.best_ ? CheckpointKind::best : CheckpointKind::newest, data,
                              command)) {}
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/command_line/command.hpp"
+#include "apps/commands/report_output.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/studies/context/studied_run.hpp"
 #include "core/dtype.hpp"
@@ -16,8 +17,8 @@ namespace engram {
 
 struct StudyArguments {
   std::vector<std::string> runs;
-  std::string data, split = "valid", csv;
-  bool json = false;
+  std::string data, split = "valid";
+  ReportOutput output;
 
   /// Adds the runs, described as `runs_help`, and the options that say what is read.
   void add_reading(Command& command, const std::string& runs_help);

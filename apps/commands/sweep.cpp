@@ -7,7 +7,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
 #include "apps/studies/sweeps/sweep.hpp"
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -52,13 +52,13 @@ void run_sweep(const SweepArguments& arguments) {
   const std::vector<std::string> warnings = sweep_warnings(options, runs);
   for (const std::string& warning : warnings) log(LogLevel::warning, warning);
   if (arguments.dry_run) {
-    if (arguments.json) return print_json(plan_json(options, runs, warnings));
-    return print(plan_table(runs));
+    if (arguments.json) return print_json(json_of(options, runs, warnings));
+    return print(table_of(runs));
   }
   const StopSignals signals;
   const std::vector<RunResult> results = run_sweep(options, data, runs, [&signals] { return signals.received(); });
-  if (arguments.json) return print_json(sweep_json(options, runs, results, warnings));
-  print(sweep_table(options, collect_variants(options, runs, results)));
+  if (arguments.json) return print_json(json_of(options, runs, results, warnings));
+  print(table_of(options, collect_variants(options, runs, results)));
 }
 
 }  // namespace

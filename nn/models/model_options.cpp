@@ -24,6 +24,21 @@ const ProductKeyOptions kNoMemories;
 const ProductKeyOptions& memories_of(const auto& options) { return options.memories; }
 const ProductKeyOptions& memories_of(const RecurrentOptions&) { return kNoMemories; }
 
+// One answer of each family: a new one is asked for by the compiler.
+bool has_segments(const AllAttentionOptions&) { return false; }
+bool has_segments(const TransformerXlOptions&) { return true; }
+bool has_segments(const ProductKeyTransformerOptions&) { return true; }
+bool has_segments(const RecurrentOptions&) { return true; }
+
+std::optional<std::int64_t> position_rows_of(const AllAttentionOptions&) { return std::nullopt; }
+std::optional<std::int64_t> position_rows_of(const RecurrentOptions&) { return std::nullopt; }
+std::optional<std::int64_t> position_rows_of(const ProductKeyTransformerOptions& options) {
+  return options.position_rows;
+}
+std::optional<std::int64_t> position_rows_of(const TransformerXlOptions& options) {
+  return options.positions == PositionKind::absolute_learned ? std::optional(options.position_rows) : std::nullopt;
+}
+
 /// Of a vocabulary that is not known yet.
 void check_cutoffs(const AllAttentionOptions& options) { VocabularyClusters::check(options.cutoffs, 0, options.width); }
 void check_cutoffs(const TransformerXlOptions& options) {
@@ -59,6 +74,13 @@ std::int64_t ModelOptions::width() const {
 bool ModelOptions::remembers() const {
   if (family == ModelFamily::transformer_xl) return transformer_xl.memory > 0;
   return family != ModelFamily::product_key;
+}
+
+bool ModelOptions::reads_segments() const {
+  return with_own_options(*this, [](const auto& own) { return has_segments(own); });
+}
+std::optional<std::int64_t> ModelOptions::position_rows() const {
+  return with_own_options(*this, [](const auto& own) { return position_rows_of(own); });
 }
 
 void ModelOptions::check() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -57,6 +58,11 @@ struct ModelOptions {
   std::int64_t width() const;
   /// Whether anything is kept of earlier blocks. Where nothing is, every block is read from nothing.
   bool remembers() const;
+  /// Whether blocks of a text are segments, which a model sees whole, with as much before each as training.extension
+  /// says; else they are cuts in a stream whose windows slide over them.
+  bool reads_segments() const;
+  /// The longest block that there are learned positions for; none: any.
+  std::optional<std::int64_t> position_rows() const;
   /// Whether data of so many articles are read article by article, each from nothing; else as one text.
   bool reads_articles(std::int64_t articles) const { return family == ModelFamily::recurrent && articles > 0; }
 

@@ -35,6 +35,12 @@ struct ArticleSplit {
     return (article + 1 < articles() ? starts[static_cast<std::size_t>(article) + 1] : tokens.size()) -
            starts[static_cast<std::size_t>(article)];
   }
+  /// The first tokens, at most so many, 0: all; and the articles that begin in them.
+  ArticleSplit beginning(std::int64_t most) const {
+    const TokenView first = tokens.beginning(most);
+    const auto end = std::ranges::lower_bound(starts, first.size());
+    return {first, starts.first(static_cast<std::size_t>(end - starts.begin())), start};
+  }
 };
 
 /// In which order the articles of a pass are taken.

@@ -2,6 +2,7 @@
 /// A read-only run of token ids that somebody else owns, in memory or mapped from a file, stored as one, two or four
 /// bytes each. It must not outlive its owner.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -18,6 +19,10 @@ class TokenView {
   std::int64_t size() const { return count_; }
   const void* data() const { return data_; }
   int width() const { return width_; }
+  /// The first tokens, at most so many; 0: all.
+  TokenView beginning(std::int64_t most) const {
+    return most > 0 ? TokenView(data_, width_, std::min(most, count_)) : *this;
+  }
 
   std::int32_t operator[](std::int64_t index) const {
     switch (width_) {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/run/config/edit_distance.hpp"
 #include "apps/run/config/section_keys.hpp"
+#include "apps/terminal/edit_distance.hpp"
 
 namespace engram {
 namespace {

@@ -8,14 +8,14 @@ namespace engram {
 
 namespace {
 
-void warn_of(const AllAttentionOptions& model, double span_loss, std::vector<std::string>& warnings) {
+void warn_of_model(const AllAttentionOptions& model, const RunConfig& config, std::vector<std::string>& warnings) {
   if (model.span != SpanKind::fixed && model.max_span < model.ramp)
     warnings.push_back(text("model.max_span ", model.max_span, " is below model.ramp ", model.ramp,
                             ": the window ends before the soft edge does, and nothing is ever trimmed"));
   if (model.memory_mode == MemoryMode::none)
     warnings.push_back(
         "model.memory_mode none has neither persistent slots nor a feed-forward sublayer: the paper's ablation N = 0");
-  if (span_loss > 0 && model.span == SpanKind::fixed)
+  if (config.training.span_loss > 0 && model.span == SpanKind::fixed)
     warnings.push_back("training.span_loss has no effect, because model.span is fixed");
   if (model.cutoffs.empty() && !(model.tie_tables && model.tie_projections))
     warnings.push_back(
@@ -23,7 +23,7 @@ void warn_of(const AllAttentionOptions& model, double span_loss, std::vector<std
         "tied");
 }
 
-void warn_of(const TransformerXlOptions& model, std::vector<std::string>& warnings) {
+void warn_of_model(const TransformerXlOptions& model, const RunConfig&, std::vector<std::string>& warnings) {
   const TransformerXlOptions usual;
   const auto without_effect = [&](bool changed, std::string_view key, std::string_view reason) {
     if (changed) warnings.push_back(text("model.", key, " has no effect ", reason));
@@ -48,7 +48,9 @@ void warn_of(const TransformerXlOptions& model, std::vector<std::string>& warnin
       "embedding_init_range", "unless model.embedding_init is uniform");
 }
 
-void warn_of(const RecurrentOptions& model, std::vector<std::string>& warnings) {
+void warn_of_model(const ProductKeyTransformerOptions&, const RunConfig&, std::vector<std::string>&) {}
+
+void warn_of_model(const RecurrentOptions& model, const RunConfig&, std::vector<std::string>& warnings) {
   if (model.readout != ReadoutKind::n_gram && model.parts != RecurrentOptions().parts)
     warnings.push_back("model.parts has no effect unless model.readout is n_gram");
 }
@@ -106,10 +108,7 @@ void warn_of_memories(const RunConfig& config, const ProductKeyOptions& memories
 
 std::vector<std::string> config_warnings(const RunConfig& config) {
   std::vector<std::string> warnings;
-  if (config.model.family == ModelFamily::all_attention)
-    warn_of(config.model.all_attention, config.training.span_loss, warnings);
-  if (config.model.family == ModelFamily::transformer_xl) warn_of(config.model.transformer_xl, warnings);
-  if (config.model.family == ModelFamily::recurrent) warn_of(config.model.recurrent, warnings);
+  with_own_options(config.model, [&](const auto& own) { warn_of_model(own, config, warnings); });
   warn_of(config.optimizer, config.schedule, warnings);
   const bool learns_spans =
       config.model.family == ModelFamily::all_attention && config.model.all_attention.span == SpanKind::adaptive;

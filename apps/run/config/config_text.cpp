@@ -7,8 +7,8 @@
 
 #include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_toml.hpp"
-#include "apps/run/config/edit_distance.hpp"
 #include "apps/run/config/printable.hpp"
+#include "apps/terminal/edit_distance.hpp"
 #include "core/error.hpp"
 
 namespace engram {

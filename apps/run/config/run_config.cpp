@@ -36,16 +36,13 @@ void RunConfig::check() const {
   const std::int64_t longest = training.block + training.extension + (training.drawn_lengths ? kDrawnMore : 0);
   require(training.batch <= kMostTokens / longest, "training: batch",
           text("at most ", kMostTokens / longest, " streams, with blocks of ", longest, " tokens"), training.batch);
-  if (model.family == ModelFamily::transformer_xl && model.transformer_xl.positions == PositionKind::absolute_learned)
-    require(model.transformer_xl.position_rows >= longest, "model: position_rows",
-            text("at least ", longest, ", the longest block with its extension"), model.transformer_xl.position_rows);
+  if (const std::optional<std::int64_t> rows = model.position_rows())
+    require(*rows >= longest, "model: position_rows", text("at least ", longest, ", the tokens of the longest block"),
+            *rows);
   // Recurrences have no kernels for rounded states.
   require(model.family != ModelFamily::recurrent || training.activations == ActivationPrecision::f32,
           "training: activations", "f32 for models of family recurrent",
           "bf16\n  --dtype bf16 rounds the operands of products");
-  if (model.family == ModelFamily::product_key)
-    require(model.product_key.position_rows >= training.block, "model: position_rows",
-            text("at least ", training.block, ", the tokens of a block"), model.product_key.position_rows);
   require(!training.latest_half || training.extension == 0, "training: latest_half",
           text("false with an extension of ", training.extension), training.latest_half);
   require(training.split >= 1 && training.batch % training.split == 0, "training: split",

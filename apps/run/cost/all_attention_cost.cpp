@@ -155,7 +155,8 @@ StepCost step_cost(const AllAttentionOptions& model, const StepSetting& setting)
   cost.forward_flops = cost.frozen_flops + cost.training.past_forward;
   cost.token_bytes = generation_bytes(model, setting.window, others);
   if (tables.memories > 0)
-    cost.token_bytes += static_cast<double>(tables.memories) * memory_cost(model.memories, model.width).read_bytes;
+    cost.token_bytes +=
+        static_cast<double>(tables.memories) * product_key_memory_cost(model.memories, model.width).read_bytes;
   return cost;
 }
 

@@ -24,12 +24,12 @@ double query_flops(const ProductKeyOptions& options, std::int64_t width) {
 
 }  // namespace
 
-MemoryCost memory_cost(const ProductKeyOptions& options, std::int64_t width) {
+ProductKeyMemoryCost product_key_memory_cost(const ProductKeyOptions& options, std::int64_t width) {
   const auto heads = static_cast<double>(options.heads),
              value_width = static_cast<double>(options.value_width_in(width));
   const auto keys = static_cast<double>(options.keys == KeyKind::flat ? options.slots() : options.subkeys);
   const double reads = heads * static_cast<double>(options.selected), d = static_cast<double>(width);
-  MemoryCost cost;
+  ProductKeyMemoryCost cost;
   cost.query = query_flops(options, width);
   cost.scores = 2 * heads * keys * static_cast<double>(options.query_width);
   cost.read = 2 * reads * value_width;
@@ -45,7 +45,7 @@ double added_flops(const ProductKeyOptions& options, std::int64_t width, std::in
   if (!options.any()) return 0;
   const auto memories = static_cast<double>(options.memory_layers(model_layers).size());
   const double replaced = options.placement == MemoryPlacement::replace ? feed_forward_flops : 0;
-  return memories * (memory_cost(options, width).flops() - replaced);
+  return memories * (product_key_memory_cost(options, width).flops() - replaced);
 }
 
 double touched_rows(double slots, double uses) { return -slots * std::expm1(uses * std::log1p(-1 / slots)); }

@@ -9,7 +9,7 @@
 namespace engram {
 
 /// Of one memory and one token.
-struct MemoryCost {
+struct ProductKeyMemoryCost {
   double query = 0;       ///< FLOPs of the query network
   double scores = 0;      ///< of the products with sub-keys, or with all keys where they are flat
   double read = 0;        ///< of the weighted sum of values
@@ -18,7 +18,7 @@ struct MemoryCost {
   double flops() const { return query + scores + read + output; }
 };
 /// width: of the model. The query network's hidden layers count too.
-MemoryCost memory_cost(const ProductKeyOptions& options, std::int64_t width);
+ProductKeyMemoryCost product_key_memory_cost(const ProductKeyOptions& options, std::int64_t width);
 
 /// FLOPs per token of the forward pass that all memories of a model add, less those of the feed-forward sublayers in
 /// whose place they are. A backward pass takes twice as much.

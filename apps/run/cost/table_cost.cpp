@@ -40,7 +40,7 @@ TableTraffic table_traffic(const ProductKeyOptions& options, std::int64_t width,
   const double uses = memories / tables * static_cast<double>(tokens * options.heads * options.selected);
   TableTraffic traffic;
   traffic.touched = tables * touched_rows(rows, uses);
-  traffic.gathered_bytes = memories * static_cast<double>(tokens) * memory_cost(options, width).read_bytes;
+  traffic.gathered_bytes = memories * static_cast<double>(tokens) * product_key_memory_cost(options, width).read_bytes;
   // Memories that share a table go through its rows one after the other.
   traffic.gradient_bytes = memories * touched_rows(rows, uses * tables / memories) * row_bytes;
   const bool all = optimizer.kind == TableKind::adam && optimizer.mode == TableMode::dense;
@@ -54,7 +54,7 @@ double added_token_bytes(const ProductKeyOptions& options, std::int64_t width, s
                          double feed_forward_parameters) {
   if (!options.any()) return 0;
   const auto memories = static_cast<double>(options.memory_layers(model_layers).size());
-  const MemoryCost cost = memory_cost(options, width);
+  const ProductKeyMemoryCost cost = product_key_memory_cost(options, width);
   const double parameters = (cost.flops() - cost.read) / 2;  // a number of a key or map is a multiply-add
   const double replaced = options.placement == MemoryPlacement::replace ? feed_forward_parameters : 0;
   return memories * (kNumberBytes * (parameters - replaced) + cost.read_bytes);

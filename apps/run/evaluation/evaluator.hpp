@@ -6,9 +6,8 @@
 #include <span>
 
 #include "apps/data/blocks/evaluation_plan.hpp"
-#include "apps/run/evaluation/memory_reads.hpp"
-#include "apps/run/model/runtime.hpp"
-#include "nn/models/language_model.hpp"
+#include "apps/run/evaluation/product_key_reads.hpp"
+#include "apps/run/model/placed_model.hpp"
 
 namespace engram {
 
@@ -30,18 +29,23 @@ using TokenLoss = std::function<void(std::int64_t token, double nll)>;
 /// that have targets, and the losses of those in nats, which it may change before they are added up.
 using BlockLosses = std::function<void(const data::Block& block, const Tensor& hidden, std::span<double> losses)>;
 
+/// Who hears of what an evaluation finds; each may be empty, and costs nothing then.
+struct EvaluationHooks {
+  TokenLoss found = {};
+  ProductKeyReads reads = {};
+  BlockLosses change = {};
+};
+
 /// The past for blocks of so many rows.
 using PastOf = std::function<ModelPast&(std::int64_t rows)>;
 
 /// One pass of the plan (begin() is called first). `past` has as many streams as the plan has rows and is reset where
 /// the plan says so. Where spans are dynamic their means over the pass become those of the model. Sums go in the order
-/// of the tokens of each block, in double. `reads`: gets what product-key memories read; costs nothing where it is
-/// empty.
-Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, ModelPast& past, DType dtype, Runtime& runtime,
-                    const TokenLoss& found = {}, const MemoryReads& reads = {}, const BlockLosses& change = {});
+/// of the tokens of each block, in double.
+Evaluation evaluate(const PlacedModel& placed, data::EvaluationPlan& plan, ModelPast& past,
+                    const EvaluationHooks& hooks = {});
 /// evaluate() for plans whose blocks vary in rows.
-Evaluation evaluate(LanguageModel& model, data::EvaluationPlan& plan, const PastOf& past_of, DType dtype,
-                    Runtime& runtime, const TokenLoss& found = {}, const MemoryReads& reads = {},
-                    const BlockLosses& change = {});
+Evaluation evaluate(const PlacedModel& placed, data::EvaluationPlan& plan, const PastOf& past_of,
+                    const EvaluationHooks& hooks = {});
 
 }  // namespace engram

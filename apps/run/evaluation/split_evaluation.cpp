@@ -1,7 +1,7 @@
 #include "apps/run/evaluation/split_evaluation.hpp"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <memory>
 
 #include "apps/data/blocks/evaluation_plan.hpp"
@@ -21,7 +21,7 @@ constexpr int kArticleStreams = 64;
 std::unique_ptr<data::EvaluationPlan> usual_plan(const SplitEvaluationOptions& options, const RunConfig& config,
                                                  data::TokenView tokens, int& rows) {
   const int block = options.block > 0 ? options.block : static_cast<int>(config.training.block);
-  if (config.model.family == ModelFamily::all_attention) {
+  if (!config.model.reads_segments()) {
     rows = options.batch > 0 ? options.batch : data::FullEvaluation::kUsualRows;
     return std::make_unique<data::FullEvaluation>(tokens, block, rows);
   }
@@ -90,17 +90,9 @@ std::unique_ptr<data::EvaluationPlan> make_plan(const SplitEvaluationOptions& op
   return std::make_unique<data::SlidingEvaluation>(tokens, options.window, options.stride, rows);
 }
 
-/// The longest block that the model has positions for; none: any.
-std::optional<std::int64_t> longest_readable(const ModelOptions& model) {
-  if (model.family == ModelFamily::product_key) return model.product_key.position_rows;
-  const bool learned =
-      model.family == ModelFamily::transformer_xl && model.transformer_xl.positions == PositionKind::absolute_learned;
-  return learned ? std::optional(model.transformer_xl.position_rows) : std::nullopt;
-}
-
 /// Speaks of the option that made blocks so long; the model could name their lengths only.
 void check_positions(const SplitEvaluationOptions& options, const RunConfig& config, const data::EvaluationPlan& plan) {
-  const std::optional<std::int64_t> rows = longest_readable(config.model);
+  const std::optional<std::int64_t> rows = config.model.position_rows();
   if (!rows || plan.longest_block() <= *rows) return;
   // The last token of a window that lies apart is a target alone; --block does not count the extension before it.
   const std::int64_t beyond = options.apart ? 1 : options.window > 0 ? 0 : -config.training.extension;
@@ -118,9 +110,7 @@ void check_cache(const SplitEvaluationOptions& options, const TrainedModel& trai
   if (options.window > 0) throw UsageError("evaluate: --cache is for streams, got --window too");
 }
 
-/// Nothing where there is no cache.
 BlockLosses cached_losses(const NeuralCacheOptions& options, Runtime& runtime) {
-  if (options.positions == 0) return {};
   return [caches = StreamCaches(options), &runtime](const data::Block& block, const Tensor& hidden,
                                                     std::span<double> losses) mutable {
     caches.apply(block, host_doubles(runtime.backend(), hidden), losses);
@@ -161,24 +151,17 @@ void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& s
 }
 
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
-                               const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found,
-                               const MemoryReads& reads) {
+                               const SplitEvaluationOptions& options, EvaluationHooks hooks) {
   check_cache(options, trained);
   int rows = 0;
   const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
   check_positions(options, trained.config(), *plan);
   if (options.begins) options.begins();
+  const PlacedModel placed = trained.placed();
+  if (options.cache.positions > 0) hooks.change = cached_losses(options.cache, placed.runtime);
   // Windows at the start and at the end come one by one.
-  std::map<std::int64_t, ModelPast> pasts;
-  const PastOf past_of = [&](std::int64_t streams) -> ModelPast& {
-    const auto made = pasts.find(streams);
-    if (made != pasts.end()) return made->second;
-    return pasts[streams] = trained.model().frozen_past(runtime.backend(), runtime.memory(), streams, trained.dtype(),
-                                                        plan->longest_block());
-  };
-  return {evaluate(trained.model(), *plan, past_of, trained.dtype(), runtime, found, reads,
-                   cached_losses(options.cache, runtime)),
-          rows};
+  FrozenPasts pasts(placed, plan->longest_block());
+  return {evaluate(placed, *plan, std::ref(pasts), hooks), rows};
 }
 
 }  // namespace engram

@@ -62,12 +62,11 @@ struct SplitEvaluation {
 };
 /// Models of segments: streams of segments, 10 of them, as the paper does, and one with `exact` where results depend on
 /// how the text is cut. Through key and value rings, in the precision of the model's parameters. Throws UsageError when
-/// the split is too short for the streams and blocks. `reads`: as evaluate() takes it. Models that know where texts
-/// begin read articles from nothing, each token of which is a target once, whatever `exact` says. Throws UsageError for
-/// a cache of a model of another family, with windows, or out of range, for windows longer than the split, and for
-/// windows and blocks that the model's table of positions is too short for.
+/// the split is too short for the streams and blocks. `hooks`: as evaluate() takes them; a cache is in the place of
+/// their `change`. Models that know where texts begin read articles from nothing, each token of which is a target once,
+/// whatever `exact` says. Throws UsageError for a cache of a model of another family, with windows, or out of range,
+/// for windows longer than the split, and for windows and blocks that the model's table of positions is too short for.
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
-                               const SplitEvaluationOptions& options, Runtime& runtime, const TokenLoss& found = {},
-                               const MemoryReads& reads = {});
+                               const SplitEvaluationOptions& options, EvaluationHooks hooks = {});
 
 }  // namespace engram

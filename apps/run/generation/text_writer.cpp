@@ -9,9 +9,8 @@
 
 namespace engram {
 
-TextWriter::TextWriter(TrainedModel& trained, Runtime& runtime, data::UnseenWords unseen)
-    : reading_(trained.reading(unseen)),
-      stream_(trained.model(), runtime, trained.dtype(), TokenStream::window_of(trained.config())) {}
+TextWriter::TextWriter(TrainedModel& trained, data::UnseenWords unseen)
+    : reading_(trained.reading(unseen)), stream_(trained.placed(), TokenStream::window_of(trained.config())) {}
 
 void TextWriter::reset() {
   stream_.reset();

@@ -11,7 +11,6 @@
 #include "apps/data/vocabulary/text_tokens.hpp"
 #include "apps/run/generation/token_sampler.hpp"
 #include "apps/run/generation/token_stream.hpp"
-#include "apps/run/model/runtime.hpp"
 #include "apps/run/model/trained_model.hpp"
 
 namespace engram {
@@ -21,9 +20,8 @@ class TextWriter {
   /// Gets text as soon as it is complete: pieces of any length.
   using Show = std::function<void(std::string_view text)>;
 
-  /// At the start of a text. `unseen`: what becomes of words that the model does not know. Model and runtime must
-  /// outlive this.
-  TextWriter(TrainedModel& trained, Runtime& runtime, data::UnseenWords unseen);
+  /// At the start of a text. `unseen`: what becomes of words that the model does not know. The model must outlive this.
+  TextWriter(TrainedModel& trained, data::UnseenWords unseen);
 
   /// Forgets everything that was read and written.
   void reset();

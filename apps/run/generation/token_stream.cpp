@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autograd/tape.hpp"
-#include "core/dtype.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -19,11 +18,9 @@ void TokenStream::append_to_window(std::span<const std::int32_t> tokens) {
   append_block(last_);
 }
 
-TokenStream::TokenStream(LanguageModel& model, Runtime& runtime, DType dtype, std::int64_t window)
-    : model_(&model),
-      runtime_(&runtime),
-      past_(model.frozen_past(runtime.backend(), runtime.memory(), 1, dtype,
-                              std::max<std::int64_t>(window, kLongestBlock))),
+TokenStream::TokenStream(const PlacedModel& placed, std::int64_t window)
+    : placed_(placed),
+      past_(placed.frozen_past(1, std::max<std::int64_t>(window, kLongestBlock))),
       window_(static_cast<std::size_t>(window)) {}
 
 void TokenStream::reset() {
@@ -46,20 +43,15 @@ std::span<const double> TokenStream::append(std::span<const std::int32_t> tokens
 }
 
 void TokenStream::append_block(std::span<const std::int32_t> tokens) {
-  Step& step = runtime_->step();
-  Backend& backend = runtime_->backend();
-  step.begin({});
-  {
-    Tape tape(step, Tape::Mode::inference);
+  placed_.runtime.in_step([&](Step& step) {
     const auto length = static_cast<std::int64_t>(tokens.size());
-    block_.write({.inputs = tokens, .targets = {}, .length = length}, 1, model_->tokens().clusters(), backend,
-                 runtime_->memory());
-    const Variable hidden = model_->hidden(tape, block_.piece(0), past_);
+    const TokenBatch batch = block_.batch_of({.inputs = tokens, .targets = {}, .length = length}, placed_);
+    Tape tape(step, Tape::Mode::inference);
+    const Variable hidden = placed_.model.hidden(tape, batch, past_);
     const Shape& shape = hidden.shape();
     const Tensor last = hidden.value().view({length, shape[-1]}).rows(length - 1, length);
-    log_probabilities_ = model_->tokens().log_probabilities(tape.constant(last));
-  }
-  runtime_->arena().end_step();
+    log_probabilities_ = placed_.model.tokens().log_probabilities(tape.constant(last));
+  });
 }
 
 }  // namespace engram

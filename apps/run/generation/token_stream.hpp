@@ -9,17 +9,16 @@
 
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/model/block_tensors.hpp"
-#include "apps/run/model/runtime.hpp"
-#include "nn/models/language_model.hpp"
+#include "apps/run/model/placed_model.hpp"
 
 namespace engram {
 
 class TokenStream {
  public:
-  /// At the start of a stream. The model's parameters must have memory on the runtime's device, of this dtype, and must
-  /// not change while the stream is in use; its spans must have been refreshed. Both must outlive the stream.
-  /// `window`: for models that remember nothing, so many of the last tokens are read anew for every token; 0: not.
-  TokenStream(LanguageModel& model, Runtime& runtime, DType dtype, std::int64_t window = 0);
+  /// At the start of a stream. The model's parameters must not change while the stream is in use; model and runtime
+  /// must outlive it. `window`: for models that remember nothing, so many of the last tokens are read anew for every
+  /// token; 0: not.
+  explicit TokenStream(const PlacedModel& placed, std::int64_t window = 0);
   /// The window that a trained model needs: what training gave it to read, where it remembers nothing.
   static std::int64_t window_of(const RunConfig& config);
 
@@ -35,8 +34,7 @@ class TokenStream {
 
   static constexpr std::size_t kLongestBlock = 256;
 
-  LanguageModel* model_;
-  Runtime* runtime_;
+  PlacedModel placed_;
   ModelPast past_;
   BlockTensors block_;
   std::size_t window_;              // 0: the past remembers

@@ -55,6 +55,11 @@ void BlockTensors::write(const BlockTokens& block, std::int64_t pieces, const Vo
   }
 }
 
+TokenBatch BlockTensors::batch_of(const BlockTokens& block, const PlacedModel& placed) {
+  write(block, 1, placed.model.tokens().clusters(), placed.runtime.backend(), placed.runtime.memory(), placed.dtype);
+  return piece(0);
+}
+
 TokenBatch BlockTensors::piece(std::int64_t index) const {
   const auto rows_of = [&](const Tensor& tensor, std::int64_t columns) {
     return tensor.rows(index * rows_of_piece_ * columns, (index + 1) * rows_of_piece_ * columns);

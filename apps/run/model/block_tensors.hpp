@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/data/blocks/batches.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "core/backend.hpp"
 #include "core/tensor.hpp"
 #include "nn/layers/token_io.hpp"
@@ -35,6 +36,8 @@ class BlockTensors {
   /// is larger than every block before. `clusters`: of TokenIo; nullptr: none. `losses`: their dtype.
   void write(const BlockTokens& block, std::int64_t pieces, const VocabularyClusters* clusters, Backend& backend,
              Allocator& allocator, DType losses = DType::f32);
+  /// Copies the block in one piece, for this model, and returns it.
+  TokenBatch batch_of(const BlockTokens& block, const PlacedModel& placed);
   /// A piece of the block. It shares the block's memory.
   TokenBatch piece(std::int64_t index) const;
   /// Appends what the kernels of a step over this block depend on.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "core/allocator.hpp"
 #include "core/arena.hpp"
@@ -22,6 +23,22 @@ class Runtime {
   Allocator& memory() { return heap_; }
   Step& step() { return step_; }
   Arena& arena() { return arena_; }
+
+  /// Calls `use` with a step that has just begun, ends the step and returns what `use` returned. Everything that `use`
+  /// made of the step's memory must be gone by then: its tape and trace are best its own variables. What it throws
+  /// leaves the step as it is, for the next one to begin.
+  template <class Use>
+  auto in_step(Use&& use, const StepScalars& scalars = {}) {
+    step_.begin(scalars);
+    if constexpr (std::is_void_v<std::invoke_result_t<Use&, Step&>>) {
+      use(step_);
+      arena_.end_step();
+    } else {
+      auto result = use(step_);
+      arena_.end_step();
+      return result;
+    }
+  }
 
  private:
   std::unique_ptr<Backend> backend_;

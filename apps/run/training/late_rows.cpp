@@ -5,13 +5,11 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/run/model/checkpoint_format.hpp"
 #include "core/error.hpp"
-#include "nn/checkpoint.hpp"
 
 namespace engram {
 namespace {
-
-constexpr std::string_view kStepKey = "engram.step";
 
 std::filesystem::path late_rows_path(const std::filesystem::path& checkpoint) {
   return checkpoint.parent_path() / "late-rows.safetensors";
@@ -30,7 +28,7 @@ void save_late_rows(const std::filesystem::path& checkpoint, const TrainingSessi
   const std::vector<NamedTensor> rows = late_rows_of(session);
   if (rows.empty()) return remove_late_rows(checkpoint);
   save_checkpoint(late_rows_path(checkpoint), session.runtime.backend(), rows,
-                  {{std::string(kStepKey), text(session.trainer.steps())}}, {.only_finite = true});
+                  {{std::string(metadata_keys::kStep), text(session.trainer.steps())}}, {.only_finite = true});
 }
 
 void remove_late_rows(const std::filesystem::path& checkpoint) {
@@ -42,7 +40,7 @@ void load_late_rows(const std::filesystem::path& checkpoint, TrainingSession& se
   const std::vector<NamedTensor> rows = late_rows_of(session);
   if (rows.empty() || !std::filesystem::exists(late_rows_path(checkpoint))) return;
   const CheckpointFile file(late_rows_path(checkpoint));
-  const auto step = file.metadata().find(kStepKey);
+  const auto step = file.metadata().find(metadata_keys::kStep);
   if (step == file.metadata().end() || step->second != text(session.trainer.steps())) return;
   // Other beta1 and beta2 have a clock of another length.
   const bool fits = std::ranges::all_of(rows, [&file](const NamedTensor& row) {

@@ -1,21 +1,21 @@
 #include "apps/run/training/resize_span.hpp"
-#include "core/host_copy.hpp"
 
 #include <algorithm>
 #include <string_view>
 
+#include "apps/run/model/checkpoint_format.hpp"
+#include "core/host_copy.hpp"
+
 namespace engram {
 namespace {
-
-constexpr std::string_view kState = "optimizer/";
 
 /// "layers.0.attention.span" of "optimizer/layers.0.attention.span.first_moment", and "first_moment".
 struct ParsedName {
   std::string_view parameter, state;
 };
 ParsedName parse(std::string_view name) {
-  if (!name.starts_with(kState)) return {name, {}};
-  name.remove_prefix(kState.size());
+  if (!name.starts_with(kOptimizerPrefix)) return {name, {}};
+  name.remove_prefix(kOptimizerPrefix.size());
   const std::size_t dot = name.rfind('.');
   return {name.substr(0, dot), name.substr(dot + 1)};
 }

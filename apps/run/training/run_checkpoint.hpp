@@ -7,7 +7,7 @@
 ///   state/train.<piece>.<layer>.hidden  caches of each piece of a batch, [B / split, C, width], absent while empty
 ///   state/valid.<layer>.hidden          caches of the short validation
 ///   average/<parameter>.weight_mean      mean of the weights, absent before it has begun
-///   metadata                            trained_model.hpp
+///   metadata                            checkpoint_format.hpp
 
 #include <filesystem>
 #include <string>

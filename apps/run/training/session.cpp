@@ -10,10 +10,47 @@
 namespace engram {
 namespace {
 
-ParameterStore& placed(ParameterStore& store, LanguageModel& model, Backend& backend, DType dtype, std::uint64_t seed) {
+ParameterStore& filled(ParameterStore& store, LanguageModel& model, Backend& backend, DType dtype, std::uint64_t seed) {
   collect(model, store);
   store.place(backend, dtype, seed);
   return store;
+}
+
+/// The short validation. Adds to the notes what is not as it was configured.
+data::ShortValidation make_validation(const RunConfig& config, const data::DataSet& data,
+                                      std::vector<std::string>& notes) {
+  if (const data::ArticleSplit articles(data, "valid"); config.model.reads_articles(articles.articles())) {
+    // As they are in the split: passes of all blocks are then of the same tokens.
+    const std::int64_t rows = std::min(config.training.batch, articles.articles());
+    auto in_order = std::make_unique<data::ArticleReader>(articles, static_cast<int>(rows),
+                                                          static_cast<int>(config.training.block), 0, false);
+    const std::int64_t blocks = std::min(config.training.validate_blocks, in_order->epoch_blocks());
+    return data::ShortValidation(std::move(in_order), blocks);
+  }
+  // A short text is validated with fewer streams, or a shorter block, rather than not at all.
+  const data::TokenView tokens = data.split("valid");
+  std::int64_t rows = config.training.batch, block = config.training.block;
+  const std::int64_t most = data::largest_rows(tokens.size(), block);
+  if (most < 1) {
+    rows = 1;
+    block = tokens.size() - 1;
+  } else {
+    rows = std::min(rows, most);
+  }
+  if (rows != config.training.batch || block != config.training.block)
+    notes.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
+                         " streams and blocks of ", block));
+  if (config.model.reads_segments()) {
+    // Every position is judged, whatever the loss of training leaves out.
+    const data::SegmentRule rule{.segment = static_cast<int>(block),
+                                 .extension = static_cast<int>(config.training.extension)};
+    const std::int64_t whole = (tokens.size() / rows + block - 1) / block;
+    return data::ShortValidation(std::make_unique<data::SegmentReader>(tokens, static_cast<int>(rows), rule, 0),
+                                 std::min(config.training.validate_blocks, whole));
+  }
+  constexpr std::int64_t kStepsPerBlock = 10;  // ShortValidation counts in the steps between two passes
+  return data::ShortValidation(tokens, static_cast<int>(block), static_cast<int>(rows),
+                               config.training.validate_blocks * kStepsPerBlock, config.training.seed + 1);
 }
 
 }  // namespace
@@ -24,8 +61,7 @@ std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, const da
   const data::TokenView tokens = split.tokens;
   if (config.model.reads_articles(split.articles()))
     return std::make_unique<data::ArticleReader>(split, rows, block, training.seed);
-  if (config.model.family == ModelFamily::all_attention)
-    return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
+  if (!config.model.reads_segments()) return std::make_unique<data::StreamReader>(tokens, rows, block, training.seed);
   if (training.shuffled_windows) return std::make_unique<data::ShuffledWindows>(tokens, rows, block, training.seed);
   return std::make_unique<data::SegmentReader>(tokens, rows,
                                                data::SegmentRule{.segment = block,
@@ -53,83 +89,43 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
     : config(std::move(resolved)),
       data(data_set),
       runtime(with),
-      owned_model_(make_model(config.model)),
-      model(*owned_model_),
-      trainer(config, model, placed(store, model, with.backend(), dtype, config.training.seed), with),
-      owned_reader_(make_reader(config, {data, "train"})),
-      reader(*owned_reader_),
-      validation(make_validation()),
-      validation_past(model.training_past(with.backend(), with.memory(), validation.state().rows, dtype)),
-      plateau(config.schedule.plateau_validations, config.schedule.plateau_margin) {
-  if (const auto* const articles = dynamic_cast<const data::ArticleReader*>(owned_reader_.get());
+      model(make_model(config.model)),
+      trainer(config, *model, filled(store, *model, with.backend(), dtype, config.training.seed), with),
+      reader(make_reader(config, {data, "train"})),
+      validation(make_validation(config, data, notes)),
+      validation_past(placed().training_past(validation.state().rows)),
+      watch(config, placed(), store, trainer) {
+  if (const auto* const articles = dynamic_cast<const data::ArticleReader*>(reader.get());
       articles != nullptr && articles->idle_streams() > 0)
-    notes_.push_back(text(articles->idle_streams(), " of the ", config.training.batch,
-                          " streams stay empty: the training split has fewer articles"));
-  if (reader.dropped() > 0)
-    notes_.push_back(text("the last ", reader.dropped(), " tokens of the training split are left out, because ",
-                          config.training.shuffled_windows ? text("windows of ", config.training.block)
-                                                           : text(config.training.batch, " streams"),
-                          " do not divide it"));
-}
-
-data::ShortValidation TrainingSession::make_validation() {
-  if (const data::ArticleSplit articles(data, "valid"); config.model.reads_articles(articles.articles())) {
-    // As they are in the split: passes of all blocks are then of the same tokens.
-    const std::int64_t rows = std::min(config.training.batch, articles.articles());
-    auto in_order = std::make_unique<data::ArticleReader>(articles, static_cast<int>(rows),
-                                                          static_cast<int>(config.training.block), 0, false);
-    const std::int64_t blocks = std::min(config.training.validate_blocks, in_order->epoch_blocks());
-    return data::ShortValidation(std::move(in_order), blocks);
-  }
-  // A short text is validated with fewer streams, or a shorter block, rather than not at all.
-  const data::TokenView tokens = data.split("valid");
-  std::int64_t rows = config.training.batch, block = config.training.block;
-  const std::int64_t most = data::largest_rows(tokens.size(), block);
-  if (most < 1) {
-    rows = 1;
-    block = tokens.size() - 1;
-  } else {
-    rows = std::min(rows, most);
-  }
-  if (rows != config.training.batch || block != config.training.block)
-    notes_.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
-                          " streams and blocks of ", block));
-  if (config.model.family != ModelFamily::all_attention) {
-    // Every position is judged, whatever the loss of training leaves out.
-    const data::SegmentRule rule{.segment = static_cast<int>(block),
-                                 .extension = static_cast<int>(config.training.extension)};
-    const std::int64_t whole = (tokens.size() / rows + block - 1) / block;
-    return data::ShortValidation(std::make_unique<data::SegmentReader>(tokens, static_cast<int>(rows), rule, 0),
-                                 std::min(config.training.validate_blocks, whole));
-  }
-  constexpr std::int64_t kStepsPerBlock = 10;  // ShortValidation counts in the steps between two passes
-  return data::ShortValidation(tokens, static_cast<int>(block), static_cast<int>(rows),
-                               config.training.validate_blocks * kStepsPerBlock, config.training.seed + 1);
+    notes.push_back(text(articles->idle_streams(), " of the ", config.training.batch,
+                         " streams stay empty: the training split has fewer articles"));
+  if (reader->dropped() > 0)
+    notes.push_back(text("the last ", reader->dropped(), " tokens of the training split are left out, because ",
+                         config.training.shuffled_windows ? text("windows of ", config.training.block)
+                                                          : text(config.training.batch, " streams"),
+                         " do not divide it"));
 }
 
 StepLosses TrainingSession::step() {
-  const data::ReaderState before = reader.state();
-  reader.next(block_);
+  const data::ReaderState before = reader->state();
+  reader->next(block_);
   StepLosses losses;
   try {
     losses = trainer.step(block_);
   } catch (const OutOfMemory&) {
     trainer.undo();
-    reader.restore(before);
+    reader->restore(before);
     throw;
   }
-  if (average.started()) average.add(runtime.step());
-  divergence.add(losses.nll);
-  interval.nll_sum += losses.nll;
-  ++interval.steps;
+  watch.step(losses);
   return losses;
 }
 
 void TrainingSession::with_judged_weights(const std::function<void()>& use) {
-  if (average.updates() == 0) return use();
+  if (watch.average.updates() == 0) return use();
   const auto swap = [this] {
-    average.swap(runtime.step());
-    model.refresh(runtime.backend());
+    watch.average.swap(runtime.step());
+    model->refresh(runtime.backend());
   };
   swap();
   // Lack of memory must not leave the mean in the place of what is trained.
@@ -142,7 +138,7 @@ void TrainingSession::with_judged_weights(const std::function<void()>& use) {
   swap();
 }
 
-Evaluation TrainingSession::validate(const TokenLoss& found, const MemoryReads& reads) {
+Evaluation TrainingSession::validate(const EvaluationHooks& hooks) {
   // As `engram evaluate` does it.
   struct Precisions {
     TrainingSession& session;
@@ -159,18 +155,9 @@ Evaluation TrainingSession::validate(const TokenLoss& found, const MemoryReads& 
   Evaluation result;
   with_judged_weights([&] {
     const Precisions precisions(*this);
-    result = evaluate(model, validation, validation_past, store.dtype(), runtime, found, reads);
+    result = evaluate(placed(), validation, validation_past, hooks);
   });
-  if (config.schedule.finetune == Schedule::Finetune::plateau && trainer.steps() < trainer.finetune_after()) {
-    plateau.add(result.bits());
-    if (plateau.reached()) trainer.finetune_after(trainer.steps());
-  }
-  if (config.schedule.decay == Schedule::Decay::plateau && trainer.steps() >= config.schedule.warmup)
-    trainer.plateau_decay().add(result.nll());
-  if (config.training.weight_average) {
-    averaging.add(result.nll());
-    if (averaging.reached() && !average.started()) average.start(runtime.step());
-  }
+  watch.validation(result);
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/folder/metrics_log.hpp"
 #include "apps/run/training/gradient_report.hpp"
-#include "apps/run/training/memory_metrics.hpp"
+#include "apps/run/training/product_key_metrics.hpp"
 #include "apps/run/training/progress.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/terminal/signals.hpp"
@@ -43,7 +43,7 @@ class Loop {
   /// Seconds of a step on average, validation and saving left out.
   double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
   std::optional<double> mean_span() const {
-    const std::optional<SpanSummary> spans = summarize_spans(session_.model);
+    const std::optional<SpanSummary> spans = summarize_spans(*session_.model);
     return spans ? std::optional(spans->mean) : std::nullopt;
   }
   std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
@@ -56,6 +56,8 @@ class Loop {
   void report(double rate);
   void report_gradients();
   void validate();
+  /// Says what a validation has changed: the step that the run ends with, or whether weights are averaged.
+  void announce(std::int64_t planned, bool averages);
   void save(SaveReason reason = SaveReason::due);
   void interrupt();
   void end();
@@ -99,7 +101,7 @@ void Loop::train_one() {
   if (progress_.wants(is_report))
     progress_.show({.step = step(),
                     .steps = last(),
-                    .loss = session_.interval.mean(),
+                    .loss = session_.watch.interval.mean(),
                     .rate = rate,
                     .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
                     .mean_span = mean_span(),
@@ -118,22 +120,22 @@ void Loop::report(double rate) {
     ++tensors;
   }
   for (const ModelPast& past : session_.trainer.pasts()) shortfalls += cache_shortfalls(past);
-  json line = loss_json(kind(), {.all = session_.interval.mean(), .no_eol = {}});
+  json line = loss_json(kind(), {.all = session_.watch.interval.mean(), .no_eol = {}});
   line.update({{"event", "train"},
                {"step", step()},
-               {"interval_steps", session_.interval.steps},
+               {"interval_steps", session_.watch.interval.steps},
                {"learning_rate", rate},
                {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
                {"gradient_norm", std::sqrt(squares)},
                {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
                {"cache_shortfalls", shortfalls}});
-  if (const std::optional<SpanSummary> spans = summarize_spans(session_.model))
+  if (const std::optional<SpanSummary> spans = summarize_spans(*session_.model))
     line.update({{"span_mean", spans->mean},
                  {"span_longest", spans->longest},
                  {"span_layer_mean", spans->layer_mean},
                  {"spans", spans->heads}});
   metrics_.append(line);
-  session_.interval = {};
+  session_.watch.interval = {};
   if (session_.config.training.gradient_report) report_gradients();
 }
 
@@ -145,23 +147,21 @@ void Loop::report_gradients() {
 }
 
 void Loop::validate() {
-  const std::int64_t planned = last();
+  const std::int64_t planned = last(), averaged = session_.watch.average.updates();
+  const bool averages = session_.watch.average.started();
   PartialLoss without_ends = PartialLoss::without_ends(session_.data.split("valid"), session_.data.vocabulary());
-  MemoryMetrics memories(session_.config.model);
-  const std::int64_t averaged = session_.average.updates();
-  const bool averages = session_.average.started();
+  ProductKeyMetrics memories(session_.config.model);
   const Evaluation result = [&] {
     WorkProgress progress(now("validating"), "tokens");
     const auto found = [&, scored = std::int64_t{0}](std::int64_t token, double nll) mutable {
       without_ends.add(token, nll);
       progress.at(++scored, session_.validation.scored_count());
     };
-    return session_.validate(found, memories.reads());
+    return session_.validate({.found = found, .reads = memories.reads()});
   }();
   valid_loss_ = result.nll();
   const MeanLoss loss{.all = result.nll(), .no_eol = without_ends.mean()};
-  const bool is_best =
-      !session_.divergence.is_hopeless(result.nll()) && (!session_.best || result.nll() < session_.best->nll);
+  const bool is_best = session_.watch.best && session_.watch.best->step == step();
   json line = loss_json(kind(), loss);
   line.update({{"event", "valid_short"},
                {"step", step()},
@@ -175,12 +175,19 @@ void Loop::validate() {
                              loss_text(kind(), loss), result.scored,
                              averaged > 0 ? fmt::format(", weights averaged over {} updates", averaged) : "",
                              is_best ? ", the best so far" : ""));
-  if (session_.divergence.is_hopeless(result.nll()))
+  if (session_.watch.divergence.is_hopeless(result.nll()))
     throw Diverged(text("training: the validation loss of step ", step(), " must be that of a model, got ",
-                        result.nll(), " nats a token, where a guess costs ", session_.divergence.guess()));
+                        result.nll(), " nats a token, where a guess costs ", session_.watch.divergence.guess()));
   if (const std::string note = memories.note(); !note.empty())
     progress_.note(fmt::format("step {} valid_short {}", step(), note));
-  if (session_.average.started() && !averages) {
+  announce(planned, averages);
+  if (!is_best) return;
+  const WorkProgress progress(now("saving"));
+  session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
+}
+
+void Loop::announce(std::int64_t planned, bool averages) {
+  if (session_.watch.average.started() && !averages) {
     metrics_.append({{"event", "averaging"}, {"step", step()}});
     progress_.note(
         fmt::format("step {}: from now on the mean of the weights is what is validated and kept as the best", step()));
@@ -193,10 +200,6 @@ void Loop::validate() {
                                session_.config.schedule.plateau_validations, session_.config.schedule.plateau_margin,
                                what));
   }
-  if (!is_best) return;
-  session_.best = TrainingSession::Best{result.nll(), step()};
-  const WorkProgress progress(now("saving"));
-  session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
 }
 
 void Loop::save(SaveReason reason) {
@@ -225,7 +228,7 @@ void Loop::fail(const OutOfMemory& error) {
 }
 
 void Loop::interrupt() {
-  const bool lost = session_.divergence.lost();
+  const bool lost = session_.watch.divergence.lost();
   if (!lost) save(SaveReason::interrupted);
   metrics_.append({{"event", "interrupted"}, {"step", step()}});
   throw Interrupted(text("interrupted at step ", step(),
@@ -253,6 +256,7 @@ void Loop::end() {
 
 void Loop::run(bool resumed, const std::function<bool()>& stop) {
   const TrainingOptions& options = session_.config.training;
+  const DivergenceWatch& divergence = session_.watch.divergence;
   if (step() >= last()) {
     progress_.note(fmt::format("complete already: {} of {} steps; --resume --steps N, N above {}, trains on", step(),
                                last(), std::max(step(), last())));
@@ -262,19 +266,19 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
   while (step() < last()) {
     try {
       train_one();
-      if (session_.divergence.diverged())
+      if (divergence.diverged())
         throw Diverged(fmt::format("training: the loss must stay near its best, got {:.4f} after {:.4f}, {} steps long",
-                                   session_.divergence.mean(), session_.divergence.best(), DivergenceWatch::kPatience));
+                                   divergence.mean(), divergence.best(), DivergenceWatch::kPatience));
       const double rate = session_.trainer.next_rate();
       if (due(options.validate_every)) validate();
       // A plateau may have ended the run at a step that had no report.
-      if (step() == last() && session_.interval.steps > 0) report(rate);
-      if (step() == last() && session_.divergence.lost())
+      if (step() == last() && session_.watch.interval.steps > 0) report(rate);
+      if (step() == last() && divergence.lost())
         throw Diverged(fmt::format("training: the loss must end near its best, got {:.4f} after {:.4f}",
-                                   session_.divergence.mean(), session_.divergence.best()));
+                                   divergence.mean(), divergence.best()));
       // Weights that may have gone wrong must not replace good ones.
-      if (session_.divergence.suspicious() != suspicious_) {
-        suspicious_ = session_.divergence.suspicious();
+      if (divergence.suspicious() != suspicious_) {
+        suspicious_ = divergence.suspicious();
         if (suspicious_)
           log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
       }

@@ -13,7 +13,7 @@
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/folder/run_lock.hpp"
-#include "apps/run/model/trained_model.hpp"
+#include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
@@ -115,6 +115,64 @@ void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts&
       text("resume: the checkpoint with model.max_span = ", max_span, " is kept as '", kept.string(), "'"));
 }
 
+/// What the checkpoint says, if there is one. Refuses one that cannot be continued, or not with these data.
+std::optional<CheckpointFacts> facts_before(const TrainingRunOptions& options,
+                                            const std::optional<CheckpointFile>& checkpoint,
+                                            const data::DataSet& data) {
+  if (!checkpoint) return std::nullopt;
+  CheckpointFacts before = read_facts(*checkpoint);
+  if (!before.mapped_tables.empty())
+    throw UsageError(text("training: a run must have its tables in its checkpoint, got '", options.out.string(),
+                          "', whose ", before.mapped_tables.size(), " are in mapped files that are only read",
+                          "\n  continue the run that it was made from"));
+  data.require_vocabulary(before.vocabulary, text("the run in '", options.out.string(), "'"));
+  return before;
+}
+
+/// Compares the configuration with the run so far, if there is one. Returns whether the longest span is another.
+bool compared(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before, const RunConfig& config,
+              DType dtype) {
+  if (options.resize_span && !options.resume)
+    throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
+  if (options.resize_span) require_all_attention(config.model, "training: --resize-span");
+  if (!before) return false;
+  compare(*before, config, dtype, options.resize_span);
+  const bool resized = before->config.model.all_attention.max_span != config.model.all_attention.max_span;
+  if (resized && config.model.all_attention.span == SpanKind::dynamic)
+    throw UsageError(
+        "training: --resize-span keeps spans in positions; those that are computed for every query are shares of "
+        "model.max_span and would change with it");
+  return resized;
+}
+
+void check_dtype(const RunConfig& config, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw UsageError(text("training: --dtype must be f32, bf16 or f64, got ", dtype));
+  if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
+    throw UsageError("training: products of f64 matrices are f64, got training.products = bf16 with --dtype f64");
+  config.model.check_dtype(dtype, "training");
+  if (dtype == DType::f64 && config.training.activations == ActivationPrecision::bf16)
+    throw UsageError(
+        "training: bf16 activations go with f32 parameters, got training.activations = bf16 with --dtype f64");
+}
+
+void check_device(const RunConfig& config, Backend& backend) {
+  if (config.training.activations == ActivationPrecision::bf16 && !backend.stores_bf16())
+    throw UsageError(text("training: training.activations = bf16 needs a device with kernels for it, got ",
+                          backend.device(), "\n  --dtype bf16 rounds the operands of products, on every device"));
+  if (config.training.products == ProductPrecision::bf16 && !backend.multiplies_bf16())
+    log(LogLevel::warning, text("training.products = bf16: ", backend.device(),
+                                " has no instructions for bf16 products; the numbers are the same, f32 is faster"));
+}
+
+void list_tape(const Tape& tape) {
+  const std::string table = tape_table(tape);
+  beside_terminal_line([&table] {
+    std::fwrite(table.data(), 1, table.size(), stdout);
+    std::fflush(stdout);
+  });
+}
+
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
@@ -129,48 +187,18 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (fs::is_directory(options.out)) lock.emplace(options.out);
   const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
   const data::DataSet data = data::DataSet::open(options.data);
-  std::optional<CheckpointFacts> before;
-  if (checkpoint) {
-    before = read_facts(*checkpoint);
-    if (!before->mapped_tables.empty())
-      throw UsageError(text("training: a run must have its tables in its checkpoint, got '", options.out.string(),
-                            "', whose ", before->mapped_tables.size(), " are in mapped files that are only read",
-                            "\n  continue the run that it was made from"));
-    data.require_vocabulary(before->vocabulary, text("the run in '", options.out.string(), "'"));
-  }
+  const std::optional<CheckpointFacts> before = facts_before(options, checkpoint, data);
   const RunConfig config = resolved_config(read_config(options, before), data);
   for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
   const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
-  if (options.resize_span && !options.resume)
-    throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
-  if (options.resize_span) require_all_attention(config.model, "training: --resize-span");
-  if (before) compare(*before, config, dtype, options.resize_span);
-  const bool resized = before && before->config.model.all_attention.max_span != config.model.all_attention.max_span;
-  if (resized && config.model.all_attention.span == SpanKind::dynamic)
-    throw UsageError(
-        "training: --resize-span keeps spans in positions; those that are computed for every query are shares of "
-        "model.max_span and would change with it");
-  if (dtype != DType::f32 && dtype != DType::f64)
-    throw UsageError(text("training: --dtype must be f32, bf16 or f64, got ", dtype));
-  if (dtype == DType::f64 && config.training.products != ProductPrecision::f32)
-    throw UsageError("training: products of f64 matrices are f64, got training.products = bf16 with --dtype f64");
-
-  config.model.check_dtype(dtype, "training");
-  const bool rounded = config.training.activations == ActivationPrecision::bf16;
-  if (dtype == DType::f64 && rounded)
-    throw UsageError(
-        "training: bf16 activations go with f32 parameters, got training.activations = bf16 with --dtype f64");
+  const bool resized = compared(options, before, config, dtype);
+  check_dtype(config, dtype);
 
   if (options.device.kind == DeviceKind::cpu) require_machine_memory(config);
   Runtime runtime(options.device, options.threads, config.training.seed);
-  if (rounded && !runtime.backend().stores_bf16())
-    throw UsageError(text("training: training.activations = bf16 needs a device with kernels for it, got ",
-                          options.device, "\n  --dtype bf16 rounds the operands of products, on every device"));
-  if (config.training.products == ProductPrecision::bf16 && !runtime.backend().multiplies_bf16())
-    log(LogLevel::warning, text("training.products = bf16: ", options.device,
-                                " has no instructions for bf16 products; the numbers are the same, f32 is faster"));
+  check_device(config, runtime.backend());
   TrainingSession session(config, data, runtime, dtype);
-  for (const std::string& note : session.notes()) log(LogLevel::info, note);
+  for (const std::string& note : session.notes) log(LogLevel::info, note);
   if (checkpoint)
     for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
 
@@ -190,17 +218,11 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
     session.trainer.keep_scopes();
     runtime.step().observe(&trace);
   }
-  if (options.list_tape)
-    session.trainer.view_tape([](const Tape& tape) {
-      const std::string table = tape_table(tape);
-      beside_terminal_line([&table] {
-        std::fwrite(table.data(), 1, table.size(), stdout);
-        std::fflush(stdout);
-      });
-    });
+  if (options.list_tape) session.trainer.view_tape(list_tape);
   progress.end();
   train_to_the_end(session, options.out, checkpoint.has_value(), stop, options.run);
-  return {session.trainer.steps(), session.best ? std::optional(session.best->nll) : std::nullopt};
+  const auto& best = session.watch.best;
+  return {session.trainer.steps(), best ? std::optional(best->nll) : std::nullopt};
 }
 
 }  // namespace engram

@@ -6,7 +6,7 @@
 
 #include "apps/data/blocks/segment_evaluation.hpp"
 #include "apps/run/evaluation/evaluator.hpp"
-#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "autograd/parameter_store.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
@@ -46,8 +46,9 @@ ClusterOrderLosses cluster_order_losses(ModelOptions options, std::span<const Te
     store.place(runtime.backend(), dtype, /*seed=*/0);
     fill_from(sources, store, runtime.backend());
     model->refresh(runtime.backend());
-    ModelPast past = model->frozen_past(runtime.backend(), runtime.memory(), 1, dtype, plan.longest_block());
-    return evaluate(*model, plan, past, dtype, runtime).nll();
+    const PlacedModel placed{*model, runtime, dtype};
+    ModelPast past = placed.frozen_past(1, plan.longest_block());
+    return evaluate(placed, plan, past).nll();
   };
   ClusterOrderLosses losses{.tokens = plan.scored_count()};
   losses.natural = loss(ClusterOrder::natural);

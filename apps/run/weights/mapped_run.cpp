@@ -1,16 +1,16 @@
 #include "apps/run/weights/mapped_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <span>
 #include <system_error>
-#include <utility>
 
-#include "apps/data/files/hash.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
+#include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/model/runtime.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "autograd/drawn_values.hpp"
 #include "autograd/parameter_store.hpp"
 #include "core/error.hpp"
@@ -89,16 +89,35 @@ std::string list_of(const UnplacedModel& of, const MappedRun& mapped) {
   return list.dump();
 }
 
-bool begins_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
-  return std::ranges::any_of(prefixes, [name](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
 }  // namespace
 
 std::uint64_t MappedRun::bytes() const {
   std::uint64_t sum = 0;
   for (const Table& table : tables) sum += table.header.file_bytes();
   return sum;
+}
+
+std::string described(const TableHeader& table) {
+  return fmt::format("{} x {} {}, {:.2f} GiB", table.rows, table.width, name_of(table.dtype),
+                     static_cast<double>(table.file_bytes()) / double(1 << 30));
+}
+
+std::string table_of(const MappedRun& mapped) {
+  std::string lines;
+  for (const auto& [path, header] : mapped.tables) lines += fmt::format("{}: {}\n", path.string(), described(header));
+  return lines + fmt::format("{}: all other parameters\n", mapped.checkpoint.string());
+}
+
+nlohmann::json json_of(const MappedRun& mapped) {
+  nlohmann::json tables = nlohmann::json::array();
+  for (const auto& [path, header] : mapped.tables)
+    tables.push_back({{"file", path.string()},
+                      {"rows", header.rows},
+                      {"width", header.width},
+                      {"dtype", name_of(header.dtype)},
+                      {"row_stride", header.stride},
+                      {"bytes", header.file_bytes()}});
+  return {{"checkpoint", mapped.checkpoint.string()}, {"bytes", mapped.bytes()}, {"tables", tables}};
 }
 
 MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const fs::path& out, const TableNews& news,
@@ -127,7 +146,7 @@ MappedRun map_run(const fs::path& run_or_checkpoint, CheckpointKind kind, const 
   std::vector<TensorSource> others;
   for (const std::string& name : file.names()) {
     const bool table = std::ranges::any_of(model.tables, [&](const Parameter* one) { return one->name() == name; });
-    if (table || begins_with_any(name, {"optimizer/", "state/", kAveragePrefix})) continue;
+    if (table || !is_parameter_name(name)) continue;
     const StoredTensor& stored = file.at(name);
     others.push_back(host_tensor(name, stored.dtype, stored.shape, file.bytes(stored).data()));
   }
@@ -151,18 +170,8 @@ MappedRun map_new_model(const RunConfig& config, const data::DataSet& data, cons
   };
   const MappedRun mapped = write_tables(model, out, news, watch, draw);
   model.store.place(runtime.backend(), model.dtype, config.training.seed, mapped.checkpoint.parent_path());
-  Metadata metadata;
-  const auto set = [&metadata](std::string_view key, std::string value) {
-    metadata.emplace(std::string(key), std::move(value));
-  };
-  set(metadata_keys::kFormat, std::string(kCheckpointFormat));
-  set(metadata_keys::kConfig, to_toml(config));
-  set(metadata_keys::kVocabulary, data.vocabulary().json_text());
-  if (data.kind() == data::TokenKind::word) set(metadata_keys::kText, data.text_rules().json_text());
-  set(metadata_keys::kStep, "0");
-  set(metadata_keys::kSeed, text(config.training.seed));
-  set(metadata_keys::kData, data::hash_text(data.hash()));
-  set(metadata_keys::kTables, list_of(model, mapped));
+  Metadata metadata = model_metadata(config, data, 0);
+  metadata.emplace(metadata_keys::kTables, list_of(model, mapped));
   write_durably(out / "config.toml", to_toml(config));
   save_checkpoint(mapped.checkpoint, runtime.backend(), parameter_tensors(model.store), metadata);
   return mapped;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct MappedRun {
 
   std::uint64_t bytes() const;
 };
+
+/// A line for each file.
+std::string table_of(const MappedRun& mapped);
+nlohmann::json json_of(const MappedRun& mapped);
+/// The size of a table: "262144 x 512 f32, 0.50 GiB".
+std::string described(const TableHeader& table);
 
 /// Told about every table before it is written.
 using TableNews = std::function<void(const std::string& name, const TableHeader&)>;

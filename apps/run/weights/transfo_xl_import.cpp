@@ -13,7 +13,7 @@
 #include "apps/data/vocabulary/word_list.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
-#include "apps/run/model/trained_model.hpp"
+#include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/weights/cluster_order_losses.hpp"
 #include "apps/run/weights/stored_floats.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
@@ -217,6 +217,19 @@ TransfoXlOrigin origin_of(const Weights& weights, const nlohmann::json& config, 
   return origin;
 }
 
+/// A run of no steps that has the model.
+RunConfig run_of(const TransfoXlConfig& config) {
+  RunConfig run;
+  run.model.family = ModelFamily::transformer_xl;
+  run.model.transformer_xl = config.options;
+  // A configuration must have them. The rate is that of the family's published runs.
+  run.schedule.steps = 1;
+  run.schedule.rate = 2.5e-4;
+  if (config.segment > 0) run.training.block = config.segment;
+  run.check();
+  return run;
+}
+
 /// What a text says of the order, where it says anything; else what the origin does.
 ClusterOrderFound measured_order(const ClusterOrderLosses& losses, const std::string& tokens_of,
                                  const ClusterOrderFound& by_origin) {
@@ -262,14 +275,7 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
   const data::Vocabulary vocabulary = read_vocabulary(listed, config.options.vocabulary);
   if (data) data->require_vocabulary(vocabulary.hash(), text("'", listed.string(), "'"));
 
-  RunConfig run;
-  run.model.family = ModelFamily::transformer_xl;
-  run.model.transformer_xl = config.options;
-  // A configuration must have them; no step was done. The rate is that of the family's published runs.
-  run.schedule.steps = 1;
-  run.schedule.rate = 2.5e-4;
-  if (config.segment > 0) run.training.block = config.segment;
-  run.check();
+  const RunConfig run = run_of(config);
   imported.dtype = weights.dtype();
   std::vector<TensorSource> sources = parameter_sources(weights, layout, run.model, imported.dtype);
   ClusterOrderFound& order = imported.cluster_order;
@@ -288,12 +294,9 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
     sources = parameter_sources(weights, layout, run.model, imported.dtype);
   }
   make_folder("import", from.out.parent_path());
-  Metadata metadata{{std::string(metadata_keys::kFormat), std::string(kCheckpointFormat)},
-                    {std::string(metadata_keys::kConfig), to_toml(run)},
-                    {std::string(metadata_keys::kVocabulary), vocabulary.json_text()},
-                    {std::string(metadata_keys::kStep), "0"}};
+  Metadata metadata = model_metadata(run, vocabulary, 0);
   if (vocabulary.words() != nullptr && fs::is_directory(listed))
-    metadata.emplace(std::string(metadata_keys::kText), data::read_text_rules(listed).json_text());
+    metadata.emplace(metadata_keys::kText, data::read_text_rules(listed).json_text());
   write_safetensors(from.out, watched(std::move(sources), from.watch), metadata);
   imported.tensors = weights.file().tensors().size();
   return imported;

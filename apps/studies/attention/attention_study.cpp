@@ -17,7 +17,7 @@ AllAttentionOptions AttentionStudy::studied(AllAttentionOptions options) {
 }
 
 std::int64_t AttentionStudy::slot_heads() const {
-  const AllAttentionOptions& options = model_->options();
+  const AllAttentionOptions& options = placed_.model.options();
   switch (options.memory_mode) {
     case MemoryMode::attn_split:
       return options.heads;
@@ -31,9 +31,9 @@ std::int64_t AttentionStudy::slot_heads() const {
   }
 }
 
-AttentionStudy::AttentionStudy(AllAttentionModel& model, Runtime& runtime, DType dtype, const StudiedHead& studied)
-    : model_(&model), runtime_(&runtime), dtype_(dtype), studied_(studied) {
-  const AllAttentionOptions& options = model.options();
+AttentionStudy::AttentionStudy(const Placed<AllAttentionModel>& placed, const StudiedHead& studied)
+    : placed_(placed), studied_(studied) {
+  const AllAttentionOptions& options = placed.model.options();
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     for (std::int64_t head = 0; head < options.context_heads(); ++head)
       heads_.push_back(
@@ -56,15 +56,14 @@ bool AttentionStudy::is_studied(const HeadAttention& head) const {
 }
 
 void AttentionStudy::read(const std::vector<std::int32_t>& tokens, std::int64_t block, const EvaluationWatch& watch) {
-  read_traced(*model_, tokens, {.block = block, .dtype = dtype_}, *runtime_,
-              [&](const ModelTrace& trace, std::int64_t first, std::int64_t count) {
-                take(trace, first, count);
-                if (watch) watch(first + count, std::ssize(tokens));
-              });
+  read_traced(placed_, tokens, {.block = block}, [&](const ModelTrace& trace, std::int64_t first, std::int64_t count) {
+    take(trace, first, count);
+    if (watch) watch(first + count, std::ssize(tokens));
+  });
 }
 
 void AttentionStudy::take(const ModelTrace& trace, std::int64_t first, std::int64_t queries) {
-  const AllAttentionOptions& options = model_->options();
+  const AllAttentionOptions& options = placed_.model.options();
   const std::int64_t per_layer = options.context_heads() + slot_heads();
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const AttentionTrace& made = trace.layers[static_cast<std::size_t>(layer)];
@@ -82,8 +81,8 @@ void AttentionStudy::take(const ModelTrace& trace, std::int64_t first, std::int6
 }
 
 void AttentionStudy::take_call(const Call& call, std::size_t first_head, std::int64_t first) {
-  const std::vector<double> kept = host_doubles(runtime_->backend(), call.kept);
-  const std::vector<double> zeta = host_doubles(runtime_->backend(), call.span);
+  const std::vector<double> kept = host_doubles(placed_.runtime.backend(), call.kept);
+  const std::vector<double> zeta = host_doubles(placed_.runtime.backend(), call.span);
   const bool per_query = std::ssize(zeta) != call.heads;
   auto at = kept.begin();
   for (std::int64_t head = 0; head < call.heads; ++head) {

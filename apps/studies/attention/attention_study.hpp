@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/run/evaluation/watched_plan.hpp"
-#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "nn/models/all_attention.hpp"
 
 namespace engram {
@@ -55,7 +55,7 @@ struct StudiedHead {
 class AttentionStudy {
  public:
   /// The model must have been made for studies: see studied().
-  AttentionStudy(AllAttentionModel& model, Runtime& runtime, DType dtype, const StudiedHead& studied);
+  AttentionStudy(const Placed<AllAttentionModel>& placed, const StudiedHead& studied);
   /// The options of the same model for a study: no dropout, and all weights are kept.
   static AllAttentionOptions studied(AllAttentionOptions options);
 
@@ -83,9 +83,7 @@ class AttentionStudy {
   bool is_studied(const HeadAttention& head) const;
   std::int64_t slot_heads() const;
 
-  AllAttentionModel* model_;
-  Runtime* runtime_;
-  DType dtype_;
+  Placed<AllAttentionModel> placed_;
   StudiedHead studied_;
   std::vector<HeadAttention> heads_;  // sums over the queries
   std::int64_t queries_ = 0;

@@ -14,9 +14,9 @@ TransformerXlOptions DistanceStudy::studied(TransformerXlOptions options) {
   return options;
 }
 
-DistanceStudy::DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType dtype, std::optional<ScoreTerm> term)
-    : model_(&model), runtime_(&runtime), dtype_(dtype), term_(term) {
-  const TransformerXlOptions& options = model.options();
+DistanceStudy::DistanceStudy(const Placed<TransformerXlModel>& placed, std::optional<ScoreTerm> term)
+    : placed_(placed), term_(term) {
+  const TransformerXlOptions& options = placed.model.options();
   if (term && options.positions != PositionKind::relative)
     throw UsageError(
         text("attention: --term is of scores of model.positions relative, got ", name_of(options.positions)));
@@ -26,7 +26,7 @@ DistanceStudy::DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType 
 }
 
 void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch) {
-  read_traced(*model_, tokens, {.block = block, .dtype = dtype_, .term = term_}, *runtime_,
+  read_traced(placed_, tokens, {.block = block, .term = term_},
               [&](const ModelTrace& trace, std::int64_t first, std::int64_t count) {
                 for (std::size_t layer = 0; layer < trace.layers.size(); ++layer)
                   take(trace.layers[layer], static_cast<std::int64_t>(layer), count);
@@ -38,9 +38,9 @@ void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t bloc
 void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries) {
   const Tensor& kept = term_ ? trace.alone.kept : trace.seen.kept;
   dispatch_float(kept.dtype(), "attention study", [&]<class T>() {
-    const std::vector<T> host = host_copy<T>(runtime_->backend(), kept);
+    const std::vector<T> host = host_copy<T>(placed_.runtime.backend(), kept);
     const T* at = host.data();
-    const std::int64_t heads = model_->options().heads;
+    const std::int64_t heads = placed_.model.options().heads;
     for (std::int64_t head = 0; head < heads; ++head) {
       HeadDistances& sums = sums_[static_cast<std::size_t>(layer * heads + head)];
       const std::int64_t farthest = trace.context.windows.window[static_cast<std::size_t>(head)];

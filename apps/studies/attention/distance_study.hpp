@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/run/evaluation/watched_plan.hpp"
-#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "nn/models/transformer_xl.hpp"
 
 namespace engram {
@@ -28,7 +28,7 @@ class DistanceStudy {
   /// The model must have been made for studies: see studied(). `term`: of the scores, its softmax alone instead of that
   /// of all of them, in every layer of the unchanged model. Throws UsageError for a term of a model whose positions are
   /// not relative.
-  DistanceStudy(TransformerXlModel& model, Runtime& runtime, DType dtype, std::optional<ScoreTerm> term = {});
+  explicit DistanceStudy(const Placed<TransformerXlModel>& placed, std::optional<ScoreTerm> term = {});
   /// The options of the same model for a study: no dropout.
   static TransformerXlOptions studied(TransformerXlOptions options);
 
@@ -43,9 +43,7 @@ class DistanceStudy {
  private:
   void take(const AttentionTrace& trace, std::int64_t layer, std::int64_t queries);
 
-  TransformerXlModel* model_;
-  Runtime* runtime_;
-  DType dtype_;
+  Placed<TransformerXlModel> placed_;
   std::optional<ScoreTerm> term_;
   std::vector<HeadDistances> sums_;  // over the queries
   std::int64_t queries_ = 0;

@@ -7,28 +7,23 @@
 
 namespace engram {
 
-void read_traced(LanguageModel& model, std::span<const std::int32_t> tokens, const TracedReading& reading,
-                 Runtime& runtime, const TraceFound& found) {
-  ModelPast past = model.training_past(runtime.backend(), runtime.memory(), 1, reading.dtype);
+void read_traced(const PlacedModel& placed, std::span<const std::int32_t> tokens, const TracedReading& reading,
+                 const TraceFound& found) {
+  ModelPast past = placed.training_past(1);
   BlockTensors input;
   const auto count = static_cast<std::int64_t>(tokens.size());
   for (std::int64_t first = 0; first < count; first += reading.block) {
     const std::int64_t length = std::min(reading.block, count - first);
-    Step& step = runtime.step();
-    step.begin({});
-    {
-      input.write({.inputs = tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(length)),
-                   .targets = {},
-                   .length = length},
-                  1, model.tokens().clusters(), runtime.backend(), runtime.memory());
+    const auto block = tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(length));
+    placed.runtime.in_step([&](Step& step) {
+      const TokenBatch batch = input.batch_of({.inputs = block, .targets = {}, .length = length}, placed);
       Tape tape(step);  // a training tape: only those keep weights
       ModelTrace trace(step.objects());
       trace.keep_results = true;
       trace.term = reading.term;
-      model.hidden(tape, input.piece(0), past, &trace);
+      placed.model.hidden(tape, batch, past, &trace);
       found(trace, first, length);
-    }
-    runtime.arena().end_step();
+    });
   }
 }
 

@@ -6,14 +6,12 @@
 #include <optional>
 #include <span>
 
-#include "apps/run/model/runtime.hpp"
-#include "nn/models/language_model.hpp"
+#include "apps/run/model/placed_model.hpp"
 
 namespace engram {
 
 struct TracedReading {
   std::int64_t block = 1;              ///< tokens that are read at once, at most
-  DType dtype = DType::f32;            ///< of the model's parameters
   std::optional<ScoreTerm> term = {};  ///< see ModelTrace
 };
 /// Called for every block while its tensors live: results are kept (ModelTrace::keep_results). `first`: the place of
@@ -21,7 +19,7 @@ struct TracedReading {
 using TraceFound = std::function<void(const ModelTrace& trace, std::int64_t first, std::int64_t count)>;
 
 /// Reads the tokens from the start of a stream, with its past carried from block to block.
-void read_traced(LanguageModel& model, std::span<const std::int32_t> tokens, const TracedReading& reading,
-                 Runtime& runtime, const TraceFound& found);
+void read_traced(const PlacedModel& placed, std::span<const std::int32_t> tokens, const TracedReading& reading,
+                 const TraceFound& found);
 
 }  // namespace engram

@@ -49,17 +49,13 @@ void WindowStudy::check(const RecurrentOptions& options) {
                           "recurrent_memory, which have weights to show, got ", name_of(options.readout)));
 }
 
-WindowStudy::WindowStudy(RecurrentModel& model, Runtime& runtime, DType dtype, Rows rows)
-    : model_(&model),
-      runtime_(&runtime),
-      dtype_(dtype),
-      wanted_(rows),
-      means_(model.options().window, sees_itself() ? 0 : -1) {
-  check(model.options());
+WindowStudy::WindowStudy(const Placed<RecurrentModel>& placed, Rows rows)
+    : placed_(placed), wanted_(rows), means_(placed.model.options().window, sees_itself() ? 0 : -1) {
+  check(placed.model.options());
 }
 
 void WindowStudy::read(data::EvaluationPlan& plan, std::int64_t streams) {
-  ModelPast past = model_->frozen_past(runtime_->backend(), runtime_->memory(), streams, dtype_, plan.longest_block());
+  ModelPast past = placed_.frozen_past(streams, plan.longest_block());
   data::Block block;
   plan.begin();
   while (plan.next(block)) {
@@ -70,7 +66,7 @@ void WindowStudy::read(data::EvaluationPlan& plan, std::int64_t streams) {
 }
 
 void WindowStudy::read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch) {
-  ModelPast past = model_->frozen_past(runtime_->backend(), runtime_->memory(), 1, dtype_, block);
+  ModelPast past = placed_.frozen_past(1, block);
   data::Block piece;
   piece.rows = 1;
   for (std::size_t first = 0; first < tokens.size(); first += static_cast<std::size_t>(block)) {
@@ -88,20 +84,17 @@ void WindowStudy::read(std::span<const std::int32_t> tokens, std::int64_t block,
 
 void WindowStudy::read_block(const data::Block& block, ModelPast& past) {
   const std::int64_t before = recurrent_past(*past.front()).valid();
-  Step& step = runtime_->step();
-  step.begin({});
   BlockTensors input;
-  std::vector<double> weights;
-  {
-    input.write(tokens_of(block), 1, model_->tokens().clusters(), runtime_->backend(), runtime_->memory());
+  const std::vector<double> weights = placed_.runtime.in_step([&](Step& step) {
+    const TokenBatch batch = input.batch_of(tokens_of(block), placed_);
     Tape tape(step, Tape::Mode::inference);
     ModelTrace trace(step.objects());
     trace.keep_window_weights = true;
-    model_->hidden(tape, input.piece(0), past, &trace);
-    weights = host_doubles(runtime_->backend(), trace.window_weights);
+    placed_.model.hidden(tape, batch, past, &trace);
+    std::vector<double> found = host_doubles(placed_.runtime.backend(), trace.window_weights);
     step.wrong_ids().check();
-  }
-  runtime_->arena().end_step();
+    return found;
+  });
   take(block, weights, before);
 }
 

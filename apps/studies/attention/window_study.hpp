@@ -8,7 +8,7 @@
 
 #include "apps/data/blocks/evaluation_plan.hpp"
 #include "apps/run/evaluation/watched_plan.hpp"
-#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "nn/models/recurrent.hpp"
 
 namespace engram {
@@ -56,7 +56,7 @@ class WindowStudy {
     std::int64_t first = 0, count = 0;
   };
   /// Throws UsageError for a readout without weights, see check().
-  WindowStudy(RecurrentModel& model, Runtime& runtime, DType dtype, Rows rows);
+  WindowStudy(const Placed<RecurrentModel>& placed, Rows rows);
   /// Throws UsageError naming the readout unless it has weights.
   static void check(const RecurrentOptions& options);
 
@@ -70,15 +70,13 @@ class WindowStudy {
   std::int64_t positions() const { return positions_; }  ///< that were read
   const std::vector<WindowRow>& rows() const { return kept_; }
   /// Positions that see themselves.
-  bool sees_itself() const { return model_->options().readout == ReadoutKind::recurrent_memory; }
+  bool sees_itself() const { return placed_.model.options().readout == ReadoutKind::recurrent_memory; }
 
  private:
   void read_block(const data::Block& block, ModelPast& past);
   void take(const data::Block& block, std::span<const double> weights, std::int64_t before);
 
-  RecurrentModel* model_;
-  Runtime* runtime_;
-  DType dtype_;
+  Placed<RecurrentModel> placed_;
   Rows wanted_;
   WindowMeans means_;
   std::vector<WindowRow> kept_;

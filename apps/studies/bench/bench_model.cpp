@@ -60,6 +60,12 @@ double mean_window(const AllAttentionModel& model) {
   return sum / static_cast<double>(options.layers * options.context_heads());
 }
 
+// Of each family: how many positions of earlier blocks it keeps.
+std::int64_t longest_past_of(const AllAttentionOptions& options) { return options.max_span; }
+std::int64_t longest_past_of(const TransformerXlOptions& options) { return options.memory; }
+std::int64_t longest_past_of(const ProductKeyTransformerOptions&) { return 0; }
+std::int64_t longest_past_of(const RecurrentOptions& options) { return options.readout_reach(); }
+
 }  // namespace
 
 BenchModel::BenchModel(const BenchCase& bench, Backend& backend)
@@ -86,10 +92,7 @@ StepCost BenchModel::cost(std::int64_t block) const {
 }
 
 std::int64_t BenchModel::longest_past() const {
-  if (!config.model.remembers()) return 0;
-  if (config.model.family == ModelFamily::recurrent) return config.model.recurrent.readout_reach();
-  return config.model.family == ModelFamily::transformer_xl ? config.model.transformer_xl.memory
-                                                            : config.model.all_attention.max_span;
+  return with_own_options(config.model, [](const auto& own) { return longest_past_of(own); });
 }
 
 std::vector<std::int32_t> bench_tokens(std::int64_t count, const ModelOptions& model, std::uint32_t which) {

@@ -8,9 +8,9 @@
 
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/cost/step_cost.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "autograd/parameter_store.hpp"
 #include "core/backend.hpp"
-#include "nn/models/language_model.hpp"
 
 namespace engram {
 
@@ -33,6 +33,9 @@ class BenchModel {
   StepCost cost(std::int64_t block) const;
   /// Positions of a stream after which no step costs more than the one before.
   std::int64_t longest_past() const;
+
+  /// The model, on the runtime's device, which must be that it was made for.
+  PlacedModel placed(Runtime& runtime) const { return {*model, runtime, DType::f32}; }
 
   const RunConfig config;
   const std::unique_ptr<LanguageModel> model;

@@ -47,59 +47,70 @@ std::string spans_text(const BenchCase& bench) {
   return text;
 }
 
-/// What its queries see, of so many positions in the mean.
-std::string window_text(const BenchCase& bench, double window) {
-  if (bench.config.model.family == ModelFamily::transformer_xl)
-    return fmt::format("memory {} (mean {:.1f} positions)", bench.config.model.transformer_xl.memory, window);
-  if (bench.config.model.family == ModelFamily::product_key)
-    return fmt::format("windows of a block (mean {:.1f} positions)", window);
-  if (bench.config.model.family == ModelFamily::recurrent)
-    return fmt::format("{} of {:.0f} earlier positions", name_of(bench.config.model.recurrent.readout), window);
+// Of each family: what its queries see, of so many positions in the mean, for people and for programs; and the sizes
+// that its cost depends on, in the letters of its papers: S is the longest span, or the segment, M a block.
+
+std::string window_of(const AllAttentionOptions&, const BenchCase& bench, double window) {
   return fmt::format("spans {} (mean {:.1f} positions)", spans_text(bench), window);
 }
-nlohmann::json window_json(const BenchCase& bench, double window) {
-  nlohmann::json object{{"name", bench.name}, {"family", name_of(bench.config.model.family)}};
-  if (bench.config.model.family == ModelFamily::transformer_xl) {
-    object["memory_positions"] = bench.config.model.transformer_xl.memory;
-    object["mean_visible_positions"] = window;
-  } else if (bench.config.model.family == ModelFamily::product_key) {
-    object["mean_visible_positions"] = window;
-  } else if (bench.config.model.family == ModelFamily::recurrent) {
-    object["readout"] = name_of(bench.config.model.recurrent.readout);
-    object["window_positions"] = window;
-  } else {
-    object["spans"] = bench.spans;
-    object["mean_span_positions"] = window;
-  }
-  return object;
+nlohmann::json window_values(const AllAttentionOptions&, const BenchCase& bench, double window) {
+  return {{"spans", bench.spans}, {"mean_span_positions", window}};
 }
-
-/// The sizes that its cost depends on, in the letters of its papers; S is the longest span, or the segment, M a block.
-std::string sizes_text(const RunConfig& config) {
-  const TrainingOptions& training = config.training;
-  if (config.model.family == ModelFamily::transformer_xl) {
-    const TransformerXlOptions& model = config.model.transformer_xl;
-    return fmt::format("L={} d={} H={} F={} S={} B={}", model.layers, model.width, model.heads, model.inner,
-                       training.block, training.batch);
-  }
-  if (config.model.family == ModelFamily::product_key) {
-    const ProductKeyTransformerOptions& model = config.model.product_key;
-    return fmt::format("L={} d={} H={} F={} M={} B={}", model.layers, model.width, model.heads,
-                       model.feed_forward_width(), training.block, training.batch);
-  }
-  if (config.model.family == ModelFamily::recurrent) {
-    const RecurrentOptions& model = config.model.recurrent;
-    return fmt::format("V={} w={} k={} d={} T={} B={}", model.vocabulary, model.vector_width(), model.width,
-                       model.hidden_width(), training.block, training.batch);
-  }
-  const AllAttentionOptions& model = config.model.all_attention;
+std::string sizes_of(const AllAttentionOptions& model, const TrainingOptions& training) {
   return fmt::format("L={} d={} H={} N={} F={} S={} B={} M={}", model.layers, model.width, model.heads, model.slots,
                      model.inner, model.max_span, training.batch, training.block);
 }
 
+std::string window_of(const TransformerXlOptions& model, const BenchCase&, double window) {
+  return fmt::format("memory {} (mean {:.1f} positions)", model.memory, window);
+}
+nlohmann::json window_values(const TransformerXlOptions& model, const BenchCase&, double window) {
+  return {{"memory_positions", model.memory}, {"mean_visible_positions", window}};
+}
+std::string sizes_of(const TransformerXlOptions& model, const TrainingOptions& training) {
+  return fmt::format("L={} d={} H={} F={} S={} B={}", model.layers, model.width, model.heads, model.inner,
+                     training.block, training.batch);
+}
+
+std::string window_of(const ProductKeyTransformerOptions&, const BenchCase&, double window) {
+  return fmt::format("windows of a block (mean {:.1f} positions)", window);
+}
+nlohmann::json window_values(const ProductKeyTransformerOptions&, const BenchCase&, double window) {
+  return {{"mean_visible_positions", window}};
+}
+std::string sizes_of(const ProductKeyTransformerOptions& model, const TrainingOptions& training) {
+  return fmt::format("L={} d={} H={} F={} M={} B={}", model.layers, model.width, model.heads,
+                     model.feed_forward_width(), training.block, training.batch);
+}
+
+std::string window_of(const RecurrentOptions& model, const BenchCase&, double window) {
+  return fmt::format("{} of {:.0f} earlier positions", name_of(model.readout), window);
+}
+nlohmann::json window_values(const RecurrentOptions& model, const BenchCase&, double window) {
+  return {{"readout", name_of(model.readout)}, {"window_positions", window}};
+}
+std::string sizes_of(const RecurrentOptions& model, const TrainingOptions& training) {
+  return fmt::format("V={} w={} k={} d={} T={} B={}", model.vocabulary, model.vector_width(), model.width,
+                     model.hidden_width(), training.block, training.batch);
+}
+
+std::string window_text(const BenchCase& bench, double window) {
+  return with_own_options(bench.config.model, [&](const auto& own) { return window_of(own, bench, window); });
+}
+nlohmann::json window_json(const BenchCase& bench, double window) {
+  nlohmann::json object =
+      with_own_options(bench.config.model, [&](const auto& own) { return window_values(own, bench, window); });
+  object["name"] = bench.name;
+  object["family"] = name_of(bench.config.model.family);
+  return object;
+}
+std::string sizes_text(const RunConfig& config) {
+  return with_own_options(config.model, [&](const auto& own) { return sizes_of(own, config.training); });
+}
+
 }  // namespace
 
-std::string limits_text(const MachineLimits& limits) {
+std::string table_of(const MachineLimits& limits) {
   std::string text = "This machine, through the library's kernels\n";
   for (const MachineLimits::Product& product : limits.products)
     text += fmt::format("  {} product {}x{}x{}: {:.1f} GFLOP/s\n", name_of(product.precision), product.rows,
@@ -109,7 +120,7 @@ std::string limits_text(const MachineLimits& limits) {
                             limits.exponentials_per_second / kGiga);
 }
 
-nlohmann::json limits_json(const MachineLimits& limits) {
+nlohmann::json json_of(const MachineLimits& limits) {
   nlohmann::json products = nlohmann::json::array();
   for (const MachineLimits::Product& product : limits.products)
     products.push_back({{"precision", name_of(product.precision)},
@@ -124,7 +135,7 @@ nlohmann::json limits_json(const MachineLimits& limits) {
           {"exponentials_per_second", limits.exponentials_per_second}};
 }
 
-std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+std::string table_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
   const double median = result.median_seconds();
   std::string text = fmt::format("\n{}: {}, {}, {} parameters\n", bench.name, sizes_text(bench.config),
                                  window_text(bench, result.cost.window), result.parameters);
@@ -161,7 +172,7 @@ std::string result_text(const BenchCase& bench, const BenchResult& result, const
   return text;
 }
 
-nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
+nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
   const double mean = mean_seconds(result);
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelRow& row : kernel_rows(result, limits)) {
@@ -194,7 +205,7 @@ nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, co
   return object;
 }
 
-std::string inference_text(const BenchCase& bench, const InferenceResult& result) {
+std::string table_of(const BenchCase& bench, const InferenceResult& result) {
   std::string text = fmt::format("\n{} with frozen weights, {}\n", bench.name, window_text(bench, result.window));
   text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
                       "through rings, ms", "saved", "by formulas", "ratio");
@@ -210,7 +221,7 @@ std::string inference_text(const BenchCase& bench, const InferenceResult& result
              result.token_floor_seconds * 1e3, result.token_bytes / 1e6);
 }
 
-nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& result) {
+nlohmann::json json_of(const BenchCase& bench, const InferenceResult& result) {
   nlohmann::json blocks = nlohmann::json::array();
   for (const BlockInference& one : result.blocks)
     blocks.push_back({{"block", one.block},
@@ -242,7 +253,7 @@ SpanComparison compare_spans(const SpanRuns& runs) {
           runs.full.cost.training.total() / runs.ragged.cost.training.total()};
 }
 
-std::string comparison_text(const SpanComparison& comparison) {
+std::string table_of(const SpanComparison& comparison) {
   const auto line = [](std::string_view what, double measured, double formula) {
     return fmt::format("  {:<56} {:>8.2f} {:>10.2f}\n", what, measured, formula);
   };
@@ -254,7 +265,7 @@ std::string comparison_text(const SpanComparison& comparison) {
          line("whole step", comparison.step_measured, comparison.step_formula);
 }
 
-nlohmann::json comparison_json(const SpanComparison& comparison) {
+nlohmann::json json_of(const SpanComparison& comparison) {
   const auto ratio = [](double measured, double formula) {
     return nlohmann::json{{"measured", measured}, {"formula", formula}};
   };

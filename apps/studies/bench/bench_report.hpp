@@ -10,14 +10,14 @@
 
 namespace engram {
 
-std::string limits_text(const MachineLimits& limits);
-nlohmann::json limits_json(const MachineLimits& limits);
+std::string table_of(const MachineLimits& limits);
+nlohmann::json json_of(const MachineLimits& limits);
 
-std::string result_text(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits);
-nlohmann::json result_json(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits);
+std::string table_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits);
+nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits);
 
-std::string inference_text(const BenchCase& bench, const InferenceResult& result);
-nlohmann::json inference_json(const BenchCase& bench, const InferenceResult& result);
+std::string table_of(const BenchCase& bench, const InferenceResult& result);
+nlohmann::json json_of(const BenchCase& bench, const InferenceResult& result);
 
 /// How much ragged spans save: every head at the longest span against spans that differ. Ratios of times, and of the
 /// formulas' FLOPs; above 1 when ragged spans are faster.
@@ -31,7 +31,7 @@ struct SpanRuns {
   const BenchResult &full_context, &ragged_context;  ///< of the model without persistent slots
 };
 SpanComparison compare_spans(const SpanRuns& runs);
-std::string comparison_text(const SpanComparison& comparison);
-nlohmann::json comparison_json(const SpanComparison& comparison);
+std::string table_of(const SpanComparison& comparison);
+nlohmann::json json_of(const SpanComparison& comparison);
 
 }  // namespace engram

@@ -15,9 +15,9 @@ namespace {
 /// the losses, or up to all words' probabilities for a single token.
 class BlockTimer {
  public:
-  BlockTimer(BenchModel& bench, Runtime& runtime, ModelPast past, std::int64_t streams, std::int64_t block)
-      : bench_(bench),
-        runtime_(runtime),
+  BlockTimer(BenchModel& bench, const PlacedModel& placed, ModelPast past, std::int64_t streams, std::int64_t block)
+      : placed_(placed),
+        in_clusters_(!bench.config.model.cutoffs().empty()),
         past_(std::move(past)),
         block_(block),
         tokens_(bench_tokens(streams * block, bench.config.model, 0)) {
@@ -25,29 +25,26 @@ class BlockTimer {
   }
 
   double run() {
-    Step& step = runtime_.step();
     const Stopwatch watch;
-    step.begin({});
-    {
+    placed_.runtime.in_step([&](Step& step) {
+      const TokenBatch batch = input_.batch_of({.inputs = tokens_, .targets = tokens_, .length = block_}, placed_);
       Tape tape(step, Tape::Mode::inference);
-      input_.write({.inputs = tokens_, .targets = tokens_, .length = block_}, 1, bench_.model->tokens().clusters(),
-                   runtime_.backend(), runtime_.memory());
-      const Variable hidden = bench_.model->hidden(tape, input_.piece(0), past_);
-      if (bench_.config.model.cutoffs().empty())
-        bench_.model->tokens().logits(hidden);
+      TokenIo& tokens = placed_.model.tokens();
+      const Variable hidden = placed_.model.hidden(tape, batch, past_);
+      if (!in_clusters_)
+        tokens.logits(hidden);
       else if (block_ == 1)
-        bench_.model->tokens().log_probabilities(hidden);
+        tokens.log_probabilities(hidden);
       else
-        bench_.model->tokens().losses(hidden, input_.piece(0), 1);
-      runtime_.backend().synchronize();
-    }
-    runtime_.arena().end_step();
+        tokens.losses(hidden, batch, 1);
+      placed_.runtime.backend().synchronize();
+    });
     return watch.seconds();
   }
 
  private:
-  BenchModel& bench_;
-  Runtime& runtime_;
+  PlacedModel placed_;
+  bool in_clusters_;
   ModelPast past_;
   std::int64_t block_;
   std::vector<std::int32_t> tokens_;
@@ -60,12 +57,9 @@ BlockInference time_block(BenchModel& bench, Runtime& runtime, std::int64_t bloc
   BlockInference one;
   one.block = block;
   one.cached_blocks = past / static_cast<double>(block);
-  BlockTimer forward(bench, runtime,
-                     bench.model->training_past(runtime.backend(), runtime.memory(), streams, DType::f32), streams,
-                     block);
-  BlockTimer frozen(bench, runtime,
-                    bench.model->frozen_past(runtime.backend(), runtime.memory(), streams, DType::f32, block), streams,
-                    block);
+  const PlacedModel placed = bench.placed(runtime);
+  BlockTimer forward(bench, placed, placed.training_past(streams), streams, block);
+  BlockTimer frozen(bench, placed, placed.frozen_past(streams, block), streams, block);
   std::vector<double> forward_seconds, frozen_seconds;
   for (std::int64_t run = 0; run < runs; ++run) {  // alternating, so that both see the same machine
     forward_seconds.push_back(forward.run());
@@ -83,7 +77,7 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
                                         std::int64_t runs) {
   std::vector<BlockInference> blocks;
   const std::int64_t block = bench.config.training.block;
-  if (bench.config.model.family == ModelFamily::all_attention) {
+  if (!bench.config.model.reads_segments()) {
     const double window = model.cost(block).window;
     for (const int share : {4, 16})
       blocks.push_back(
@@ -92,7 +86,8 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
   }
   const std::int64_t memory = model.longest_past();
   blocks.push_back(time_block(model, runtime, block, static_cast<double>(memory), runs));
-  if (memory == 0) return blocks;  // there are models that cannot have one
+  // Only these can remember other numbers of positions with the same weights, and some of them none.
+  if (bench.config.model.family != ModelFamily::transformer_xl || memory == 0) return blocks;
   for (const std::int64_t longer : {4 * block, 16 * block}) {
     if (longer == memory) continue;
     BenchCase with = bench;
@@ -114,8 +109,8 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
   InferenceResult result;
   result.window = cost.window;
   result.blocks = time_blocks(scored, model, runtime, runs);
-  BlockTimer token(model, runtime, model.model->frozen_past(runtime.backend(), runtime.memory(), 1, DType::f32, 1), 1,
-                   1);
+  const PlacedModel placed = model.placed(runtime);
+  BlockTimer token(model, placed, placed.frozen_past(1, 1), 1, 1);
   std::vector<double> seconds;
   for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
   result.token_seconds = median_of(std::move(seconds));

@@ -1,8 +1,5 @@
 #include "apps/studies/bench/softmax_bench.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "apps/run/cost/all_attention_cost.hpp"
@@ -10,7 +7,6 @@
 #include "apps/run/model/block_tensors.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
-#include "core/files/json.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/matmul.hpp"
 #include "core/stopwatch.hpp"
@@ -22,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t kSoftmaxSeed = 1;
 constexpr int kSoftmaxWarmUpSteps = 2;
-constexpr double kMilli = 1e3;
 
 /// Both ends, placed, and a block for them.
 class Ends final : public Module {
@@ -50,27 +45,22 @@ class Ends final : public Module {
 
   /// Seconds of one step.
   double train() {
-    const double seconds = timed([this] { train_once(); });
-    runtime_.arena().end_step();
-    return seconds;
+    return runtime_.in_step([this](Step& step) { return timed([&] { train_once(step); }); });
   }
   /// FLOPs per second of a large product.
   double product_rate() {
     constexpr std::int64_t kSide = 2000;  // not a power of two: see measure_limits
-    Step& step = runtime_.step();
-    double seconds = 0;
-    {
+    const double seconds = runtime_.in_step([this](Step& step) {
       Tensor a = step.empty({kSide, kSide}, DType::f32), b = step.empty({kSide, kSide}, DType::f32);
       Tensor c = step.empty({kSide, kSide}, DType::f32);
       kernels::fill(step, a, 0.5);
       kernels::fill(step, b, 0.25);
-      seconds = timed([&] {
+      return timed([&] {
         using kernels::Transpose;
         kernels::matmul(step, MatrixView::of(a), Transpose::no, MatrixView::of(b), Transpose::no, MatrixView::of(c), 1,
                         1.0, Write::set);
       });
-    }
-    runtime_.arena().end_step();
+    });
     return 2.0 * kSide * kSide * kSide / seconds;
   }
 
@@ -83,9 +73,7 @@ class Ends final : public Module {
     runtime_.backend().synchronize();
     return watch.seconds();
   }
-  void train_once() {
-    Step& step = runtime_.step();
-    step.begin({});
+  void train_once(Step& step) {
     store_.zero_gradients(step);
     Tape tape(step);
     const TokenBatch batch = block_.piece(0);
@@ -132,73 +120,11 @@ AllAttentionOptions without_clusters(AllAttentionOptions model) {
   return model;
 }
 
-std::string numbers(const std::vector<std::int64_t>& values) { return fmt::format("{}", fmt::join(values, ", ")); }
-
-std::string run_text(const char* name, const SoftmaxRun& run, const MachineLimits& limits) {
-  const double median = run.median_seconds(), floor = run.floor_seconds(limits);
-  std::string text =
-      fmt::format("  {}: {:.1f} ms a step of {} tokens, median of {} ({:.1f} to {:.1f}); {:.2f} ms per 1000 tokens\n",
-                  name, median * kMilli, run.tokens, run.seconds.size(), run.seconds.front() * kMilli,
-                  run.seconds.back() * kMilli, run.seconds_per_1000() * kMilli);
-  text +=
-      fmt::format("    {:.2f} times the floor of its products ({:.2f} to {:.2f}), at their rate between the steps\n",
-                  run.median_times_floor(), run.times_floor.front(), run.times_floor.back());
-  text += fmt::format("    {:.1f} MFLOP a token in products, {:.2f} times their floor of {:.1f} ms at the rate above\n",
-                      run.flops / 1e6, median / floor, floor * kMilli);
-  text += fmt::format("    {:<20} {:>6} {:>10}\n", "kernel", "calls", "ms/step");
-  std::vector<std::pair<double, std::string>> rows;
-  const auto steps = static_cast<std::int64_t>(run.seconds.size());
-  for (const auto& [kernel, total] : run.kernels.totals())
-    rows.emplace_back(total.seconds / static_cast<double>(steps),
-                      fmt::format("    {:<20} {:>6} {:>10.2f}\n", kernel, total.calls / steps,
-                                  total.seconds / static_cast<double>(steps) * kMilli));
-  std::ranges::sort(rows, std::greater{});
-  for (const auto& row : rows) text += row.second;
-  return text;
-}
-
-nlohmann::json run_json(const SoftmaxRun& run, const MachineLimits& limits) {
-  const auto steps = static_cast<double>(run.seconds.size());
-  nlohmann::json kernels = nlohmann::json::object();
-  for (const auto& [kernel, total] : run.kernels.totals()) kernels[kernel] = total.seconds / steps * kMilli;
-  return {{"tokens_per_step", run.tokens},
-          {"steps", run.seconds.size()},
-          {"milliseconds_median", run.median_seconds() * kMilli},
-          {"milliseconds_fastest", run.seconds.front() * kMilli},
-          {"milliseconds_slowest", run.seconds.back() * kMilli},
-          {"milliseconds_per_1000_tokens", run.seconds_per_1000() * kMilli},
-          {"flops_per_token", run.flops},
-          {"milliseconds_floor", run.floor_seconds(limits) * kMilli},
-          {"times_floor", run.median_times_floor()},
-          {"times_floor_least", run.times_floor.front()},
-          {"times_floor_most", run.times_floor.back()},
-          {"times_floor_of_limits", run.median_seconds() / run.floor_seconds(limits)},
-          {"kernel_milliseconds", kernels}};
-}
-
 }  // namespace
 
 SoftmaxResult bench_softmax(const SoftmaxBench& bench, Runtime& runtime, std::int64_t steps) {
   SoftmaxRun adaptive = time_ends(bench.model, bench.tokens, runtime, steps);
   return {std::move(adaptive), time_ends(without_clusters(bench.model), bench.full_tokens, runtime, steps)};
-}
-
-std::string softmax_text(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
-  std::string text = fmt::format("\nInput and output of a word model: V={} d={} cut-offs {}; words in the clusters",
-                                 bench.model.vocabulary, bench.model.width, numbers(bench.model.cutoffs));
-  for (const double share : result.adaptive.cluster_shares) text += fmt::format(" {:.2f}%", 100 * share);
-  text += fmt::format(", drawn in proportion to rank^-{}\n", kRankExponent);
-  text += run_text("adaptive", result.adaptive, limits);
-  text += run_text("full softmax", result.full, limits);
-  return text + fmt::format("  the full softmax takes {:.1f} times as long for each token\n",
-                            result.full.seconds_per_1000() / result.adaptive.seconds_per_1000());
-}
-
-nlohmann::json softmax_json(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits) {
-  return {{"vocabulary", bench.model.vocabulary}, {"width", bench.model.width},
-          {"cutoffs", bench.model.cutoffs},       {"cluster_shares", result.adaptive.cluster_shares},
-          {"rank_exponent", kRankExponent},       {"adaptive", run_json(result.adaptive, limits)},
-          {"full", run_json(result.full, limits)}};
 }
 
 }  // namespace engram

@@ -4,8 +4,6 @@
 /// and beside it one table and one softmax over the whole vocabulary.
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
 #include "apps/run/model/runtime.hpp"
@@ -47,8 +45,4 @@ struct SoftmaxResult {
 
 /// Times `steps` steps of both. Words are drawn by the frequencies of cluster_shares.hpp with a fixed seed.
 SoftmaxResult bench_softmax(const SoftmaxBench& bench, Runtime& runtime, std::int64_t steps);
-
-std::string softmax_text(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits);
-nlohmann::json softmax_json(const SoftmaxBench& bench, const SoftmaxResult& result, const MachineLimits& limits);
-
 }  // namespace engram

@@ -34,23 +34,21 @@ class Rehearsal {
   }
 
   void fill_caches() {
-    Step& step = runtime_.step();
+    const PlacedModel placed = rehearsed_.placed(runtime_);
     const std::int64_t streams = config_.training.batch / config_.training.split;
-    const std::span<const std::int32_t> inputs(block_.inputs);
+    const BlockTokens first_piece{
+        .inputs = std::span(block_.inputs).first(static_cast<std::size_t>(streams * block_.length)),
+        .targets = {},
+        .length = block_.length,
+        .fed_again = block_.fed_again};
     BlockTensors tokens;
-    for (std::int64_t seen = 0; seen < rehearsed_.longest_past(); seen += config_.training.block) {
-      for (ModelPast& past : trainer_->pasts()) {
-        step.begin({});
-        Tape tape(step, Tape::Mode::inference);
-        tokens.write({.inputs = inputs.first(static_cast<std::size_t>(streams * block_.length)),
-                      .targets = {},
-                      .length = block_.length,
-                      .fed_again = block_.fed_again},
-                     1, rehearsed_.model->tokens().clusters(), runtime_.backend(), runtime_.memory());
-        rehearsed_.model->hidden(tape, tokens.piece(0), past);
-      }
-      runtime_.arena().end_step();
-    }
+    for (std::int64_t seen = 0; seen < rehearsed_.longest_past(); seen += config_.training.block)
+      for (ModelPast& past : trainer_->pasts())
+        runtime_.in_step([&](Step& step) {
+          const TokenBatch batch = tokens.batch_of(first_piece, placed);
+          Tape tape(step, Tape::Mode::inference);
+          placed.model.hidden(tape, batch, past);
+        });
   }
 
   /// Seconds of `steps` steps, ascending.

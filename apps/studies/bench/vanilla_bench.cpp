@@ -18,13 +18,15 @@ namespace {
 
 constexpr std::int64_t kWarmUpPasses = 3;
 
-struct PlacedModel {
-  PlacedModel(const TransformerXlOptions& options, Runtime& runtime, std::uint64_t seed) : model(options) {
+struct TimedModel {
+  TimedModel(const TransformerXlOptions& options, Runtime& runtime, std::uint64_t seed)
+      : model(options), placed{model, runtime, DType::f32} {
     collect(model, store);
-    store.place(runtime.backend(), DType::f32, seed);
+    store.place(runtime.backend(), placed.dtype, seed);
     model.refresh(runtime.backend());
   }
   TransformerXlModel model;
+  Placed<TransformerXlModel> placed;
   ParameterStore store;
 };
 
@@ -32,10 +34,9 @@ struct PlacedModel {
 class ForwardTimer {
  public:
   /// `scored`: how many of a row's last tokens have a loss.
-  ForwardTimer(PlacedModel& placed, Runtime& runtime, ModelPast past, std::int64_t streams, std::int64_t block,
+  ForwardTimer(const Placed<TransformerXlModel>& placed, ModelPast past, std::int64_t streams, std::int64_t block,
                std::int64_t scored)
-      : model_(placed.model),
-        runtime_(runtime),
+      : placed_(placed),
         past_(std::move(past)),
         block_(block),
         scored_(scored),
@@ -48,26 +49,21 @@ class ForwardTimer {
   }
   /// Seconds of one pass per scored token.
   double run() {
-    Step& step = runtime_.step();
     const Stopwatch watch;
-    step.begin({});
-    {
+    placed_.runtime.in_step([&](Step& step) {
+      const TokenBatch batch = input_.batch_of(
+          {.inputs = inputs_, .targets = targets_, .length = block_, .context = block_ - scored_}, placed_);
       Tape tape(step, Tape::Mode::inference);
-      input_.write({.inputs = inputs_, .targets = targets_, .length = block_, .context = block_ - scored_}, 1,
-                   model_.tokens().clusters(), runtime_.backend(), runtime_.memory());
-      const TokenBatch batch = input_.piece(0);
-      const Variable hidden = LanguageModel::scored(model_.hidden(tape, batch, past_), batch);
-      model_.tokens().losses(hidden, batch, 1);
-      runtime_.backend().synchronize();
-    }
-    runtime_.arena().end_step();
+      const Variable hidden = LanguageModel::scored(placed_.model.hidden(tape, batch, past_), batch);
+      placed_.model.tokens().losses(hidden, batch, 1);
+      placed_.runtime.backend().synchronize();
+    });
     const double seconds = watch.seconds();
     return seconds / static_cast<double>(targets_.size());
   }
 
  private:
-  TransformerXlModel& model_;
-  Runtime& runtime_;
+  Placed<TransformerXlModel> placed_;
   ModelPast past_;
   std::int64_t block_, scored_;
   std::vector<std::int32_t> inputs_, targets_;
@@ -109,9 +105,8 @@ std::vector<VanillaComparison> bench_against_vanilla(const VanillaBenchCase& ben
   check(bench, lengths);
   const TransformerXlOptions& options = bench.config.model.transformer_xl;
   const std::int64_t streams = bench.config.training.batch;
-  Backend& backend = runtime.backend();
-  PlacedModel vanilla(vanilla_of(options, *std::ranges::max_element(lengths)), runtime, bench.config.training.seed);
-  PlacedModel xl(options, runtime, bench.config.training.seed);
+  TimedModel vanilla(vanilla_of(options, *std::ranges::max_element(lengths)), runtime, bench.config.training.seed);
+  TimedModel xl(options, runtime, bench.config.training.seed);
   std::vector<VanillaComparison> comparisons;
   for (const std::int64_t length : lengths) {
     SegmentContext context = xl.model.context();
@@ -119,14 +114,12 @@ std::vector<VanillaComparison> bench_against_vanilla(const VanillaBenchCase& ben
     xl.model.set_context(context);
     VanillaComparison comparison{.attention_length = length};
     std::vector<ForwardTimer> timers;
-    timers.emplace_back(vanilla, runtime, vanilla.model.training_past(backend, runtime.memory(), streams, DType::f32),
-                        streams, length, 1);
+    timers.emplace_back(vanilla.placed, vanilla.placed.training_past(streams), streams, length, 1);
     for (const bool cached : {false, true})
       for (const std::int64_t segment : {length, kShortSegment}) {
         comparison.evaluations.push_back({.segment = segment, .cached = cached});
-        ModelPast past = cached ? xl.model.frozen_past(backend, runtime.memory(), streams, DType::f32, segment)
-                                : xl.model.training_past(backend, runtime.memory(), streams, DType::f32);
-        timers.emplace_back(xl, runtime, std::move(past), streams, segment, segment);
+        ModelPast past = cached ? xl.placed.frozen_past(streams, segment) : xl.placed.training_past(streams);
+        timers.emplace_back(xl.placed, std::move(past), streams, segment, segment);
         timers.back().fill(length);
       }
     for (std::int64_t pass = 0; pass < kWarmUpPasses; ++pass)

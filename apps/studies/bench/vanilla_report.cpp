@@ -45,8 +45,8 @@ std::string sizes_text(const VanillaBenchCase& bench) {
 
 }  // namespace
 
-std::string vanilla_text(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
-                         std::int64_t steps) {
+std::string table_of(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
+                     std::int64_t steps) {
   if (comparisons.empty()) return {};
   const std::vector<XlEvaluation>& ways = comparisons.front().evaluations;
   std::string text = fmt::format(
@@ -84,8 +84,8 @@ std::string vanilla_text(const VanillaBenchCase& bench, const std::vector<Vanill
   return text;
 }
 
-nlohmann::json vanilla_json(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
-                            std::int64_t steps) {
+nlohmann::json json_of(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
+                       std::int64_t steps) {
   const TransformerXlOptions& model = bench.config.model.transformer_xl;
   nlohmann::json lengths = nlohmann::json::array();
   for (const VanillaComparison& comparison : comparisons) {
@@ -109,7 +109,7 @@ nlohmann::json vanilla_json(const VanillaBenchCase& bench, const std::vector<Van
           {"clamp", model.clamp}, {"steps", steps},         {"lengths", lengths}};
 }
 
-std::string vanilla_svg(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons) {
+std::string svg_of(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons) {
   std::vector<const VanillaComparison*> sorted;
   for (const VanillaComparison& comparison : comparisons) sorted.push_back(&comparison);
   std::ranges::sort(sorted, {}, [](const VanillaComparison* one) { return one->attention_length; });

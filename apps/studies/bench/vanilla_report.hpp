@@ -10,11 +10,11 @@
 
 namespace engram {
 
-std::string vanilla_text(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
-                         std::int64_t steps);
-nlohmann::json vanilla_json(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
-                            std::int64_t steps);
+std::string table_of(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
+                     std::int64_t steps);
+nlohmann::json json_of(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons,
+                       std::int64_t steps);
 /// Slowdowns over attention lengths.
-std::string vanilla_svg(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons);
+std::string svg_of(const VanillaBenchCase& bench, const std::vector<VanillaComparison>& comparisons);
 
 }  // namespace engram

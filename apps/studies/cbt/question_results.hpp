@@ -3,9 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apps/data/text/cbt.hpp"
@@ -47,16 +45,5 @@ struct QuestionResults {
   /// Adds the results of another file.
   void add(const QuestionResults& other);
 };
-
-/// {"name", "questions", "correct", "accuracy", "ties", "tie_aware_accuracy", "words", "unknown_words",
-/// "unknown_candidates", "unknown_answers", "left_out": {rule: blocks}}; accuracies are null without questions.
-nlohmann::json json_of(const QuestionResults& results);
-/// The names of the columns that candidates_csv() fills, as a line.
-std::string_view candidates_csv_names();
-/// A line for every candidate: file, block and line as CbtReader counts them, the candidate as the file has it, its
-/// ln p, 1 for the answer, 1 for what is predicted.
-std::string candidates_csv(const std::string& file, const data::CbtQuestion& question, const CandidateScores& scores);
-/// A row for each file, and one of all of them where there are several; then what was left out of each.
-std::string question_table(const std::vector<QuestionResults>& files, const QuestionResults& all);
 
 }  // namespace engram

@@ -13,8 +13,6 @@ namespace engram {
 namespace {
 
 constexpr std::size_t kCandidates = data::CbtQuestion::kCandidates;
-/// Columns of a block of context, where it does not matter.
-constexpr std::int64_t kReadColumns = 64;
 /// Questions whose candidates are read side by side: ten rows each, in as many columns as the longest of them needs.
 constexpr std::size_t kForkedQuestions = 8;
 
@@ -32,16 +30,28 @@ std::int32_t filled_in(const TokenQuestion& question, std::int32_t candidate, st
   return behind <= std::ssize(question.suffix) ? question.suffix[static_cast<std::size_t>(behind - 1)] : 0;
 }
 
+/// The scores of the candidates by the sums of their rows, one a candidate.
+CandidateScores scores_of(const TokenQuestion& question, const CandidateScores& sums) {
+  CandidateScores found{};
+  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
+    // Rows of one token are computed apart and may differ in their last bits, but it is one thing that they say.
+    const auto same = std::ranges::find(question.candidates, question.candidates.at(candidate));
+    found.at(candidate) = sums.at(static_cast<std::size_t>(same - question.candidates.begin()));
+    if (!std::isfinite(found.at(candidate)))
+      throw Error(text("cbt: ln p of every candidate must be finite, got ", found.at(candidate),
+                       "\n  the model's parameters may not be finite"));
+  }
+  return found;
+}
+
 }  // namespace
 
-QuestionScorer::QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score,
-                               std::int64_t batch, std::int64_t block)
-    : model_(&model),
-      runtime_(&runtime),
-      dtype_(dtype),
+QuestionScorer::QuestionScorer(const Placed<RecurrentModel>& placed, CandidateScore score, std::int64_t batch,
+                               std::int64_t block)
+    : placed_(placed),
       score_(score),
       batch_(static_cast<std::size_t>(batch)),
-      block_length_(model.depends_on_blocks() ? block : 0) {}
+      block_length_(placed.model.depends_on_blocks() ? block : 0) {}
 
 std::int64_t QuestionScorer::shared_tokens(const TokenQuestion& question) const {
   const std::int64_t all = std::ssize(question.prefix) - 1;
@@ -57,7 +67,7 @@ std::vector<CandidateScores> QuestionScorer::operator()(std::span<const TokenQue
   std::vector<CandidateScores> scores(questions.size());
   for (std::size_t first = 0; first < order.size(); first += batch_) {
     const Places places = part_of(Places(order), first, batch_);
-    ModelPast& past = past_of(reading_, std::ssize(places));
+    ModelPast& past = reading_(std::ssize(places));
     read_prefixes(questions, places, past);
 
     std::vector<std::int64_t> streams(places.size());
@@ -119,7 +129,7 @@ void QuestionScorer::read_candidates(std::span<const TokenQuestion> questions, P
     longest = std::max(longest, first_scored(question) + scored(question));
     forks.insert(forks.end(), kCandidates, streams[i]);
   }
-  ModelPast& forked = past_of(forked_, std::ssize(forks));
+  ModelPast& forked = forked_(std::ssize(forks));
   copy_streams(forked, past, forks);
 
   std::vector<CandidateScores> sums(places.size(), CandidateScores{});
@@ -149,40 +159,20 @@ void QuestionScorer::read_candidates(std::span<const TokenQuestion> questions, P
     }
   }
 
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const TokenQuestion& question = questions[places[i]];
-    CandidateScores& found = scores[places[i]];
-    for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-      // Rows of one token are computed apart and may differ in their last bits, but it is one thing that they say.
-      const auto same = std::ranges::find(question.candidates, question.candidates.at(candidate));
-      found.at(candidate) = sums[i].at(static_cast<std::size_t>(same - question.candidates.begin()));
-      if (!std::isfinite(found.at(candidate)))
-        throw Error(text("cbt: ln p of every candidate must be finite, got ", found.at(candidate),
-                         "\n  the model's parameters may not be finite"));
-    }
-  }
+  for (std::size_t i = 0; i < places.size(); ++i) scores[places[i]] = scores_of(questions[places[i]], sums[i]);
 }
 
 std::vector<double> QuestionScorer::run(const BlockTokens& block, ModelPast& past) {
-  Step& step = runtime_->step();
-  step.begin({});
-  std::vector<double> losses;
-  {
-    tensors_.write(block, 1, nullptr, runtime_->backend(), runtime_->memory(), dtype_);
-    const TokenBatch batch = tensors_.piece(0);
+  return placed_.runtime.in_step([&](Step& step) {
+    const TokenBatch batch = tensors_.batch_of(block, placed_);
     Tape tape(step, Tape::Mode::inference);
-    const Variable hidden = model_->hidden(tape, batch, past);
-    if (!block.targets.empty()) losses = target_losses(model_->tokens(), hidden, batch, runtime_->backend());
+    const Variable hidden = placed_.model.hidden(tape, batch, past);
+    std::vector<double> losses;
+    if (!block.targets.empty())
+      losses = target_losses(placed_.model.tokens(), hidden, batch, placed_.runtime.backend());
     step.wrong_ids().check();
-  }
-  runtime_->arena().end_step();
-  return losses;
-}
-
-ModelPast& QuestionScorer::past_of(std::map<std::int64_t, ModelPast>& pasts, std::int64_t streams) {
-  const auto made = pasts.find(streams);
-  if (made != pasts.end()) return made->second;
-  return pasts[streams] = model_->frozen_past(runtime_->backend(), runtime_->memory(), streams, dtype_, kReadColumns);
+    return losses;
+  });
 }
 
 }  // namespace engram

@@ -3,13 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
 #include "apps/run/evaluation/watched_plan.hpp"
 #include "apps/run/model/block_tensors.hpp"
-#include "apps/run/model/runtime.hpp"
+#include "apps/run/model/placed_model.hpp"
 #include "apps/studies/cbt/question_tokens.hpp"
 #include "nn/models/recurrent.hpp"
 
@@ -28,10 +27,8 @@ class QuestionScorer {
  public:
   /// `batch`: questions whose beginnings are read side by side; changes nothing but the speed (and last bits). `block`:
   /// tokens of a block of a model that depends on blocks (LanguageModel::depends_on_blocks); they count from the start
-  /// of a question, and others do not look at it. The model's parameters must have memory on the runtime's device, of
-  /// this dtype; both must outlive the scorer.
-  QuestionScorer(RecurrentModel& model, Runtime& runtime, DType dtype, CandidateScore score, std::int64_t batch,
-                 std::int64_t block);
+  /// of a question, and others do not look at it. Model and runtime must outlive the scorer.
+  QuestionScorer(const Placed<RecurrentModel>& placed, CandidateScore score, std::int64_t batch, std::int64_t block);
 
   /// Every question from nothing. Questions of like length are read together, so many at once cost less than a few.
   /// Throws Error when a score is not finite. `watch` is told how many have their scores.
@@ -48,15 +45,15 @@ class QuestionScorer {
                        const ModelPast& past, std::vector<CandidateScores>& scores);
   /// Losses of the targets of a block, or nothing where it has none.
   std::vector<double> run(const BlockTokens& block, ModelPast& past);
-  ModelPast& past_of(std::map<std::int64_t, ModelPast>& pasts, std::int64_t streams);
 
-  RecurrentModel* model_;
-  Runtime* runtime_;
-  DType dtype_;
+  /// Columns of a block of context, where it does not matter.
+  static constexpr std::int64_t kReadColumns = 64;
+
+  Placed<RecurrentModel> placed_;
   CandidateScore score_;
   std::size_t batch_;
-  std::int64_t block_length_;                           // 0: anything gives the same
-  std::map<std::int64_t, ModelPast> reading_, forked_;  // by streams
+  std::int64_t block_length_;  // 0: anything gives the same
+  FrozenPasts reading_{placed_, kReadColumns}, forked_{placed_, kReadColumns};
   BlockTensors tensors_;
 };
 

@@ -57,7 +57,7 @@ std::string point_lines(const LengthReport& report, std::set<std::string>& notes
   return aligned(columns);
 }
 
-json as_json(const LengthReport& report, const LengthCurve& curve) {
+json curve_json(const LengthReport& report, const LengthCurve& curve) {
   const std::string score(score_name(report.kind));
   const LengthSummary summary = summarise(curve, report.kind, report.tolerance);
   json object{{"name", curve.run.name},
@@ -85,7 +85,15 @@ json as_json(const LengthReport& report, const LengthCurve& curve) {
 
 }  // namespace
 
-std::string length_table(const LengthReport& report) {
+double usual_tolerance(data::TokenKind kind) { return kind == data::TokenKind::character ? 0.001 : 0.01; }
+
+std::string line_of(const StudiedRun& run, const LengthPoint& point, data::TokenKind kind) {
+  if (!point.nll) return fmt::format("{}, length {}: {}", run.name, point.length, point.note);
+  return fmt::format("{}, length {}: {} {:.4f} in {:.1f} s", run.name, point.length, score_name(kind),
+                     score_of(kind, *point.nll), point.seconds);
+}
+
+std::string table_of(const LengthReport& report) {
   const std::string_view score = score_name(report.kind);
   std::set<std::string> notes;
   std::string lines = fmt::format("{}, split {}, {} tokens: {} by attention length\n\n{}\n", report.data, report.split,
@@ -101,7 +109,7 @@ std::string length_table(const LengthReport& report) {
   return lines;
 }
 
-std::string length_csv(const LengthReport& report) {
+std::string csv_of(const LengthReport& report) {
   std::string lines =
       fmt::format("run,reads,training_length,length,keys,stride,scored,nll,{},seconds,note\n", score_name(report.kind));
   for (const LengthCurve& curve : report.curves)
@@ -114,7 +122,7 @@ std::string length_csv(const LengthReport& report) {
   return lines;
 }
 
-json length_json(const LengthReport& report) {
+json json_of(const LengthReport& report) {
   json object{{"data", report.data},
               {"split", report.split},
               {"tokens", report.tokens},
@@ -124,11 +132,11 @@ json length_json(const LengthReport& report) {
               {"same_length", report.options.same_length},
               {"exact", report.options.exact},
               {"runs", json::array()}};
-  for (const LengthCurve& curve : report.curves) object["runs"].push_back(as_json(report, curve));
+  for (const LengthCurve& curve : report.curves) object["runs"].push_back(curve_json(report, curve));
   return object;
 }
 
-std::string draw_lengths(const LengthReport& report) {
+std::string svg_of(const LengthReport& report) {
   LineChart chart;
   chart.title = fmt::format("Attention length, {} tokens of split {}", report.tokens, report.split);
   chart.x_title = "positions remembered, or of a window";

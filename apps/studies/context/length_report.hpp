@@ -19,12 +19,18 @@ struct LengthReport {
   std::vector<LengthCurve> curves;  ///< at least one
 };
 
+/// The score within which a length is long enough, of the best: 0.001 bits of characters, 0.01 of the perplexity of
+/// words.
+double usual_tolerance(data::TokenKind kind);
+/// A point of a run's curve as a line of the log.
+std::string line_of(const StudiedRun& run, const LengthPoint& point, data::TokenKind kind);
+
 /// A line for each run, then one for each length.
-std::string length_table(const LengthReport& report);
+std::string table_of(const LengthReport& report);
 /// run,reads,training_length,length,keys,stride,scored,nll,bpc (or ppl),seconds,note: a line for each run and length.
-std::string length_csv(const LengthReport& report);
-nlohmann::json length_json(const LengthReport& report);
+std::string csv_of(const LengthReport& report);
+nlohmann::json json_of(const LengthReport& report);
 /// A line for each run, score over length. Throws UsageError when no run has any length that is possible.
-std::string draw_lengths(const LengthReport& report);
+std::string svg_of(const LengthReport& report);
 
 }  // namespace engram

@@ -98,7 +98,7 @@ LengthCurve sweep_lengths(const StudiedRun& run, data::TokenView tokens, const L
       }
       way.watch = options.watch;
       model.set_context(context);
-      const Evaluation result = evaluate_split(trained, tokens, way, runtime).result;
+      const Evaluation result = evaluate_split(trained, tokens, way).result;
       if (!std::isfinite(result.nll()))
         throw UsageError(text("lengths: losses must be finite, got ", result.nll(), " of '", run.name, "' at length ",
                               length, "\n  leave out runs that diverged"));

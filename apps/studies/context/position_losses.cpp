@@ -1,7 +1,7 @@
 #include "apps/studies/context/position_losses.hpp"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <memory>
 
 #include "apps/run/evaluation/split_evaluation.hpp"
@@ -50,6 +50,15 @@ class PositionBlocks final : public data::EvaluationPlan {
   std::int64_t done_ = 0;  // positions
 };
 
+// Of each family: whether positions are counted from the beginning of a block, so that only those of training are
+// known.
+bool counts_from_start(const AllAttentionOptions&) { return false; }
+bool counts_from_start(const TransformerXlOptions& options) {
+  return options.positions == PositionKind::absolute_sinusoidal || options.positions == PositionKind::absolute_learned;
+}
+bool counts_from_start(const ProductKeyTransformerOptions&) { return true; }
+bool counts_from_start(const RecurrentOptions&) { return false; }
+
 }  // namespace
 
 std::vector<std::int64_t> draw_positions(data::TokenView tokens, std::int64_t count, std::int64_t before,
@@ -82,16 +91,10 @@ PositionReader::PositionReader(const StudiedRun& run, data::TokenView tokens, st
       tokens_(tokens),
       positions_(std::move(positions)),
       clamp_(clamp),
-      runtime_(&runtime),
       trained_(run.checkpoint, CheckpointKind::newest, runtime, dtype) {}
 
 std::optional<std::int64_t> PositionReader::longest(const StudiedRun& run) {
-  const ModelOptions& model = run.config.model;
-  const PositionKind positions = model.transformer_xl.positions;
-  const bool is_absolute =
-      model.family == ModelFamily::product_key ||
-      (model.family == ModelFamily::transformer_xl &&
-       (positions == PositionKind::absolute_sinusoidal || positions == PositionKind::absolute_learned));
+  const bool is_absolute = with_own_options(run.config.model, [](const auto& own) { return counts_from_start(own); });
   return is_absolute ? std::optional(run.training_length()) : std::nullopt;
 }
 
@@ -107,16 +110,10 @@ std::vector<double> PositionReader::exact(std::int64_t length) {
   const std::int64_t row = has_spans ? std::max(read, run_.config.model.all_attention.max_span) : read;
   WatchedPlan plan(
       std::make_unique<PositionBlocks>(tokens_, positions_, read, std::max<std::int64_t>(1, kTokens / row)), watch_);
-  std::map<std::int64_t, ModelPast> pasts;
-  const PastOf past_of = [&](std::int64_t rows) -> ModelPast& {
-    const auto made = pasts.find(rows);
-    if (made != pasts.end()) return made->second;
-    return pasts[rows] =
-               trained_.model().frozen_past(runtime_->backend(), runtime_->memory(), rows, trained_.dtype(), read);
-  };
+  FrozenPasts pasts(trained_.placed(), read);
   std::vector<double> losses;
-  evaluate(trained_.model(), plan, past_of, trained_.dtype(), *runtime_,
-           [&losses](std::int64_t, double nll) { losses.push_back(nll); });
+  evaluate(trained_.placed(), plan, std::ref(pasts),
+           {.found = [&losses](std::int64_t, double nll) { losses.push_back(nll); }});
   return losses;
 }
 
@@ -128,11 +125,12 @@ std::vector<double> PositionReader::windowed(std::int64_t length) {
                                            .start = options.memory_start,
                                            .clamp = clamp_.value_or(options.clamp)});
   std::vector<double> losses(positions_.size());
-  evaluate_split(trained_, tokens_, {.exact = true, .watch = watch_}, *runtime_, [&](std::int64_t token, double nll) {
+  const auto keep = [&](std::int64_t token, double nll) {
     const auto found = std::ranges::lower_bound(positions_, token);
     if (found != positions_.end() && *found == token)
       losses[static_cast<std::size_t>(found - positions_.begin())] = nll;
-  });
+  };
+  evaluate_split(trained_, tokens_, {.exact = true, .watch = watch_}, {.found = keep});
   return losses;
 }
 

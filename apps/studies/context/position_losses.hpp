@@ -53,7 +53,6 @@ class PositionReader {
   std::vector<std::int64_t> positions_;
   EvaluationWatch watch_;
   std::optional<std::int64_t> clamp_;
-  Runtime* runtime_;
   TrainedModel trained_;
 };
 

@@ -51,7 +51,7 @@ std::int64_t effective_length(const StudiedRun& run, const RelativeContext& cont
   return std::min(context.length, PositionReader::longest(run).value_or(context.length));
 }
 
-std::string relative_table(const RelativeReport& report) {
+std::string table_of(const RelativeReport& report) {
   const auto contexts = contexts_of(report);
   std::vector<TableColumn> columns{{"run", {}, true}};
   for (const StudiedRun& run : report.runs) columns[0].cells.push_back(run.name);
@@ -79,7 +79,7 @@ std::string relative_table(const RelativeReport& report) {
   return lines;
 }
 
-std::string relative_csv(const RelativeReport& report) {
+std::string csv_of(const RelativeReport& report) {
   const auto contexts = contexts_of(report);
   std::string lines =
       "run,share,length,next_length,mean_loss,next_mean_loss,relative_loss,next_relative_loss,gain,recl,at_least\n";
@@ -98,7 +98,7 @@ std::string relative_csv(const RelativeReport& report) {
   return lines;
 }
 
-json relative_json(const RelativeReport& report) {
+json json_of(const RelativeReport& report) {
   const auto contexts = contexts_of(report);
   json object{{"data", report.data},
               {"split", report.split},

@@ -27,10 +27,10 @@ std::int64_t effective_length(const StudiedRun& run, const RelativeContext& cont
 
 /// A line for each run and a column for each share; ">=" before a length that is only known to be reached. Then the
 /// mean losses by length.
-std::string relative_table(const RelativeReport& report);
+std::string table_of(const RelativeReport& report);
 /// run,share,length,next_length,mean_loss,next_mean_loss,relative_loss,next_relative_loss,gain,recl,at_least: a line
 /// for each run, share and step from one length to the next.
-std::string relative_csv(const RelativeReport& report);
-nlohmann::json relative_json(const RelativeReport& report);
+std::string csv_of(const RelativeReport& report);
+nlohmann::json json_of(const RelativeReport& report);
 
 }  // namespace engram

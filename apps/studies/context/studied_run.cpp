@@ -48,8 +48,4 @@ TransformerXlModel& transformer_xl_of(TrainedModel& trained) {
   return *model;
 }
 
-data::TokenView first_tokens(data::TokenView tokens, std::int64_t most) {
-  return most > 0 ? data::TokenView(tokens.data(), tokens.width(), std::min(most, tokens.size())) : tokens;
-}
-
 }  // namespace engram

@@ -19,6 +19,7 @@ struct StudiedRun {
   std::int64_t step = 0;             ///< that it was trained to
   RunConfig config;
 
+  bool is_transformer_xl() const { return config.model.family == ModelFamily::transformer_xl; }
   /// Whether its layers remember what came before a segment.
   bool remembers() const;
   /// The attention length of training ([transformer-xl 6.5]): the memory of a model that has
@@ -34,8 +35,5 @@ std::vector<StudiedRun> open_studied_runs(const std::vector<std::string>& runs, 
 
 /// The model of a run of family transformer_xl; throws Error for another.
 TransformerXlModel& transformer_xl_of(TrainedModel& trained);
-
-/// The first `most` tokens; 0: all.
-data::TokenView first_tokens(data::TokenView tokens, std::int64_t most);
 
 }  // namespace engram

@@ -82,14 +82,15 @@ SpanCost span_cost(const RunConfig& config, const std::vector<LayerSpans>& layer
   cost.visible = context_cost(model, visible, setting);
   cost.other_training = training_flops(model, {0, config.training.block, config.training.batch}).total();
   cost.other_evaluation = evaluation_flops(model, 0);
-  cost.tokens_per_step = static_cast<double>(config.training.batch * config.training.block);
+  cost.batch = config.training.batch;
+  cost.block = config.training.block;
   return cost;
 }
 
-std::string cost_table(const RunConfig& config, const SpanCost& cost, std::int64_t shortfalls) {
+std::string table_of(const SpanCost& cost) {
   std::string lines = fmt::format(
       "attention to the context; training with {} streams in blocks of {} tokens, evaluation with {} streams\n\n",
-      config.training.batch, config.training.block, data::FullEvaluation::kUsualRows);
+      cost.batch, cost.block, data::FullEvaluation::kUsualRows);
   lines += fmt::format("{:<24} {:>9} {:>19} {:>19} {:>19} {:>19}\n", "", "mean", "training", "evaluation",
                        "hidden caches", "key, value rings");
   lines += fmt::format("{:<24} {:>9} {:>12} {:>6} {:>12} {:>6} {:>12} {:>6} {:>12} {:>6}\n", "windows", "positions",
@@ -113,15 +114,15 @@ std::string cost_table(const RunConfig& config, const SpanCost& cost, std::int64
     lines += fmt::format("{:<24} {:>9} {:>12.3f} {:>6} {:>12.3f} {:>6} {:>12.4g}\n", way.name, "", training / 1e6,
                          percent(training, cost.other_training + cost.full.training_flops), evaluation / 1e6,
                          percent(evaluation, cost.other_evaluation + cost.full.evaluation_flops),
-                         training * cost.tokens_per_step / 1e12);
+                         training * cost.tokens_per_step() / 1e12);
   }
-  return lines + (shortfalls < 0 ? std::string("\ncaches that were too short for a span: not recorded\n")
-                                 : fmt::format("\ncaches that were too short for a span, filled up with zeros: {} "
-                                               "(a layer and a block each)\n",
-                                               shortfalls));
+  return lines + (cost.shortfalls < 0 ? std::string("\ncaches that were too short for a span: not recorded\n")
+                                      : fmt::format("\ncaches that were too short for a span, filled up with zeros: {} "
+                                                    "(a layer and a block each)\n",
+                                                    cost.shortfalls));
 }
 
-nlohmann::json cost_json(const SpanCost& cost, std::int64_t shortfalls) {
+nlohmann::json json_of(const SpanCost& cost) {
   nlohmann::json object;
   for (const Way& way : kWays) {
     const ContextCost& now = cost.*way.cost;
@@ -136,9 +137,9 @@ nlohmann::json cost_json(const SpanCost& cost, std::int64_t shortfalls) {
         {"key_value_ring_bytes", now.ring_bytes},
         {"training_flops_per_token", training},
         {"evaluation_flops_per_token", cost.other_evaluation + now.evaluation_flops},
-        {"training_flops_per_step", training * cost.tokens_per_step}};
+        {"training_flops_per_step", training * cost.tokens_per_step()}};
   }
-  object["cache_shortfalls"] = shortfalls < 0 ? nlohmann::json() : nlohmann::json(shortfalls);
+  object["cache_shortfalls"] = cost.shortfalls < 0 ? nlohmann::json() : nlohmann::json(cost.shortfalls);
   return object;
 }
 

@@ -7,7 +7,7 @@
 
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/cost/context_cost.hpp"
-#include "apps/studies/spans/span_report.hpp"
+#include "apps/studies/spans/head_spans.hpp"
 
 namespace engram {
 
@@ -19,13 +19,17 @@ struct SpanCost {
   ContextCost visible;   ///< each head its own, and only what its mask leaves: section 1.6
   /// FLOPs per token of everything else: products of new tokens, persistent slots, output.
   double other_training = 0, other_evaluation = 0;
-  double tokens_per_step = 0;
+  std::int64_t batch = 0, block = 0;  ///< of training: streams, and tokens of each in a step
+  std::int64_t shortfalls = -1;       ///< how often a cache was too short while training; below 0: not known
+
+  double tokens_per_step() const { return static_cast<double>(batch * block); }
 };
-/// `layers` as read_spans() returns them. Evaluation is that of 8 streams in f32.
+/// What spans cost. `layers` as read_spans() returns them. Evaluation is that of 8 streams in f32. Shortfalls are left
+/// unknown.
 SpanCost span_cost(const RunConfig& config, const std::vector<LayerSpans>& layers);
 
-/// Two tables with units. `shortfalls`: how often a cache was too short while training; below 0: not known.
-std::string cost_table(const RunConfig& config, const SpanCost& cost, std::int64_t shortfalls);
-nlohmann::json cost_json(const SpanCost& cost, std::int64_t shortfalls);
+/// Two tables with units.
+std::string table_of(const SpanCost& cost);
+nlohmann::json json_of(const SpanCost& cost);
 
 }  // namespace engram

@@ -41,4 +41,11 @@ std::vector<SpanMoment> read_span_history(const std::filesystem::path& metrics_f
   return history;
 }
 
+std::int64_t shortfalls_at(const std::vector<SpanMoment>& history, std::int64_t step) {
+  std::int64_t count = -1;
+  for (const SpanMoment& moment : history)
+    if (moment.step <= step) count = moment.cache_shortfalls;
+  return count;
+}
+
 }  // namespace engram

@@ -1,47 +1,36 @@
 #pragma once
-/// How far the heads of a model look back, and what that saves. [all-attention 1.6, 9].
+/// What `engram spans` says of a trained model.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "nn/checkpoint.hpp"
-#include "nn/models/all_attention_options.hpp"
+#include "apps/studies/spans/head_spans.hpp"
+#include "apps/studies/spans/span_cost.hpp"
+#include "apps/studies/spans/span_history.hpp"
 
 namespace engram {
 
-struct HeadSpan {
-  double zeta = 0;             ///< share of the longest span, in [0, 1]; 1 when spans are fixed
-  double span = 0;             ///< z = S zeta, positions
-  std::int64_t positions = 0;  ///< that the head sees: min(S, ceil(z) + R); S when fixed
+struct SpanReport {
+  std::string name;        ///< of the model, in the picture's title
+  std::string checkpoint;  ///< its file
+  std::int64_t step = 0;
+  AllAttentionOptions model;
+  std::vector<LayerSpans> layers;
+  SpanStatistics statistics;
+  std::optional<std::vector<SpanMoment>> history;  ///< none: not asked for
+  std::optional<SpanCost> cost;                    ///< likewise
 };
-using LayerSpans = std::vector<HeadSpan>;
 
-/// From zeta of every layer and head; ignored when the model's spans are fixed.
-std::vector<LayerSpans> spans_of(const AllAttentionOptions& model, const std::vector<std::vector<double>>& zeta);
-/// From the span tensors of a checkpoint, or, where spans are computed for every query, their means that a run's
-/// checkpoint keeps; nothing else of it is read. Throws UsageError when those are not there, and FileError when one is
-/// missing, has another shape or holds a number outside [0, 1].
-std::vector<LayerSpans> read_spans(const CheckpointFile& file, const AllAttentionOptions& model);
-
-/// Of one layer, positions that its heads see.
-struct LayerRange {
-  std::int64_t least = 0, most = 0;
-  double mean = 0;
-};
-LayerRange range_of(const LayerSpans& heads);
-
-struct SpanStatistics {
-  double mean_positions = 0;        ///< that a head sees
-  std::int64_t most_positions = 0;  ///< of any head
-  /// The released code's average: mean over layers of clamp(ceil(S mean zeta) + R, 0, S); and the largest of these.
-  double released_mean = 0;
-  double released_most = 0;
-  /// FLOPs per token of attention to the context (projecting the past included), training: as computed, every head with
-  /// its own window; with the longest window of its layer; with the longest span.
-  double flops_ragged = 0, flops_layer = 0, flops_full = 0;
-};
-/// `block`: M of training.
-SpanStatistics span_statistics(const AllAttentionOptions& model, const std::vector<LayerSpans>& layers,
-                               std::int64_t block);
+/// A line for every head and for every layer; then the history, of which 30 moments at most are shown, and the cost.
+std::string table_of(const SpanReport& report);
+/// Lines `layer,head,zeta,span_positions,visible_positions`, or of a history `step,layer,head,visible_positions`.
+std::string csv_of(const SpanReport& report);
+nlohmann::json json_of(const SpanReport& report);
+/// A map of layers by heads, each cell with the positions that the head sees; of a history also the mean of every layer
+/// over the steps below it.
+std::string svg_of(const SpanReport& report);
 
 }  // namespace engram

@@ -198,7 +198,7 @@ JudgedClaim judge(const Claim& claim, const CsvTable& sweep) {
   return judged;
 }
 
-std::string orderings_text(const std::vector<JudgedClaim>& claims) {
+std::string table_of(const std::vector<JudgedClaim>& claims) {
   std::string lines;
   for (const JudgedClaim& judged : claims) {
     lines += fmt::format("{:<14}  {}\n                {}: {}\n", name_of(judged.verdict), judged.claim.what,
@@ -214,7 +214,7 @@ std::string orderings_text(const std::vector<JudgedClaim>& claims) {
   return lines + fmt::format("{} of {} hold\n", held, claims.size());
 }
 
-nlohmann::json orderings_json(const std::vector<JudgedClaim>& claims) {
+nlohmann::json json_of(const std::vector<JudgedClaim>& claims) {
   using nlohmann::json;
   json list = json::array();
   for (const JudgedClaim& judged : claims) {

@@ -53,7 +53,7 @@ struct JudgedClaim {
 JudgedClaim judge(const Claim& claim, const CsvTable& sweep);
 
 /// One line for each claim, with the figures, and how many hold.
-std::string orderings_text(const std::vector<JudgedClaim>& claims);
-nlohmann::json orderings_json(const std::vector<JudgedClaim>& claims);
+std::string table_of(const std::vector<JudgedClaim>& claims);
+nlohmann::json json_of(const std::vector<JudgedClaim>& claims);
 
 }  // namespace engram

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/run/evaluation/model_memory_usage.hpp"
+#include "apps/run/evaluation/model_product_key_usage.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
@@ -13,7 +13,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_run.hpp"
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/files/durable_file.hpp"
@@ -44,8 +44,8 @@ class Worker {
   void measure_newest(Runtime& runtime, WorkProgress& progress);
   void measure_best(Runtime& runtime, WorkProgress& progress);
   /// `usage`: to add what memories read, or nullptr.
-  double score(TrainedModel& trained, std::string_view split, Runtime& runtime, WorkProgress& progress,
-               ModelMemoryUsage* usage = nullptr);
+  double score(TrainedModel& trained, std::string_view split, WorkProgress& progress,
+               ModelProductKeyUsage* usage = nullptr);
   void read_metrics();
   void check_stop() const;
 
@@ -106,31 +106,32 @@ void Worker::train() {
   run_training(options, stop_);
 }
 
-double Worker::score(TrainedModel& trained, std::string_view split, Runtime& runtime, WorkProgress& progress,
-                     ModelMemoryUsage* usage) {
+double Worker::score(TrainedModel& trained, std::string_view split, WorkProgress& progress,
+                     ModelProductKeyUsage* usage) {
   check_stop();
   progress.begin(text("run ", place_, ", ", split, " scored"), "tokens");
   const SplitEvaluationOptions options{.exact = options_.exact, .watch = progress.watch()};
-  const MemoryReads reads = usage == nullptr ? MemoryReads() : usage->reads();
-  return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, runtime, {}, reads).result);
+  EvaluationHooks hooks;
+  if (usage != nullptr) hooks.reads = usage->reads();
+  return score_of(data_.kind(), evaluate_split(trained, {data_, split}, options, hooks).result);
 }
 
 void Worker::measure_newest(Runtime& runtime, WorkProgress& progress) {
   TrainedModel trained(checkpoint_path(run_.folder, CheckpointKind::newest), CheckpointKind::newest, runtime);
   result_.step = std::max(result_.step, trained.step());
   // Of a run that failed, the weights of its last checkpoint are not those of its last step.
-  ModelMemoryUsage usage(run_.config.model);
+  ModelProductKeyUsage usage(run_.config.model);
   if (result_.outcome == RunOutcome::done)
-    result_.valid = score(trained, "valid", runtime, progress, options_.test ? nullptr : &usage);
+    result_.valid = score(trained, "valid", progress, options_.test ? nullptr : &usage);
   // After the validation, from which the means of dynamic spans are.
   if (const std::optional<SpanSummary> spans = summarize_spans(trained.model())) {
     result_.mean_span = spans->mean;
     result_.released_span = spans->layer_mean;
   }
   if (result_.outcome != RunOutcome::done) return;
-  if (options_.test) result_.test = score(trained, "test", runtime, progress, &usage);
-  for (const ModelMemoryUsage::Memory& memory : usage.memories()) {
-    const MemoryUsage::Metrics metrics = memory.usage.metrics();
+  if (options_.test) result_.test = score(trained, "test", progress, &usage);
+  for (const ModelProductKeyUsage::Memory& memory : usage.memories()) {
+    const ProductKeyUsage::Metrics metrics = memory.usage.metrics();
     result_.memories.push_back(
         {.layer = memory.layer, .usage = metrics.usage, .top_usage = metrics.top_usage, .kl = metrics.kl});
   }
@@ -145,8 +146,8 @@ void Worker::measure_best(Runtime& runtime, WorkProgress& progress) {
     result_.best_test = result_.test;
     return;
   }
-  result_.best_valid = score(trained, "valid", runtime, progress);
-  if (options_.test) result_.best_test = score(trained, "test", runtime, progress);
+  result_.best_valid = score(trained, "valid", progress);
+  if (options_.test) result_.best_test = score(trained, "test", progress);
 }
 
 void Worker::measure() {
@@ -183,8 +184,8 @@ void write_tables(const SweepOptions& options, const std::vector<SweepRun>& runs
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (runs[i].state.kind == RunState::Kind::finished && results[i].outcome == RunOutcome::waiting) return;
   make_folder("sweep", options.out);
-  write_durably(options.out / "sweep.csv", sweep_csv(options, collect_variants(options, runs, results)));
-  write_durably(options.out / "runs.csv", runs_csv(options, runs, results));
+  write_durably(options.out / "sweep.csv", csv_of(options, collect_variants(options, runs, results)));
+  write_durably(options.out / "runs.csv", csv_of(options, runs, results));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace engram {
 
 /// Each run is an ordinary one in its own folder; what is trained already is only measured, what was interrupted goes
-/// on. After every run sweep.csv (sweep_table.hpp) and runs.csv in the sweep's folder are written anew. A run that
+/// on. After every run sweep.csv (sweep_report.hpp) and runs.csv in the sweep's folder are written anew. A run that
 /// diverges, has no memory left or fails is an outcome; errors of files, devices and options end the sweep and name the
 /// run. `stop` is asked after every step and between runs: when it says true, Interrupted is thrown.
 std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSet& data,

@@ -34,20 +34,20 @@ std::string state_of(const std::vector<Member>& members) {
 }
 
 /// Runs of a variant differ in their seeds, so they have memories in the same layers.
-std::vector<MemorySpread> collect_memories(const std::vector<Member>& members) {
-  std::vector<MemorySpread> memories;
+std::vector<ProductKeySpread> collect_memories(const std::vector<Member>& members) {
+  std::vector<ProductKeySpread> memories;
   const auto most = std::ranges::max_element(members, {}, [](const Member& m) { return m.result->memories.size(); });
   for (std::size_t place = 0; place < most->result->memories.size(); ++place) {
-    const auto spread = [&](double MemoryFigures::*figure) {
+    const auto spread = [&](double ProductKeyFigures::*figure) {
       std::vector<std::optional<double>> numbers;
       for (const Member& member : members)
         if (place < member.result->memories.size()) numbers.push_back(member.result->memories[place].*figure);
       return spread_of(numbers).value_or(Spread{});
     };
     memories.push_back({.layer = most->result->memories[place].layer,
-                        .usage = spread(&MemoryFigures::usage),
-                        .top_usage = spread(&MemoryFigures::top_usage),
-                        .kl = spread(&MemoryFigures::kl)});
+                        .usage = spread(&ProductKeyFigures::usage),
+                        .top_usage = spread(&ProductKeyFigures::top_usage),
+                        .kl = spread(&ProductKeyFigures::kl)});
   }
   return memories;
 }

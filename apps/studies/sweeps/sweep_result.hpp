@@ -28,7 +28,7 @@ constexpr auto names_of(RunOutcome) {
 }
 
 /// How a product-key memory of a run uses its slots: `engram memory` says the same and more.
-struct MemoryFigures {
+struct ProductKeyFigures {
   std::int64_t layer = 0;  ///< the first being 1
   double usage = 0;        ///< share of slots that were read at all
   double top_usage = 0;    ///< share of slots that were ever a head's best one
@@ -45,7 +45,7 @@ struct RunResult {
   std::optional<double> valid, best_valid;         ///< scores of the last step and of the best checkpoint
   std::optional<double> test, best_test;           ///< the same of the test split
   /// Of the last step, in the order of layers: over the test split if there is a `test`, else over validation.
-  std::vector<MemoryFigures> memories;
+  std::vector<ProductKeyFigures> memories;
 };
 
 /// Over the seeds of a variant.
@@ -55,7 +55,7 @@ struct Spread {
 /// Of the numbers that there are; none without any.
 std::optional<Spread> spread_of(const std::vector<std::optional<double>>& numbers);
 
-struct MemorySpread {
+struct ProductKeySpread {
   std::int64_t layer = 0;
   Spread usage, top_usage, kl;
 };
@@ -69,8 +69,8 @@ struct VariantResult {
   std::int64_t tokens = 0;  ///< of these steps
   std::optional<Spread> valid, best_valid, test, best_test;
   std::optional<Spread> tokens_per_second, mean_span, released_span;
-  std::vector<MemorySpread> memories;  ///< of the runs that were measured
-  std::string state;                   ///< "done", or what its runs came to: "2 done, 1 diverged at step 40"
+  std::vector<ProductKeySpread> memories;  ///< of the runs that were measured
+  std::string state;                       ///< "done", or what its runs came to: "2 done, 1 diverged at step 40"
   bool best = false;  ///< lowest score of the best checkpoints among the variants whose runs are all done
 };
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/command_line/wrapped_text.hpp"
 #include "apps/commands/commands.hpp"
+#include "apps/terminal/wrapped_text.hpp"
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/harness/catch.hpp"
 

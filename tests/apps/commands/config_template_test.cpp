@@ -1,6 +1,6 @@
 /// `engram keys --toml`: what it prints is a configuration that can be trained.
 
-#include "apps/commands/config_template.hpp"
+#include "apps/run/config/config_template.hpp"
 #include "apps/run/config/run_config_file.hpp"
 
 #include <string>

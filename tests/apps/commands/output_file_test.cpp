@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/files/safetensors.hpp"
 #include "tests/apps/commands/command_results.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/apps/studies/sweeps/sweep_fixture.hpp"
 #include "tests/harness/catch.hpp"
 

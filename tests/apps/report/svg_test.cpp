@@ -7,7 +7,7 @@
 
 #include "apps/report/heat_map.hpp"
 #include "apps/report/line_chart.hpp"
-#include "apps/studies/spans/span_drawing.hpp"
+#include "apps/studies/spans/span_report.hpp"
 #include "core/error.hpp"
 #include "tests/apps/report/xml_document.hpp"
 #include "tests/harness/catch.hpp"
@@ -214,12 +214,21 @@ TEST_CASE("the drawing of spans has every head's positions and every layer's lin
   model.heads = 2;
   model.width = 16;
   model.max_span = 100;
+  const auto drawn_spans = [&model](std::vector<LayerSpans> layers, const std::string& name,
+                                    std::vector<SpanMoment> history = {}) {
+    SpanReport report;
+    report.name = name;
+    report.model = model;
+    report.layers = std::move(layers);
+    report.history = std::move(history);
+    return read_xml(svg_of(report));
+  };
   const auto layers = spans_of(model, {{0, 0.25}, {0.501, 1}});
   const auto heads = [](std::int64_t a, std::int64_t b) {
     return std::vector<std::vector<std::int64_t>>{{a, b}, {80, 100}};
   };
   const std::vector<SpanMoment> history{{10, 60, 100, 50, heads(32, 32), 0}, {20, 68, 100, 72, heads(32, 57), 0}};
-  const XmlElement root = read_xml(draw_spans(model, layers, "runs/<a> & b", history));
+  const XmlElement root = drawn_spans(layers, "runs/<a> & b", history);
   for (const char* cell : {"32", "57", "83", "100", "32 / 44.5 / 57", "83 / 91.5 / 100", "positions", "layer 1"})
     CHECK(has_text(root, cell));
   CHECK(has_text(root, "Positions that each head sees, runs/<a> & b"));
@@ -228,10 +237,10 @@ TEST_CASE("the drawing of spans has every head's positions and every layer's lin
   for (const XmlElement* title : root.all("title"))
     tooltip = tooltip || title->text == "layer 0, head 1: zeta 0.25000, 57 positions";
   CHECK(tooltip);
-  CHECK(read_xml(draw_spans(model, layers, "a", {})).all("polyline").empty());
+  CHECK(drawn_spans(layers, "a").all("polyline").empty());
 
   model.span = SpanKind::fixed;
-  const XmlElement fixed = read_xml(draw_spans(model, spans_of(model, {}), "a", {}));
+  const XmlElement fixed = drawn_spans(spans_of(model, {}), "a");
   CHECK(has_text(fixed, "fixed spans: every head sees S = 100 positions"));
   const auto texts = texts_of(fixed);
   CHECK(std::count(texts.begin(), texts.end(), "100") >= 4);

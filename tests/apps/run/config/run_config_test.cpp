@@ -6,7 +6,7 @@
 
 #include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_review.hpp"
-#include "apps/run/config/edit_distance.hpp"
+#include "apps/terminal/edit_distance.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/config/smallest_config.hpp"
 #include "tests/harness/catch.hpp"

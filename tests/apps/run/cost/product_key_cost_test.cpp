@@ -121,9 +121,9 @@ TEST_CASE("product-key bench: counts kernels, tokens and parameters, with formul
   CHECK(totals.find("project_past_forward") == totals.end());
   CHECK(result.kernel_flops("matmul") == Approx(12 * result.cost.training.products));
   CHECK(result.kernel_exponentials("cross_entropy") == 12 * 9);
-  CHECK_THAT(result_text(bench, result, made_up_limits()),
+  CHECK_THAT(table_of(bench, result, made_up_limits()),
              ContainsSubstring("L=2 d=8 H=2 F=32 M=4 B=3, windows of a block (mean 2.5 positions)"));
-  const nlohmann::json json = result_json(bench, result, made_up_limits());
+  const nlohmann::json json = json_of(bench, result, made_up_limits());
   CHECK(json.at("family") == "product_key");
   CHECK(json.at("mean_visible_positions") == 2.5);
   CHECK_FALSE(json.contains("spans"));

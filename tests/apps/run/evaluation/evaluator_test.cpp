@@ -40,7 +40,7 @@ struct EvaluationBench : RunFolder {
   }
   ModelPast hidden(int rows) { return model().training_past(runtime.backend(), runtime.memory(), rows, DType::f64); }
   Evaluation run(data::EvaluationPlan& plan, ModelPast past, const TokenLoss& found = {}) {
-    return evaluate(model(), plan, past, DType::f64, runtime, found);
+    return evaluate({model(), runtime, DType::f64}, plan, past, {.found = found});
   }
 };
 
@@ -129,7 +129,7 @@ TEST_CASE("evaluating twice gives the same, and f32 nearly the same as f64") {
   CHECK(bench.run(plan, bench.ring(4)).nll_sum == first.nll_sum);
   TrainedModel single(bench.options.out, CheckpointKind::newest, bench.runtime, DType::f32);
   ModelPast past = single.model().frozen_past(bench.runtime.backend(), bench.runtime.memory(), 4, DType::f32, 16);
-  const Evaluation rough = evaluate(single.model(), plan, past, DType::f32, bench.runtime);
+  const Evaluation rough = evaluate({single.model(), bench.runtime, DType::f32}, plan, past);
   CHECK(rough.nll() == Approx(first.nll()).epsilon(1e-5));
   CHECK(rough.scored == first.scored);
 }

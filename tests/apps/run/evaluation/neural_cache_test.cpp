@@ -52,18 +52,19 @@ struct CacheBench {
     ModelPast past = model.frozen_past(runtime.backend(), runtime.memory(), rows, DType::f64, block);
     std::vector<double> found(tokens.size(), -1);
     StreamCaches caches(cache);
-    evaluate(
-        model, plan, past, DType::f64, runtime,
-        [&](std::int64_t place, double nll) { found[static_cast<std::size_t>(place)] = nll; }, {},
-        [&](const data::Block& of, const Tensor& hidden, std::span<double> nll) {
-          Vector host(static_cast<std::size_t>(hidden.count()));
-          runtime.backend().copy(host.data(), hidden.raw(), hidden.bytes(), CopyKind::device_to_host);
-          const std::size_t width = host.size() / nll.size();
-          for (std::size_t i = 0; i < nll.size(); ++i)
-            if (of.scored[i] != 0)
-              vectors[static_cast<std::size_t>(of.places[i])].assign(&host[i * width], &host[i * width] + width);
-          if (cache.positions > 0) caches.apply(of, host, nll);
-        });
+    const auto change = [&](const data::Block& of, const Tensor& hidden, std::span<double> nll) {
+      Vector host(static_cast<std::size_t>(hidden.count()));
+      runtime.backend().copy(host.data(), hidden.raw(), hidden.bytes(), CopyKind::device_to_host);
+      const std::size_t width = host.size() / nll.size();
+      for (std::size_t i = 0; i < nll.size(); ++i)
+        if (of.scored[i] != 0)
+          vectors[static_cast<std::size_t>(of.places[i])].assign(&host[i * width], &host[i * width] + width);
+      if (cache.positions > 0) caches.apply(of, host, nll);
+    };
+    evaluate({model, runtime, DType::f64}, plan, past,
+             {.found = [&](std::int64_t place, double nll) { found[static_cast<std::size_t>(place)] = nll; },
+              .reads = {},
+              .change = change});
     return found;
   }
 };

@@ -17,7 +17,7 @@ std::string refusal(const std::string& run, const SplitEvaluationOptions& way) {
   Runtime runtime({}, 1);
   TrainedModel trained(context_bench().run(run), CheckpointKind::newest, runtime);
   const data::DataSet set = context_bench().set();
-  return message_of<UsageError>([&] { evaluate_split(trained, set.split("valid"), way, runtime); });
+  return message_of<UsageError>([&] { evaluate_split(trained, set.split("valid"), way); });
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ TEST_CASE("evaluation: whoever watches hears of every block, up to the last befo
   std::int64_t last = 0;
   way.watch = [&last](std::int64_t scored, std::int64_t) { last = scored; };
   // Not in the comparison: nobody says which of its sides is read first.
-  const std::int64_t scored = evaluate_split(trained, set.split("valid"), way, runtime).result.scored;
+  const std::int64_t scored = evaluate_split(trained, set.split("valid"), way).result.scored;
   CHECK(scored == last);
 }
 

@@ -74,7 +74,7 @@ std::vector<std::vector<double>> block_evaluation(PlacedModel& placed, const std
 
 double largest_difference(MemoryMode mode, Pad pad, DType dtype) {
   PlacedModel placed(small_model(mode, pad), dtype);
-  TokenStream stream(placed.model, placed.runtime, dtype);
+  TokenStream stream({placed.model, placed.runtime, dtype});
   TokenSampler sampler({.seed = 3});
   std::vector<std::int32_t> tokens{1, 4, 2, 9, 0, 3, 3};
   std::vector<std::vector<double>> generated;
@@ -109,9 +109,9 @@ TEST_CASE("a long prompt may be cut into blocks anywhere") {
   PlacedModel placed(small_model(MemoryMode::all, Pad::attend_zero), DType::f64);
   std::vector<std::int32_t> tokens(600);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>((i * i + i / 3) % kSymbols);
-  TokenStream whole(placed.model, placed.runtime, DType::f64);
+  TokenStream whole({placed.model, placed.runtime, DType::f64});
   const std::span<const double> at_once = whole.append(tokens);
-  TokenStream pieces(placed.model, placed.runtime, DType::f64);
+  TokenStream pieces({placed.model, placed.runtime, DType::f64});
   pieces.append(std::span(tokens).first(1));
   pieces.append(std::span(tokens).subspan(1, 36));
   const std::span<const double> in_pieces = pieces.append(std::span(tokens).subspan(37));

@@ -36,7 +36,7 @@ struct DrawnModel : RunFolder {
     }
     save_model(path(), session);
     trained.emplace(path(), CheckpointKind::newest, runtime);
-    writer.emplace(*trained, runtime, data::UnseenWords::error);
+    writer.emplace(*trained, data::UnseenWords::error);
   }
   std::filesystem::path path() const { return *this / "run" / "model.safetensors"; }
   /// What one text is, its beginning apart.

@@ -50,8 +50,7 @@ TEST_CASE("dynamic spans: exact evaluation does not depend on the number of stre
   const auto nll = [&](int rows) {
     Runtime runtime({}, 1);
     TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f64);
-    return evaluate_split(trained, data.split("test"), {.exact = true, .batch = rows, .block = 0}, runtime)
-        .result.nll();
+    return evaluate_split(trained, data.split("test"), {.exact = true, .batch = rows, .block = 0}).result.nll();
   };
   const double one = nll(1);
   for (const int rows : {2, 5, 0}) CHECK(nll(rows) == Approx(one).epsilon(1e-12));

@@ -67,13 +67,13 @@ struct Trained {
   /// Loss by the target's place.
   std::map<std::int64_t, double> losses(const SplitEvaluationOptions& with) {
     std::map<std::int64_t, double> found;
-    evaluate_split(*model, test(), with, runtime,
-                   [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); });
+    evaluate_split(*model, test(), with,
+                   {.found = [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); }});
     return found;
   }
   /// Of one target after a window that begins at `first`, by generation.
   double loss_after(std::int64_t first, std::int64_t target) {
-    TokenStream stream(model->model(), runtime, DType::f64, 24);
+    TokenStream stream({model->model(), runtime, DType::f64}, 24);
     std::vector<std::int32_t> window;
     for (std::int64_t i = first; i < target; ++i) window.push_back(test()[i]);
     return -stream.append(window)[static_cast<std::size_t>(test()[target])];
@@ -141,11 +141,11 @@ TEST_CASE("product-key run: a step trains on windows from all of the text", "[pr
   Runtime runtime({}, 1, config.training.seed);
   TrainingSession session(config, data, runtime, DType::f64);
   const data::TokenView tokens = data.split("train");
-  CHECK(session.reader.dropped() == (tokens.size() - 1) % 20);
-  const data::ReaderState start = session.reader.state();
+  CHECK(session.reader->dropped() == (tokens.size() - 1) % 20);
+  const data::ReaderState start = session.reader->state();
   data::Block block;
-  session.reader.next(block);
-  session.reader.restore(start);
+  session.reader->next(block);
+  session.reader->restore(start);
   const std::int64_t windows = (tokens.size() - 1) / 20;
   for (std::int64_t row = 0; row < 4; ++row) {
     const std::int64_t first = 20 * data::shuffled(row, windows, config.training.seed, 0);
@@ -154,7 +154,7 @@ TEST_CASE("product-key run: a step trains on windows from all of the text", "[pr
       CHECK(block.targets[static_cast<std::size_t>(row * 20 + i)] == tokens[first + i + 1]);
     }
   }
-  Trainer untrained(config, session.model, session.store, runtime);
+  Trainer untrained(config, *session.model, session.store, runtime);
   const double before = untrained.accumulate(block).nll;
   CHECK(session.step().nll == Approx(before).epsilon(1e-12));
 }
@@ -188,7 +188,7 @@ TEST_CASE("product-key run: every way of evaluation reads windows from nothing",
   CHECK_THROWS_WITH(trained.losses({.window = 40}), ContainsSubstring("at most 24 tokens"));
   // Generation reads as many tokens as training did, anew for every token.
   CHECK(TokenStream::window_of(trained.model->config()) == 20);
-  TokenStream stream(trained.model->model(), trained.runtime, DType::f64, 12);
+  TokenStream stream({trained.model->model(), trained.runtime, DType::f64}, 12);
   for (std::int64_t i = 0; i < 30; ++i) {
     const std::array<std::int32_t, 1> token{trained.test()[i]};
     const std::span<const double> next = stream.append(token);

@@ -83,12 +83,12 @@ TEST_CASE("recurrent run: the loss falls, over epochs that end raggedly", "[recu
     for (int step = 0; step < 1200; ++step) {
       const double nll = run.session.step().nll;
       (step < 20 ? first : last) += step < 20 || step >= 1180 ? nll : 0;
-      const auto& state = run.session.reader.state();
+      const auto& state = run.session.reader->state();
       epochs = state.wraps;
       data::Block block;
-      run.session.reader.next(block);
+      run.session.reader->next(block);
       ragged += block.scored_count < 48;
-      run.session.reader.restore(state);
+      run.session.reader->restore(state);
     }
     CHECK(epochs >= 2);
     CHECK(ragged >= 4);
@@ -103,7 +103,7 @@ TEST_CASE("recurrent run: a block with targets that do not count is the mean of 
     Session run(folder.data(), kind), other(folder.data(), kind + std::vector<std::string>{"training.split=2"});
     data::Block block;
     do {
-      run.session.reader.next(block);
+      run.session.reader->next(block);
     } while (block.scored_count == 48);
     REQUIRE(block.scored_count > 0);
     block.zero_caches = true;  // neither session knows what came before
@@ -130,7 +130,7 @@ TEST_CASE("recurrent run: a block with targets that do not count is the mean of 
     // By the plain definition: the mean over the targets that count of what evaluation says of each.
     double sum = 0;
     std::int64_t count = 0;
-    ModelPast past = run.session.model.training_past(run.runtime.backend(), run.runtime.memory(), 4, DType::f64);
+    ModelPast past = run.session.model->training_past(run.runtime.backend(), run.runtime.memory(), 4, DType::f64);
     struct OneBlock final : data::EvaluationPlan {
       data::Block block;
       bool done = false;
@@ -144,11 +144,10 @@ TEST_CASE("recurrent run: a block with targets that do not count is the mean of 
       std::int64_t longest_block() const override { return block.length; }
     } plan;
     plan.block = block;
-    const Evaluation evaluation =
-        evaluate(run.session.model, plan, past, DType::f64, run.runtime, [&](std::int64_t, double loss) {
-          sum += loss;
-          ++count;
-        });
+    const Evaluation evaluation = evaluate(run.session.placed(), plan, past, {.found = [&](std::int64_t, double loss) {
+                                             sum += loss;
+                                             ++count;
+                                           }});
     CHECK(count == block.scored_count);
     CHECK(evaluation.nll() == Approx(nll).epsilon(1e-12));
     CHECK(sum / static_cast<double>(count) == Approx(nll).epsilon(1e-12));
@@ -175,7 +174,7 @@ TEST_CASE("recurrent run: a sum over time has gradients of so many means", "[rec
   for (const char* from : {"data", "flat"}) {
     Session mean(folder / from, {}), sum(folder / from, {"training.loss_scale=time_sum"});
     data::Block block;
-    mean.session.reader.next(block);
+    mean.session.reader->next(block);
     CHECK(sum.session.trainer.accumulate(block).nll ==
           Approx(mean.session.trainer.accumulate(block).nll).epsilon(1e-13));
     for (const auto& [name, parameter] : mean.session.store.parameters()) {
@@ -196,7 +195,7 @@ TEST_CASE("recurrent run: the first step of Adam moves by the rate against the g
   Session run(folder.data(), {"schedule.rate=0.001", "optimizer.clip=5", "training.loss_scale=time_sum"}),
       reference(folder.data(), {"training.loss_scale=time_sum"});
   data::Block block;
-  reference.session.reader.next(block);
+  reference.session.reader->next(block);
   reference.session.trainer.accumulate(block);
   double squares = 0;
   std::int64_t moved = 0;
@@ -222,11 +221,11 @@ TEST_CASE("recurrent run: the first step of Adam moves by the rate against the g
 }
 
 /// Loss by the target's place.
-std::map<std::int64_t, double> losses_of(TrainedModel& model, const data::ArticleSplit& split, Runtime& runtime,
+std::map<std::int64_t, double> losses_of(TrainedModel& model, const data::ArticleSplit& split,
                                          const SplitEvaluationOptions& with) {
   std::map<std::int64_t, double> found;
-  evaluate_split(model, split, with, runtime,
-                 [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); });
+  evaluate_split(model, split, with,
+                 {.found = [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); }});
   return found;
 }
 
@@ -247,7 +246,7 @@ TEST_CASE("recurrent run: evaluation of articles depends neither on streams nor 
     TrainedModel trained(options.out, CheckpointKind::newest, runtime, DType::f64);
     const data::DataSet data = data::DataSet::open(folder.data());
     const data::ArticleSplit test(data, "test");
-    const auto wanted = losses_of(trained, test, runtime, {});
+    const auto wanted = losses_of(trained, test, {});
     // Every token of every article is a target.
     CHECK(static_cast<std::int64_t>(wanted.size()) == test.tokens.size());
     for (const SplitEvaluationOptions& with : {SplitEvaluationOptions{.batch = 1, .block = 1000},
@@ -256,11 +255,11 @@ TEST_CASE("recurrent run: evaluation of articles depends neither on streams nor 
                                                {.batch = 9, .block = 5},
                                                {.exact = true},
                                                {.exact = true, .batch = 2, .block = 50}})
-      check_same(losses_of(trained, test, runtime, with), wanted);
+      check_same(losses_of(trained, test, with), wanted);
     // Each article alone, by generation: as many tokens after its start.
     const std::int64_t begin = test.starts[2];
     CHECK(TokenStream::window_of(trained.config()) == 0);
-    TokenStream stream(trained.model(), runtime, DType::f64);
+    TokenStream stream({trained.model(), runtime, DType::f64});
     std::vector<std::int32_t> context{test.start};
     for (std::int64_t i = 0; i < std::min<std::int64_t>(20, test.length(2)); ++i) {
       const std::span<const double> next = stream.append(context);
@@ -272,8 +271,7 @@ TEST_CASE("recurrent run: evaluation of articles depends neither on streams nor 
     context_options.carry = Carry::none;
     TrainedModel forgetful(options.out, CheckpointKind::newest, runtime, DType::f64,
                            [&](ModelOptions& model) { context_options.apply(model, "evaluate"); });
-    const auto whole = losses_of(forgetful, test, runtime, {.block = 1000}),
-               cut = losses_of(forgetful, test, runtime, {.block = 6});
+    const auto whole = losses_of(forgetful, test, {.block = 1000}), cut = losses_of(forgetful, test, {.block = 6});
     check_same(whole, wanted);
     CHECK((cut == whole) == (kind[0] == "model.encoder=hornn_gated"));
   }
@@ -289,22 +287,22 @@ TEST_CASE("recurrent run: flat text is one text, in every way of evaluation", "[
   const data::DataSet data = data::DataSet::open(folder.flat());
   const data::ArticleSplit test(data, "test");
   CHECK(test.articles() == 0);
-  const auto exact = losses_of(trained, test, runtime, {.exact = true});
+  const auto exact = losses_of(trained, test, {.exact = true});
   CHECK(static_cast<std::int64_t>(exact.size()) == test.tokens.size() - 1);
-  check_same(losses_of(trained, test, runtime, {.exact = true, .block = 7}), exact);
-  check_same(losses_of(trained, test, runtime, {.batch = 1, .block = 5}), exact);
-  TokenStream stream(trained.model(), runtime, DType::f64);
+  check_same(losses_of(trained, test, {.exact = true, .block = 7}), exact);
+  check_same(losses_of(trained, test, {.batch = 1, .block = 5}), exact);
+  TokenStream stream({trained.model(), runtime, DType::f64});
   for (std::int64_t i = 0; i < 30; ++i) {
     const std::array<std::int32_t, 1> token{test.tokens[i]};
     const std::span<const double> next = stream.append(token);
     CHECK(exact.at(i + 1) == Approx(-next[static_cast<std::size_t>(test.tokens[i + 1])]).epsilon(1e-10));
   }
-  const auto usual = losses_of(trained, test, runtime, {});
+  const auto usual = losses_of(trained, test, {});
   CHECK(usual.size() > 100);
-  const auto sliding = losses_of(trained, test, runtime, {.window = 12});
+  const auto sliding = losses_of(trained, test, {.window = 12});
   CHECK(sliding.size() == exact.size());
   CHECK(sliding.at(3) == Approx(exact.at(3)).epsilon(1e-10));
-  const auto apart = losses_of(trained, test, runtime, {.window = 12, .apart = true});
+  const auto apart = losses_of(trained, test, {.window = 12, .apart = true});
   CHECK(apart.at(3) == Approx(exact.at(3)).epsilon(1e-10));
 }
 
@@ -315,7 +313,7 @@ TEST_CASE("recurrent run: fifty steps on every device follow the CPU, captured s
     Session reference(folder.data(), kind, DType::f32);
     std::vector<double> expected;
     for (int i = 0; i < 50; ++i) expected.push_back(reference.session.step().nll);
-    CHECK(reference.session.reader.state().wraps > 0);
+    CHECK(reference.session.reader->state().wraps > 0);
     const double validated = reference.session.validate().nll();
     for (const Device device : other_devices()) {
       Session run(folder.data(), kind, DType::f32, device);

@@ -4,7 +4,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "core/error.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::refused_values_test {

@@ -77,8 +77,8 @@ struct Trained {
   /// Loss by the target's place.
   std::map<std::int64_t, double> losses(const SplitEvaluationOptions& with) {
     std::map<std::int64_t, double> found;
-    evaluate_split(*model, test(), with, runtime,
-                   [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); });
+    evaluate_split(*model, test(), with,
+                   {.found = [&](std::int64_t token, double nll) { CHECK(found.emplace(token, nll).second); }});
     return found;
   }
 };
@@ -181,7 +181,7 @@ TEST_CASE("transformer-xl: with same_length a token's loss depends neither on bl
       CHECK(largest_difference(one, trained.losses({.exact = true, .batch = 1, .block = block})) < 1e-11);
     CHECK(largest_difference(one, trained.losses({.exact = true, .batch = 4, .block = 20})) < 1e-11);
     // Generation reads one token after the other.
-    TokenStream stream(trained.model->model(), trained.runtime, DType::f64);
+    TokenStream stream({trained.model->model(), trained.runtime, DType::f64});
     double largest = 0;
     for (std::int64_t i = 0; i + 1 < 60; ++i) {
       const std::array<std::int32_t, 1> token{trained.test()[i]};
@@ -215,7 +215,7 @@ TEST_CASE("transformer-xl: every sliding window is read from nothing") {
     CHECK(static_cast<std::int64_t>(stride_1.size()) == trained.test().size() - 1);
     CHECK(largest_difference(stride_1, trained.losses({.batch = 1, .window = 12, .stride = 1})) < 1e-12);
     for (const std::int64_t target : {1, 5, 12, 13, 100}) {
-      TokenStream stream(trained.model->model(), trained.runtime, DType::f64);
+      TokenStream stream({trained.model->model(), trained.runtime, DType::f64});
       std::vector<std::int32_t> window;
       for (std::int64_t i = std::max<std::int64_t>(0, target - 12); i < target; ++i)
         window.push_back(trained.test()[i]);
@@ -224,7 +224,7 @@ TEST_CASE("transformer-xl: every sliding window is read from nothing") {
     }
     // A model that remembers nothing reads its window anew for every token that it generates.
     CHECK(TokenStream::window_of(trained.model->config()) == 12);
-    TokenStream stream(trained.model->model(), trained.runtime, DType::f64, 12);
+    TokenStream stream({trained.model->model(), trained.runtime, DType::f64}, 12);
     for (std::int64_t i = 0; i < 30; ++i) {
       const std::array<std::int32_t, 1> token{trained.test()[i]};
       const std::span<const double> next = stream.append(token);
@@ -247,10 +247,9 @@ TEST_CASE("transformer-xl: half of the loss is the mean over the latest halves o
     // The same tokens through the evaluator, before any update.
     const data::TokenView tokens = data.split("train");
     data::SegmentEvaluation plan(tokens, 20, 0, 4);
-    ModelPast past = session.model.training_past(runtime.backend(), runtime.memory(), 4, DType::f64);
+    ModelPast past = session.model->training_past(runtime.backend(), runtime.memory(), 4, DType::f64);
     std::map<std::int64_t, double> losses;
-    evaluate(session.model, plan, past, DType::f64, runtime,
-             [&](std::int64_t token, double nll) { losses[token] = nll; });
+    evaluate(session.placed(), plan, past, {.found = [&](std::int64_t token, double nll) { losses[token] = nll; }});
     const bool half = config.training.latest_half;
     double sum = 0;
     for (std::int64_t row = 0; row < 4; ++row)

@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
-#include "tests/apps/run/memory_fixture.hpp"
 #include "tests/apps/run/other_devices.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::map_test {
@@ -53,7 +53,8 @@ std::vector<double> losses(const std::filesystem::path& run, const data::DataSet
   Runtime runtime({}, 1);
   TrainedModel trained(run, CheckpointKind::newest, runtime);
   std::vector<double> found;
-  evaluate_split(trained, set.split("test"), {}, runtime, [&found](std::int64_t, double nll) { found.push_back(nll); });
+  evaluate_split(trained, set.split("test"), {},
+                 {.found = [&found](std::int64_t, double nll) { found.push_back(nll); }});
   return found;
 }
 

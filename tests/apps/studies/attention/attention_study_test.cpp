@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "apps/run/model/runtime.hpp"
-#include "apps/studies/attention/attention_pictures.hpp"
+#include "apps/studies/attention/attention_report.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
@@ -51,7 +51,7 @@ TEST_CASE("the weights of a study are those of the definition, in blocks of any 
     const auto layers = reference::character_model(placed.definition(), tokens, tokens, 1, state).layers;
     for (const std::int64_t block : {30, 7}) {
       StudyModel made(options);
-      AttentionStudy study(made.model, made.runtime, DType::f64, {.layer = 1, .head = 1, .rows = 30});
+      AttentionStudy study({made.model, made.runtime, DType::f64}, {.layer = 1, .head = 1, .rows = 30});
       std::int64_t heard = 0;
       study.read(ids, block, [&heard](std::int64_t read, std::int64_t) { heard = read; });
       CHECK(heard == std::ssize(ids));
@@ -97,7 +97,7 @@ TEST_CASE("slots with a softmax of their own are heads of their own, whose weigh
         Row{MemoryMode::single_head, 2, 1}, Row{MemoryMode::ff_attn, 2, 1}, Row{MemoryMode::transformer, 2, 0}}) {
     CAPTURE(name_of(mode));
     StudyModel made(study_options(mode));
-    AttentionStudy study(made.model, made.runtime, DType::f64,
+    AttentionStudy study({made.model, made.runtime, DType::f64},
                          {.layer = 0, .head = slots > 0 ? slots - 1 : 0, .of_slots = slots > 0, .rows = 3});
     study.read(tokens, 5);
     std::int64_t found[2] = {0, 0};
@@ -122,7 +122,7 @@ TEST_CASE("slots with a softmax of their own are heads of their own, whose weigh
 
 TEST_CASE("a head that the model does not have is refused") {
   StudyModel made(study_options(MemoryMode::all));
-  const auto study = [&](StudiedHead head) { AttentionStudy(made.model, made.runtime, DType::f64, head); };
+  const auto study = [&](StudiedHead head) { AttentionStudy({made.model, made.runtime, DType::f64}, head); };
   CHECK_THROWS_WITH(study({.layer = 2}), ContainsSubstring("layer must be from 0 to 1, got 2"));
   CHECK_THROWS_WITH(study({.head = -1}), ContainsSubstring("head must be from 0 to 1, got -1"));
   CHECK_THROWS_WITH(study({.of_slots = true}), ContainsSubstring("no such head that sees slots only"));

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "apps/studies/attention/distance_pictures.hpp"
+#include "apps/studies/attention/distance_report.hpp"
 #include "core/error.hpp"
 #include "nn/past/segment_memory.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
@@ -139,7 +139,7 @@ TEST_CASE("attention by distance is that of the definition, of all scores and of
     placed.spread(6);
     StudyModel made(placed);
     for (const auto& [letter, term] : terms) {
-      DistanceStudy study(made.model, made.runtime, DType::f64, term);
+      DistanceStudy study({made.model, made.runtime, DType::f64}, term);
       std::vector<std::int64_t> heard;
       study.read(ids, 4, [&heard](std::int64_t read, std::int64_t) { heard.push_back(read); });
       CHECK(heard == std::vector<std::int64_t>{4, 8, 12, 16, 20, 23});
@@ -168,11 +168,11 @@ TEST_CASE("every kind of positions has attention by distance, relative ones alon
     PlacedXl placed(variant.options);
     placed.spread(2);
     StudyModel made(placed);
-    DistanceStudy study(made.model, made.runtime, DType::f64);
+    DistanceStudy study({made.model, made.runtime, DType::f64});
     study.read(ids, 4);
     for (const HeadDistances& head : study.heads())
       CHECK(std::accumulate(head.probability.begin(), head.probability.end(), 0.0) == Approx(1).epsilon(1e-12));
-    const auto with_term = [&] { DistanceStudy(made.model, made.runtime, DType::f64, ScoreTerm::position); };
+    const auto with_term = [&] { DistanceStudy({made.model, made.runtime, DType::f64}, ScoreTerm::position); };
     if (variant.options.positions == PositionKind::relative)
       CHECK_NOTHROW(with_term());
     else
@@ -185,13 +185,13 @@ TEST_CASE("a picture of attention by distance has a row for every head, and mean
   HeadDistances near{.layer = 0, .head = 1, .probability = Vector(1500, 0.0)};
   near.probability[0] = 0.75;
   near.probability[2] = 0.25;
-  const std::string csv = distances_csv({near});
+  const std::string csv = csv_of(DistanceReport{.heads = {near}});
   CHECK(csv == "layer,head,distance,probability\n0,1,0,0.75\n0,1,2,0.25\n");
-  const std::string svg = distances_svg({near, near}, "heads & distances");
+  const std::string svg = svg_of(DistanceReport{.heads = {near, near}, .term = "heads & distances"});
   CHECK_THAT(svg, ContainsSubstring("heads &amp; distances") &&
                       ContainsSubstring("the mean of 3 neighbouring distances") && ContainsSubstring("0, 1"));
   CHECK_NOTHROW(read_xml(svg));
-  CHECK_THROWS_AS(distances_svg({}, "none"), UsageError);
+  CHECK_THROWS_AS(svg_of(DistanceReport{}), UsageError);
 }
 
 TEST_CASE("command line: engram attention shows a Transformer-XL's heads by distance") {

@@ -13,7 +13,7 @@
 #include "apps/data/blocks/article_reader.hpp"
 #include "apps/data/blocks/segment_evaluation.hpp"
 #include "apps/report/bar_chart.hpp"
-#include "apps/studies/attention/window_pictures.hpp"
+#include "apps/studies/attention/window_report.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/visitor.hpp"
@@ -49,7 +49,7 @@ struct StudyModel {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 7);
   }
-  WindowStudy study(WindowStudy::Rows rows) { return {model, runtime, DType::f64, rows}; }
+  WindowStudy study(WindowStudy::Rows rows) { return {{model, runtime, DType::f64}, rows}; }
 };
 
 Ids random_tokens(std::int64_t count, std::uint64_t seed) {
@@ -75,17 +75,17 @@ TEST_CASE("window means: weights, entropy, offset and newest shares of known wei
   CHECK(means.newest_share(1) == Approx(0.625).epsilon(1e-14));
   CHECK(means.newest_share(2) == Approx(0.75).epsilon(1e-14));
   CHECK(means.newest_share(5) == Approx(1).epsilon(1e-14));
-  CHECK(window_means_csv(means) == "offset,weight\n-3,0.25\n-2,0.125\n-1,0.625\n");
+  CHECK(csv_of(means) == "offset,weight\n-3,0.25\n-2,0.125\n-1,0.625\n");
   CHECK_THROWS_WITH(means.add(Vector{1, 0}), ContainsSubstring("3 weights, got 2"));
 
   WindowMeans itself(3, 0);
   itself.add(Vector{0.5, 0.25, 0.25});
   CHECK(itself.mean_offset() == Approx(-1.25).epsilon(1e-14));
-  CHECK(window_means_csv(itself) == "offset,weight\n-2,0.5\n-1,0.25\n0,0.25\n");
+  CHECK(csv_of(itself) == "offset,weight\n-2,0.5\n-1,0.25\n0,0.25\n");
 
   const WindowMeans none(3, -1);
-  CHECK_THROWS_WITH(window_means_csv(none), ContainsSubstring("3") && ContainsSubstring("full"));
-  CHECK_THROWS_AS(window_means_svg(none, "none"), UsageError);
+  CHECK_THROWS_WITH(csv_of(none), ContainsSubstring("3") && ContainsSubstring("full"));
+  CHECK_THROWS_AS(svg_of(none, "none"), UsageError);
 }
 
 TEST_CASE("attention of windows: articles in streams count as texts of their own, resets leave short windows out") {

@@ -180,23 +180,23 @@ TEST_CASE("steps with bf16 products are measured against the rate of bf16 produc
   CHECK(limits.with(ProductPrecision::f32).flops_per_second == 3);
   BenchCase bench = small_case();
   const BenchResult f32 = bench_on_fresh_runtime(bench, 1);
-  CHECK_THAT(result_text(bench, f32, made_up_limits()), !ContainsSubstring("bf16"));
+  CHECK_THAT(table_of(bench, f32, made_up_limits()), !ContainsSubstring("bf16"));
   bench.config.training.products = ProductPrecision::bf16;
-  CHECK_THAT(result_text(bench, bench_on_fresh_runtime(bench, 1), made_up_limits()),
+  CHECK_THAT(table_of(bench, bench_on_fresh_runtime(bench, 1), made_up_limits()),
              ContainsSubstring("operands rounded to bf16"));
 }
 
 TEST_CASE("the report's shares add up to the whole step") {
   const BenchCase bench = small_case();
   const BenchResult result = bench_on_fresh_runtime(bench, 2);
-  const nlohmann::json json = result_json(bench, result, made_up_limits());
+  const nlohmann::json json = json_of(bench, result, made_up_limits());
   double share = 0;
   for (const auto& kernel : json.at("kernels")) share += kernel.at("share").get<double>();
   CHECK(share == Approx(1));
   CHECK(json.at("flops_per_second").get<double>() ==
         Approx(result.cost.training.total() * 64 / result.median_seconds()));
   CHECK(json.at("share_of_product_rate").get<double>() == Approx(json.at("flops_per_second").get<double>() / 1e9));
-  const std::string text = result_text(bench, result, made_up_limits());
+  const std::string text = table_of(bench, result, made_up_limits());
   CHECK_THAT(text, ContainsSubstring("attention_backward") && ContainsSubstring("(outside kernels)"));
 }
 
@@ -221,8 +221,8 @@ TEST_CASE("inference is timed at two block lengths, beside the formulas") {
   CHECK(result.token_bytes == 4 * (parameters + 2 * 2 * 8 * 32));
   CHECK(result.token_floor_seconds == Approx(result.token_bytes / 1e9));
   CHECK(result.token_seconds > 0);
-  CHECK(inference_json(bench, result).at("blocks").size() == 2);
-  CHECK_THAT(inference_text(bench, result), ContainsSubstring("generation"));
+  CHECK(json_of(bench, result).at("blocks").size() == 2);
+  CHECK_THAT(table_of(bench, result), ContainsSubstring("generation"));
 }
 
 TEST_CASE("the comparison of spans is that of its four runs") {

@@ -13,7 +13,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
-#include "apps/studies/bench/softmax_bench.hpp"
+#include "apps/studies/bench/softmax_report.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -296,7 +296,7 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
     data::ExactEvaluation plan(test, block);
     ModelPast past = ring ? trained.model().frozen_past(runtime.backend(), runtime.memory(), 1, DType::f64, block)
                           : trained.model().training_past(runtime.backend(), runtime.memory(), 1, DType::f64);
-    return evaluate(trained.model(), plan, past, DType::f64, runtime, found);
+    return evaluate({trained.model(), runtime, DType::f64}, plan, past, {.found = found});
   };
   const Evaluation expected = measure(40, true, [&](std::int64_t token, double nll) { losses[token] = nll; });
   CHECK(expected.scored == test.size() - 1);
@@ -305,7 +305,7 @@ TEST_CASE("evaluation and generation of words do not depend on blocks and caches
       CHECK(measure(block, ring, {}).nll_sum == Approx(expected.nll_sum).epsilon(1e-12));
 
   // A stream's probabilities are those whose logarithms evaluation sums.
-  TokenStream stream(trained.model(), runtime, DType::f64);
+  TokenStream stream({trained.model(), runtime, DType::f64});
   for (std::int64_t token = 1; token < 80; ++token) {
     const std::int32_t before = test[token - 1];
     const std::span<const double> all = stream.append(std::span(&before, 1));
@@ -353,10 +353,9 @@ TEST_CASE("the bench of both ends counts tokens, shares and products") {
   MachineLimits limits;
   limits.flops_per_second = 1e9;
   CHECK(result.full.floor_seconds(limits) == Approx(6.0 * 32 * 300 * 16 / 1e9));
-  CHECK_THAT(softmax_text(bench, result, limits), ContainsSubstring("cut-offs 40, 100") &&
-                                                      ContainsSubstring("full softmax") &&
-                                                      ContainsSubstring("rank^-1.15"));
-  CHECK(softmax_json(bench, result, limits)["adaptive"]["tokens_per_step"] == 64);
+  CHECK_THAT(table_of(bench, result, limits), ContainsSubstring("cut-offs 40, 100") &&
+                                                  ContainsSubstring("full softmax") && ContainsSubstring("rank^-1.15"));
+  CHECK(json_of(bench, result, limits)["adaptive"]["tokens_per_step"] == 64);
 }
 
 }  // namespace engram::harness::clusters_test

@@ -108,10 +108,10 @@ TEST_CASE("transformer-xl bench: with an extension, tokens that are read again h
 TEST_CASE("transformer-xl bench: reports say the sizes of this family, and have no spans") {
   const BenchCase bench = small_case();
   const BenchResult result = bench_on_fresh_runtime(bench, 1);
-  CHECK_THAT(result_text(bench, result, made_up_limits()),
+  CHECK_THAT(table_of(bench, result, made_up_limits()),
              ContainsSubstring("L=2 d=8 H=2 F=16 S=4 B=3, memory 6 (mean 8.5 positions)") &&
                  ContainsSubstring("project_past_backward"));
-  const nlohmann::json json = result_json(bench, result, made_up_limits());
+  const nlohmann::json json = json_of(bench, result, made_up_limits());
   CHECK(json.at("family") == "transformer_xl");
   CHECK(json.at("memory_positions") == 6);
   CHECK(json.at("mean_visible_positions") == 8.5);
@@ -142,10 +142,10 @@ TEST_CASE("transformer-xl bench: evaluation through caches is timed with its own
   // One token sees the memory and itself.
   CHECK(result.token_bytes == 4 * (2 * (4 * 64 + 2 * 8 * 16 + 3 * 7 * 8) + 8 * 9));
   CHECK(result.token_seconds > 0);
-  const nlohmann::json json = inference_json(bench, result);
+  const nlohmann::json json = json_of(bench, result);
   CHECK(json.at("memory_positions") == 6);
   CHECK(json.at("blocks").size() == 3);
-  CHECK_THAT(inference_text(bench, result), ContainsSubstring("memory 6") && ContainsSubstring("generation"));
+  CHECK_THAT(table_of(bench, result), ContainsSubstring("memory 6") && ContainsSubstring("generation"));
 
   BenchCase none = small_case();
   none.config.model.transformer_xl.memory = 0;

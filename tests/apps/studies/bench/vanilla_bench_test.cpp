@@ -116,10 +116,10 @@ TEST_CASE("a bench against the vanilla model times every way at every length, an
     }
   }
 
-  const std::string text = vanilla_text(bench, found, 2);
+  const std::string text = table_of(bench, found, 2);
   CHECK_THAT(text, ContainsSubstring("tiny: N=2 D=8 H=2 d_h=4 F=12 V=9 B=2\n") && ContainsSubstring("median of 2") &&
                        ContainsSubstring(" 363\n"));
-  const nlohmann::json object = vanilla_json(bench, found, 2);
+  const nlohmann::json object = json_of(bench, found, 2);
   REQUIRE(object.at("lengths").size() == 3);
   CHECK_FALSE(object.at("lengths").at(1).contains("paper_slowdown"));
   const nlohmann::json& longest = object.at("lengths").at(2);
@@ -132,7 +132,7 @@ TEST_CASE("a bench against the vanilla model times every way at every length, an
         sliding_window_flops({8, 12}, 800, FutureKeys::computed) / released_xl_flops({8, 12}, 800, 128));
   CHECK(longest.at("evaluations").at(2).at("slowdown_by_formulas_skipping_future_keys").get<double>() ==
         sliding_window_flops({8, 12}, 800, FutureKeys::skipped) / cached_xl_flops({8, 12}, 800));
-  const XmlElement drawn = read_xml(vanilla_svg(bench, found));
+  const XmlElement drawn = read_xml(svg_of(bench, found));
   CHECK(drawn.all("polyline").size() == 9);  // four measured, four by formulas, the paper
 }
 

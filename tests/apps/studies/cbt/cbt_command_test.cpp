@@ -50,7 +50,7 @@ seed = 3
   const nlohmann::json one = json_of(with({"--questions", path("questions.txt")}));
   Runtime runtime({}, 1);
   TrainedModel model(path("run"), CheckpointKind::newest, runtime, DType::f64);
-  QuestionScorer scorer(dynamic_cast<RecurrentModel&>(model.model()), runtime, DType::f64, CandidateScore::whole, 32,
+  QuestionScorer scorer({dynamic_cast<RecurrentModel&>(model.model()), runtime, DType::f64}, CandidateScore::whole, 32,
                         10);
   QuestionResults expected;
   std::int64_t answered = 0;

@@ -43,7 +43,7 @@ struct QuestionBench {
   }
   std::vector<CandidateScores> scores(const std::vector<TokenQuestion>& questions,
                                       CandidateScore score = CandidateScore::whole, std::int64_t batch = 4) {
-    QuestionScorer scorer(model, runtime, DType::f64, score, batch, kBlock);
+    QuestionScorer scorer({model, runtime, DType::f64}, score, batch, kBlock);
     return scorer(questions);
   }
   void zero(const std::string& name) {

@@ -24,7 +24,7 @@ double plain(const StudiedRun& run, const ContextOptions& context, const SplitEv
   TrainedModel trained(run.checkpoint, CheckpointKind::newest, runtime, DType::f64,
                        [&](ModelOptions& model) { context.apply(model, "test"); });
   const data::DataSet set = context_bench().set();
-  return evaluate_split(trained, set.split("valid"), way, runtime).result.nll();
+  return evaluate_split(trained, set.split("valid"), way).result.nll();
 }
 
 LengthCurve swept(const StudiedRun& run, const LengthSweepOptions& options) {

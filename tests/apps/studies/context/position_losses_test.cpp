@@ -23,7 +23,7 @@ double direct_loss(const StudiedRun& run, data::TokenView tokens, std::int64_t p
   TrainedModel trained(run.checkpoint, CheckpointKind::newest, runtime, DType::f64);
   const bool is_xl = run.config.model.family == ModelFamily::transformer_xl;
   if (is_xl && run.remembers()) transformer_xl_of(trained).set_context({.memory = 1000});
-  TokenStream stream(trained.model(), runtime, DType::f64);
+  TokenStream stream({trained.model(), runtime, DType::f64});
   std::vector<std::int32_t> text;
   for (std::int64_t i = position - context; i < position; ++i) text.push_back(tokens[i]);
   std::span<const double> next;
@@ -116,9 +116,9 @@ TEST_CASE("position losses: windowed ones are those of an exact evaluation with 
     TrainedModel trained(run.checkpoint, CheckpointKind::newest, runtime, DType::f64,
                          [&](ModelOptions& model) { context.apply(model, "test"); });
     std::vector<double> expected;
-    evaluate_split(trained, tokens, {.exact = true, .batch = 1}, runtime, [&](std::int64_t token, double nll) {
-      if (std::ranges::binary_search(positions, token)) expected.push_back(nll);
-    });
+    evaluate_split(trained, tokens, {.exact = true, .batch = 1}, {.found = [&](std::int64_t token, double nll) {
+                     if (std::ranges::binary_search(positions, token)) expected.push_back(nll);
+                   }});
     REQUIRE(expected.size() == losses.size());
     double leak = 0;
     const std::vector<double> exact = reader.exact(9);

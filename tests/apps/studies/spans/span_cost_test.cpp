@@ -103,7 +103,7 @@ TEST_CASE("a trained model's cost agrees with the worked table where all its spa
       CHECK(cost.visible.mean_window == window);
       CHECK(cost.other_training + cost.visible.training_flops == Approx(training_flops(model, setting).total()));
       CHECK(cost.other_evaluation + cost.visible.evaluation_flops == Approx(evaluation_flops(model, window)));
-      CHECK(cost.tokens_per_step == 32768);
+      CHECK(cost.tokens_per_step() == 32768);
     }
   }
 }
@@ -141,7 +141,7 @@ TEST_CASE("costs of two small layers by hand") {
   config.training.batch = 3;
   config.training.block = 10;
   // Heads see 32 and 57, 83 and 100 positions; the layers' spans are 25 and 100.
-  const SpanCost cost = span_cost(config, spans_of(config.model.all_attention, {{0, 0.25}, {0.501, 1}}));
+  SpanCost cost = span_cost(config, spans_of(config.model.all_attention, {{0, 0.25}, {0.501, 1}}));
   const double seen = 32 + 57 + 83 + 100;
   CHECK(cost.visible.mean_window == seen / 4);
   CHECK(cost.visible.evaluation_flops == 6 * 4 * seen);
@@ -155,20 +155,21 @@ TEST_CASE("costs of two small layers by hand") {
   CHECK(cost.full.training_flops == Approx(18 * 8 * 200 + 2 * 4 * 8 * 8 * 200 / 10));
   CHECK(cost.other_training == training_flops(config.model.all_attention, {0, 10, 3}).total());
 
-  const nlohmann::json object = cost_json(cost, 7);
+  CHECK(json_of(cost).at("cache_shortfalls").is_null());
+  CHECK_THAT(table_of(cost), ContainsSubstring("not recorded"));
+  cost.shortfalls = 7;
+  const nlohmann::json object = json_of(cost);
   CHECK(object.at("visible").at("mean_window_positions") == seen / 4);
   CHECK(object.at("visible").at("context_evaluation_saved").get<double>() == Approx(1 - seen / 400));
   CHECK(object.at("full").at("context_training_saved") == 0);
   CHECK(object.at("full").at("training_flops_per_step").get<double>() ==
         Approx(30 * (cost.other_training + cost.full.training_flops)));
   CHECK(object.at("cache_shortfalls") == 7);
-  CHECK(cost_json(cost, -1).at("cache_shortfalls").is_null());
 
   // MFLOP with three decimals: 0.010 of 0.018 in evaluation are 32% saved.
-  const std::string table = cost_table(config, cost, 7);
+  const std::string table = table_of(cost);
   CHECK_THAT(table, ContainsSubstring("longest of the layer") && ContainsSubstring("68.0") &&
                         ContainsSubstring("32.0%") && ContainsSubstring("zeros: 7"));
-  CHECK_THAT(cost_table(config, cost, -1), ContainsSubstring("not recorded"));
 
   // Half the bytes for hidden states in bf16; keys and values of evaluation stay f32.
   config.training.activations = ActivationPrecision::bf16;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/run/model/runtime.hpp"
+#include "apps/studies/spans/head_spans.hpp"
 #include "apps/studies/spans/span_history.hpp"
-#include "apps/studies/spans/span_report.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

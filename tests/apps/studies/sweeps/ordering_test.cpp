@@ -122,7 +122,7 @@ TEST_CASE("orderings: text and JSON") {
   const std::vector<JudgedClaim> claims{
       judged("more slots: test_ppl: small > middle > large"), judged("fewer slots: test_ppl: small < large"),
       judged("divergence: test_ppl: small < broken"), judged("position: test_ppl: late > middle", kSpread)};
-  const std::string text = orderings_text(claims);
+  const std::string text = table_of(claims);
   CHECK_THAT(text, ContainsSubstring("holds           more slots\n") &&
                        ContainsSubstring("test_ppl: small 23.5000 > middle 21.2500 > large 20.0000\n") &&
                        ContainsSubstring("does not hold   fewer slots\n") &&
@@ -132,7 +132,7 @@ TEST_CASE("orderings: text and JSON") {
                        ContainsSubstring("in the mean; ranges of seeds overlap\n"));
   CHECK_THAT(text, EndsWith("\n2 of 4 hold\n"));
 
-  const nlohmann::json object = orderings_json(claims);
+  const nlohmann::json object = json_of(claims);
   CHECK(object.at("hold") == 2);
   CHECK(object.at("claims").at(0).at("verdict") == "holds");
   CHECK(object.at("claims").at(1).at("verdict") == "does not hold");

@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "apps/studies/sweeps/sweep_table.hpp"
+#include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -257,7 +257,7 @@ TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops 
   CHECK(table[1].at("valid_bpc").empty());
   CHECK(table[1].at("best") == "0");
   CHECK(table[2].at("state") == "out of memory at step 0");
-  CHECK_THAT(sweep_table(options, collect_variants(options, prepared(options), results)),
+  CHECK_THAT(table_of(options, collect_variants(options, prepared(options), results)),
              ContainsSubstring("diverged at step ") && ContainsSubstring(" -  "));
 
   // It is not tried again.
@@ -293,7 +293,7 @@ TEST_CASE("sweep: outcomes of several seeds in one line") {
   CHECK(variants[1].best);
   CHECK(variants[1].state == "done");
   CHECK(variants[1].valid->mean == Approx(2.5));
-  const std::string csv = sweep_csv(options, variants);
+  const std::string csv = csv_of(options, variants);
   CHECK_THAT(csv, ContainsSubstring("valid_bpc,valid_bpc_least,valid_bpc_most") &&
                       ContainsSubstring(",2.125000,2.000000,2.250000,") &&
                       ContainsSubstring("\"2 done, 1 diverged at step 9\",0\n"));

@@ -1,0 +1,113 @@
+#include "apps/commands/bench_ways.hpp"
+
+#include <filesystem>
+
+#include "apps/commands/output.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/studies/bench/bench_report.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/error.hpp"
+#include "core/files/json.hpp"
+#include "core/log.hpp"
+
+namespace engram {
+namespace {
+
+/// One long head and short others, the shape that spans take when they are learned.
+std::vector<std::int64_t> ragged_spans(const AllAttentionOptions& model) {
+  std::vector<std::int64_t> spans(static_cast<std::size_t>(model.heads), model.ramp);
+  spans.front() = model.max_span;
+  return spans;
+}
+
+std::vector<BenchCase> cases_of(const BenchModelsArguments& arguments, const BenchOptions& shared) {
+  std::vector<std::string> files = shared.configs;
+  const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
+  if (files.empty() && arguments.compare_spans) files = {(folder / "bench/bench-b.toml").string()};
+  if (files.empty()) {
+    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"})
+      files.push_back((folder / "bench" / name).string());
+    // Spans, and most keys that one would set, are of the other family.
+    if (arguments.spans.empty() && shared.overrides.empty()) files.push_back((folder / "bench/bench-xl.toml").string());
+  }
+  std::vector<std::string> overrides = shared.overrides;
+  if (!shared.dtype.empty()) overrides.push_back("training.products=" + shared.dtype);
+  std::vector<BenchCase> cases;
+  for (const std::string& file : files) {
+    BenchCase one{std::filesystem::path(file).stem().string(), {}, arguments.spans};
+    if (one.name.find(arguments.filter) == std::string::npos) continue;
+    one.config = load_run_config(file, overrides);
+    if (arguments.compare_spans) require_all_attention(one.config.model, "bench --compare-spans");
+    if (!arguments.spans.empty()) require_all_attention(one.config.model, "bench --spans");
+    if (shared.vocabulary != 0) one.config.model.set_vocabulary(shared.vocabulary);
+    // Before the machine is measured, which takes seconds.
+    if (one.config.model.vocabulary() < 1)
+      throw UsageError(text("bench: '", one.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
+    if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model.all_attention);
+    cases.push_back(std::move(one));
+  }
+  if (cases.empty()) throw UsageError(text("bench: no config has '", arguments.filter, "' in its name"));
+  return cases;
+}
+
+/// The model without its persistent slots: what remains of attention is what depends on spans.
+BenchCase context_only(BenchCase bench) {
+  if (bench.config.model.all_attention.memory_mode == MemoryMode::all)
+    bench.config.model.all_attention.memory_mode = MemoryMode::none;
+  bench.config.model.all_attention.slots = 0;
+  bench.name += " without slots";
+  return bench;
+}
+
+}  // namespace
+
+void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared) {
+  const std::vector<BenchCase> cases = cases_of(arguments, shared);
+  const Device device = parse_device(shared.device);
+  WorkProgress progress("measuring the machine");
+  const MachineLimits machine = measure_limits(Runtime(device, shared.threads).backend(), shared.product_size);
+  nlohmann::json object{{"machine", json_of(machine)}, {"device", text(device)}};
+  if (!shared.json) print(table_of(machine));
+
+  const auto begin = [&](const std::string& name) {
+    if (shared.json) log(LogLevel::info, text("bench ", name, " ..."));
+    progress.begin("timing " + name);
+  };
+  const auto measure = [&](const BenchCase& bench) {
+    const MachineLimits limits = machine.with(bench.config.training.products);
+    begin(bench.name);
+    Runtime runtime(device, shared.threads, bench.config.training.seed);
+    BenchResult result = bench_training(bench, limits, runtime, shared.steps);
+    object["configs"].push_back(json_of(bench, result, limits));
+    if (!shared.json) print(table_of(bench, result, limits));
+    return result;
+  };
+  for (const BenchCase& bench : cases) {
+    if (arguments.inference) {
+      begin(bench.name);
+      Runtime runtime(device, shared.threads, bench.config.training.seed);
+      const InferenceResult result = bench_inference(bench, machine, runtime, shared.steps);
+      object["inference"].push_back(json_of(bench, result));
+      if (!shared.json) print(table_of(bench, result));
+      continue;
+    }
+    if (!arguments.compare_spans) {
+      measure(bench);
+      continue;
+    }
+    BenchCase full = bench, ragged = bench;
+    full.name += " with full spans";
+    full.spans = {bench.config.model.all_attention.max_span};
+    ragged.name += " with ragged spans";
+    if (ragged.spans.empty()) ragged.spans = ragged_spans(bench.config.model.all_attention);
+    const BenchResult full_result = measure(full), ragged_result = measure(ragged);
+    const BenchResult full_context = measure(context_only(full)), ragged_context = measure(context_only(ragged));
+    const SpanComparison comparison = compare_spans({full_result, ragged_result, full_context, ragged_context});
+    object["comparisons"][bench.name] = json_of(comparison);
+    if (!shared.json) print(table_of(comparison));
+  }
+  progress.end();
+  if (shared.json) print_json(object);
+}
+
+}  // namespace engram

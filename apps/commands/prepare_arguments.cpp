@@ -1,0 +1,200 @@
+#include "apps/commands/prepare_arguments.hpp"
+
+#include <limits>
+
+#include "apps/data/prepare/named_rules.hpp"
+#include "core/error.hpp"
+
+namespace engram {
+namespace {
+
+bool parse_newlines(const std::string& name) {
+  if (name == "keep" || name == "drop") return name == "drop";
+  throw UsageError(text("prepare: --newlines must be keep or drop, got '", name, "'"));
+}
+
+}  // namespace
+
+void PrepareArguments::add_to(Command& command) {
+  command_ = &command;
+  add_source_options(command);
+  add_character_options(command);
+  add_word_options(command);
+  add_article_options(command);
+  add_subword_options(command);
+  command.add_flag("--json", json, "print the summary as one JSON object");
+}
+
+void PrepareArguments::add_source_options(Command& command) {
+  command
+      .add_option("--kind", kind_,
+                  "what a token is: char (a byte), word (UTF-8, between white space) or bpe (a part of a word)")
+      ->capture_default_str();
+  command.add_option("--text", text_, "one text file, to be split")->value_name("FILE");
+  command
+      .add_option("--split", split_,
+                  "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends; of the "
+                  "tokens of --articles [90.4,4.8,4.8]")
+      ->value_name("X,X,X");
+  command.add_option("--train", train_, "file of the training text, instead of --text")->value_name("PATH");
+  command.add_option("--valid", valid_, "file of the validation text")->value_name("PATH");
+  command.add_option("--test", test_, "file of the test text")->value_name("PATH");
+  command
+      .add_option("--rules", rules_,
+                  "all rules of a published corpus: enwik8, enwik8-bytes, text8, wikitext-103, lm1b, lm1b-sentences or "
+                  "ptb; options given beside it replace theirs")
+      ->value_name("CORPUS");
+  command.add_option("--out", out, "folder to write; made if it does not exist")->required();
+}
+
+void PrepareArguments::add_character_options(Command& command) {
+  command
+      .add_option(
+          "--characters", characters_,
+          "char: what the text is and how it is cut: any; enwik8 or text8, 90, 5 and 5 million characters of it")
+      ->capture_default_str();
+  command.add_option("--rule", old_rule, "the old name of --characters")->hidden();
+  command.add_flag("--exact-bytes", exact_bytes_, "char: never append an end token to a split");
+  command
+      .add_option("--vocabulary-from", vocabulary_from_,
+                  "char: splits that the characters are collected from: train or all")
+      ->capture_default_str();
+  command.add_option("--newlines", newlines_, "char: keep, or drop: no newline is a token")->capture_default_str();
+  command.add_option("--ids", ids_, "char: ids by first appearance (seen) or by decreasing count")
+      ->capture_default_str();
+}
+
+void PrepareArguments::add_word_options(Command& command) {
+  command.add_option("--eol", eol_, "word: keep (a token <eos> after every line) or drop")->capture_default_str();
+  command
+      .add_option("--ties", ties_,
+                  "word: which of two equally frequent words gets the smaller id: the one first seen later, or first")
+      ->capture_default_str();
+  command.add_option("--oov", oov_, "word: what becomes of words that train lacks, error or unk (<unk>)")
+      ->capture_default_str();
+  command.add_option("--min-count", min_count_, "word: words that train has fewer times become <unk>, of articles UNK")
+      ->positive()
+      ->capture_default_str();
+  command.add_option("--eos-id", eos_id_, "word: the id of <eos>: by its count, or first (0)")->capture_default_str();
+  command.add_option("--count-from", count_from_, "word: splits whose words get ids: train or all")
+      ->capture_default_str();
+  command.add_flag("--lower", lower_, "word: A to Z become a to z");
+  command.add_option("--word-list", word_list_,
+                     "word: file of the vocabulary, a word a line; --train, --valid and --test may then be folders, as "
+                     "with --articles");
+  command
+      .add_option("--sentences", sentences_,
+                  "word, with --word-list: <S> around every line, or one between two; none: line ends as --eol says")
+      ->capture_default_str();
+}
+
+void PrepareArguments::add_subword_options(Command& command) {
+  command
+      .add_option("--vocabulary", vocabulary_,
+                  "bpe: how many subwords to learn from train, its letters and 256 bytes among them")
+      ->positive()
+      ->capture_default_str();
+  command
+      .add_option("--bpe-sample", bpe_sample_, "bpe: learn from lines of about so many bytes, spread evenly over train")
+      ->positive()
+      ->capture_default_str();
+  command.add_option("--bpe-model", bpe_model_, "bpe: file of a model of SentencePiece, instead of learning");
+}
+
+void PrepareArguments::add_article_options(Command& command) {
+  command
+      .add_option("--articles", articles_,
+                  "word: files and folders of articles, to be split; without one --train, --valid and --test name them")
+      ->expected(0, std::numeric_limits<int>::max() / 2)
+      ->value_name("PATH");
+  command
+      .add_option(
+          "--format", format_,
+          "articles: file (one each), doc (<doc ...> .. </doc>), wikitext (' = Title = '), cbt (raw books of the "
+          "Children's Book Test), or auto: as each file's first line says")
+      ->capture_default_str();
+  command.add_flag("--pretokenized", pretokenized_,
+                   "articles: words are what is between white space; else punctuation is split off");
+  command.add_flag("--sentence-lines", sentence_lines_,
+                   "articles: every line is a sentence; else sentences end at . ! ? by rule");
+  command.add_flag("--no-eos", no_eos_, "articles: no token </s> after every sentence");
+  command.add_flag("--keep-numbers", keep_numbers_, "articles: numbers stay; else they all become N");
+  command.add_flag("--chapters", chapters_, "articles, cbt: a line that begins with CHAPTER begins an article");
+  command
+      .add_option("--words", words_,
+                  "articles: size of the vocabulary, UNK, N and </s> included: the most frequent words of train [all]")
+      ->positive();
+  command.add_option("--seed", seed_, "articles: chooses which of them are valid and test")->capture_default_str();
+}
+
+void PrepareArguments::set_rules(data::PrepareOptions& options) const {
+  if (given("--rules")) data::set_named_rules(rules_, options);
+  const data::TokenKind kind = parse_named<data::TokenKind>("prepare: --kind", kind_);
+  if (given("--rules") && given("--kind") && kind != options.kind)
+    throw UsageError(
+        text("prepare: the rules ", rules_, " are for ", data::plural_of(options.kind), ", got --kind ", kind_));
+  if (given("--kind")) options.kind = kind;
+  if (given("--characters") && given("--rule"))
+    throw UsageError("prepare: --rule is the old name of --characters, got both");
+  if (given("--characters")) options.rule = data::parse_text_rule(characters_);
+  if (given("--rule")) options.rule = data::parse_text_rule(old_rule);
+  if (given("--exact-bytes")) options.exact_bytes = exact_bytes_;
+  if (given("--newlines")) options.drop_newlines = parse_newlines(newlines_);
+  if (given("--vocabulary-from"))
+    options.vocabulary_from = parse_named<data::VocabularyFrom>("prepare: --vocabulary-from", vocabulary_from_);
+  if (given("--ids")) options.byte_order = parse_named<data::ByteOrder>("prepare: --ids", ids_);
+  if (given("--eol")) options.words.end_of_line = data::parse_end_of_line(eol_);
+  if (given("--ties")) options.words.ties = parse_named<data::TieOrder>("prepare: --ties", ties_);
+  if (given("--oov")) options.words.unseen = parse_named<data::UnseenWords>("words: --oov", oov_);
+  if (given("--min-count")) options.words.min_count = min_count_;
+  if (given("--eos-id")) options.words.end_first = data::parse_end_id(eos_id_);
+  if (given("--count-from")) options.words.count_all = data::parse_count_from(count_from_);
+  if (given("--lower")) options.words.lower = lower_;
+  if (given("--vocabulary")) options.subwords.vocabulary = vocabulary_;
+  if (given("--bpe-sample")) options.subwords.sample = bpe_sample_;
+  options.subwords.model = bpe_model_;
+  if (given("--sentences"))
+    options.words.sentences = parse_named<data::SentenceMarks>("prepare: --sentences", sentences_);
+}
+
+void PrepareArguments::set_article_rules(data::PrepareOptions& options) const {
+  if (!given("--articles")) {
+    for (const char* name : {"--format", "--pretokenized", "--sentence-lines", "--no-eos", "--keep-numbers",
+                             "--chapters", "--words", "--seed"})
+      if (given(name)) throw UsageError(text("prepare: ", name, " works with --articles, got it without"));
+    return;
+  }
+  for (const char* name : {"--eol", "--ties", "--oov", "--eos-id", "--count-from", "--sentences", "--rules"})
+    if (given(name))
+      throw UsageError(text("prepare: ", name, " is not for articles, got it with --articles",
+                            "\n  articles have --no-eos, --words and --min-count; words that they lack become ",
+                            data::kUnknownWord));
+  data::ArticleRules& rules = options.articles.emplace();
+  for (const std::string& path : articles_)
+    if (!path.empty()) rules.paths.emplace_back(path);
+  rules.format = parse_named<data::ArticleFormat>("prepare: --format", format_);
+  rules.pretokenized = pretokenized_;
+  rules.sentence_lines = sentence_lines_;
+  rules.sentence_end = !no_eos_;
+  rules.keep_numbers = keep_numbers_;
+  rules.chapters = chapters_;
+  if (given("--words")) rules.words = words_;
+  rules.seed = seed_;
+}
+
+data::PrepareOptions PrepareArguments::options() const {
+  data::PrepareOptions options;
+  set_rules(options);
+  set_article_rules(options);
+  options.text = text_;
+  if (!split_.empty()) options.split = data::parse_percentages(split_);
+  options.train = train_;
+  options.valid = valid_;
+  options.test = test_;
+  options.out = out;
+  options.word_list = word_list_;
+  if (given("--text") && text_.empty()) throw UsageError("prepare: --text must name a file, got an empty name");
+  return options;
+}
+
+}  // namespace engram

@@ -1,0 +1,83 @@
+#pragma once
+/// What stands in a checkpoint beside the model's tensors: the names of other tensors, and the metadata, written and
+/// read. docs/checkpoints.md describes it.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/data/data_set.hpp"
+#include "apps/data/text/text_rules.hpp"
+#include "apps/data/vocabulary/vocabulary.hpp"
+#include "apps/run/config/run_config.hpp"
+#include "autograd/parameter_store.hpp"
+#include "nn/checkpoint.hpp"
+#include "nn/optim/optimizer.hpp"
+
+namespace engram {
+
+/// Keys of a checkpoint's metadata.
+namespace metadata_keys {
+inline constexpr std::string_view kFormat = "engram.format";          ///< "1"
+inline constexpr std::string_view kConfig = "engram.config";          ///< TOML, all keys
+inline constexpr std::string_view kVocabulary = "engram.vocabulary";  ///< the contents of vocabulary.json
+inline constexpr std::string_view kStep = "engram.step";              ///< optimiser steps done
+inline constexpr std::string_view kSeed = "engram.seed";
+inline constexpr std::string_view kThreads = "engram.threads";
+inline constexpr std::string_view kData = "engram.data";                  ///< hash of the data set
+inline constexpr std::string_view kRun = "engram.run";                    ///< JSON: readers, caches, best validation
+inline constexpr std::string_view kAveraged = "engram.averaged_updates";  ///< of which the parameters are the mean
+inline constexpr std::string_view kText = "engram.text";  ///< JSON: how text became words (data/text_rules.hpp)
+/// JSON: tables that are in mapped files beside the checkpoint, and "crc32:" and eight digits of their contents.
+inline constexpr std::string_view kTables = "engram.tables";
+}  // namespace metadata_keys
+inline constexpr std::string_view kCheckpointFormat = "1";
+/// Beginnings of the names of tensors that are no parameters: state of the optimiser, caches, mean weights.
+inline constexpr std::string_view kOptimizerPrefix = "optimizer/", kCachePrefix = "state/", kAveragePrefix = "average/";
+/// Members of kRun: what is known of the mean weights, such as their "updates"; how many steps come before fine-tuning,
+/// where that is not what the configuration says.
+inline constexpr std::string_view kAverageKey = "average", kFinetuneKey = "finetune_after";
+
+/// Whether a tensor of this name is a parameter.
+bool is_parameter_name(std::string_view name);
+
+/// The metadata that every model has: format, configuration, vocabulary, step.
+Metadata model_metadata(const RunConfig& config, const data::Vocabulary& vocabulary, std::int64_t step);
+/// model_metadata() of a model that was made for these data, with what they are and the seed.
+Metadata model_metadata(const RunConfig& config, const data::DataSet& data, std::int64_t step);
+
+/// Every parameter with its name, sharing the store's memory; without tables in mapped files.
+std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
+/// Appends what `owner` (an Optimizer, a WeightAverage) visits as its state, with the prefix before each name.
+template <class Owner>
+void append_state(std::vector<NamedTensor>& tensors, std::string_view prefix, const Owner& owner) {
+  owner.visit_state([&](const std::string& name, const Tensor& tensor) {
+    tensors.push_back({std::string(prefix) + name, tensor});
+  });
+}
+
+/// What a checkpoint says about its model.
+struct CheckpointFacts {
+  RunConfig config;             ///< with the vocabulary's size
+  data::Vocabulary vocabulary;  ///< the one that it was trained with
+  data::TextRules text{};       ///< of its data, as far as the file says
+  std::int64_t step = 0;        ///< optimiser steps; 0 when the file does not say
+  DType dtype = DType::f32;     ///< of the parameters
+  /// Tables in mapped files (core/files/table_file.hpp) in the checkpoint's folder, and the checksums of their
+  /// contents.
+  std::map<std::string, std::uint32_t> mapped_tables;
+};
+/// Throws FileError for a file of another format, or one without configuration or vocabulary.
+CheckpointFacts read_facts(const CheckpointFile& file);
+
+/// The checksum of a mapped table as kTables has it.
+std::string contents_text(std::uint32_t contents);
+/// An entry of the metadata. Throws FileError with this `advice` where there is none.
+const std::string& required_entry(const CheckpointFile& file, std::string_view key, std::string_view advice);
+/// An entry of the metadata that is a number from 0 on; 0 where there is none. Throws FileError, naming it as `what`,
+/// for anything else.
+std::int64_t count_entry(const CheckpointFile& file, std::string_view key, std::string_view what);
+
+}  // namespace engram

@@ -1,0 +1,50 @@
+#include "apps/run/training/gradient_history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace engram {
+
+using nlohmann::json;
+
+std::string table_of(const GradientHistory& history) {
+  const json& report = history.reports.back();
+  const std::int64_t steps = report.at("steps");
+  std::string lines = fmt::format("gradients of the {} steps up to step {}; clip {}\n\n", steps,
+                                  report.at("step").get<std::int64_t>(), report.at("clip").get<double>());
+  std::size_t width = 6;
+  for (const json& tensor : report.at("tensors")) width = std::max(width, tensor.at("name").get<std::string>().size());
+  lines += fmt::format("{:<{}} {:>12} {:>12} {:>8}\n", "tensor", width, "mean norm", "largest", "clipped");
+  for (const json& tensor : report.at("tensors"))
+    lines += fmt::format("{:<{}} {:>12.4e} {:>12.4e} {:>7.1f}%\n", tensor.at("name").get<std::string>(), width,
+                         tensor.at("norm").get<double>(), tensor.at("largest").get<double>(),
+                         100 * tensor.at("clipped").get<double>());
+  if (report.at("spans").empty()) return lines;
+  lines += fmt::format(
+      "\nwhat moves the spans: derivatives of the loss by zeta at step {}. A span grows while task + penalty is below "
+      "0\n\n{:>5} {:>5} {:>12} {:>12} {:>12}\n",
+      report.at("step").get<std::int64_t>(), "layer", "head", "task", "penalty", "sum");
+  for (const json& layer : report.at("spans")) {
+    const double penalty = layer.at("penalty");
+    const auto task = layer.at("task").get<std::vector<double>>();
+    for (std::size_t head = 0; head < task.size(); ++head)
+      lines += fmt::format("{:>5} {:>5} {:>12.4e} {:>12.4e} {:>12.4e}\n", layer.at("layer").get<std::int64_t>(), head,
+                           task[head], penalty, task[head] + penalty);
+  }
+  return lines;
+}
+
+std::string csv_of(const GradientHistory& history) {
+  std::string lines = "step,tensor,mean_norm,largest_norm,clipped_share\n";
+  for (const json& report : history.reports)
+    for (const json& tensor : report.at("tensors"))
+      lines += fmt::format("{},{},{},{},{}\n", report.at("step").get<std::int64_t>(),
+                           tensor.at("name").get<std::string>(), tensor.at("norm").get<double>(),
+                           tensor.at("largest").get<double>(), tensor.at("clipped").get<double>());
+  return lines;
+}
+
+json json_of(const GradientHistory& history) { return {{"run", history.run}, {"reports", history.reports}}; }
+
+}  // namespace engram
