@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/folder/resident_memory.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/kernel_times.hpp"
-#include "apps/studies/bench/resident_memory.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
