@@ -64,7 +64,7 @@ struct ModelOptions {
   /// The longest block that there are learned positions for; none: any.
   std::optional<std::int64_t> position_rows() const;
   /// Whether data of so many articles are read article by article, each from nothing; else as one text.
-  bool reads_articles(std::int64_t articles) const { return family == ModelFamily::recurrent && articles > 0; }
+  bool reads_articles(std::int64_t articles) const;
 
   /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
   void check() const;

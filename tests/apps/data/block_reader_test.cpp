@@ -2,7 +2,7 @@
 #include <numeric>
 #include <set>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/data/counted_tokens.hpp"

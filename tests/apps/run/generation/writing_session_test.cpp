@@ -1,6 +1,6 @@
 /// Writing with a model in turns: by streams, and by the program at a pseudo-terminal.
 
-#include "apps/run/generation/session.hpp"
+#include "apps/run/generation/writing_session.hpp"
 #include "apps/run/config/run_config_file.hpp"
 
 #include <poll.h>
