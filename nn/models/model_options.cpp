@@ -9,11 +9,6 @@
 namespace engram {
 namespace {
 
-[[noreturn]] void refuse(std::string_view command, std::string_view got) {
-  throw UsageError(text(command, ": the model must be of family all_attention, which alone has adaptive spans and ",
-                        "persistent slots, got ", got));
-}
-
 // One answer of each family, for each question: of a new one the compiler asks for them.
 
 const std::vector<std::int64_t> kNoCutoffs;
@@ -134,13 +129,10 @@ AllAttentionModel* all_attention_of(LanguageModel& model) { return dynamic_cast<
 const AllAttentionModel* all_attention_of(const LanguageModel& model) {
   return dynamic_cast<const AllAttentionModel*>(&model);
 }
-AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command) {
-  AllAttentionModel* const found = all_attention_of(model);
-  if (found == nullptr) refuse(command, "another one");
-  return *found;
-}
 const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command) {
-  if (options.family != ModelFamily::all_attention) refuse(command, name_of(options.family));
+  if (options.family != ModelFamily::all_attention)
+    throw UsageError(text(command, ": the model must be of family all_attention, which alone has adaptive spans and ",
+                          "persistent slots, got ", name_of(options.family)));
   return options.all_attention;
 }
 
