@@ -9,7 +9,7 @@
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::batches_test {
+namespace engram::harness::block_reader_test {
 
 using namespace engram::data;
 
@@ -206,4 +206,4 @@ TEST_CASE("reader: tokens of every width read alike", "[data]") {
   }
 }
 
-}  // namespace engram::harness::batches_test
+}  // namespace engram::harness::block_reader_test
