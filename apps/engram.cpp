@@ -12,8 +12,8 @@
 
 #include "apps/command_line/command.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/version.hpp"
 #include "apps/run/config/config_keys.hpp"
+#include "apps/run/folder/build_facts.hpp"
 #include "apps/terminal/edit_distance.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
@@ -79,8 +79,7 @@ int main(int argc, char** argv) {
   try {
     engram::take_signals_on_own_thread();
     const std::vector<std::string> arguments = with_help_as_option({argv + (argc > 0 ? 1 : 0), argv + argc});
-    engram::CommandLine line("engram", "Engram: language models with memory",
-                             engram::program_version() + "\n" + engram::build_facts());
+    engram::CommandLine line("engram", "Engram: language models with memory", engram::version_text());
     engram::add_all_commands(line.commands());
     check_command(line, arguments);
     line.run(arguments);

@@ -2,6 +2,7 @@
 /// All differentiable functions.
 
 #include "autograd/functions/add.hpp"
+#include "autograd/functions/add_bias.hpp"
 #include "autograd/functions/attention.hpp"
 #include "autograd/functions/batch_norm.hpp"
 #include "autograd/functions/concat.hpp"

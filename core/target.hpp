@@ -25,7 +25,7 @@ struct TargetElements {
   Write write;
 
   TargetElements(const Target& target) : data(target.data<T>()), write(target.write) {}
-  /// Of memory that nobody has written to yet.
+  /// Memory that nobody has written to yet.
   TargetElements(T* elements) : data(elements), write(Write::set) {}
 };
 

@@ -81,7 +81,7 @@ TEST_CASE("docs: the way through the code names functions that are where it says
     if (!in_ways || !line.starts_with("| ")) continue;
     std::string sources;
     for (const std::string& path : paths_in(line)) {
-      for (const char* extension : {".hpp", ".cpp"}) {
+      for (const char* extension : {".hpp", ".cpp", ".cu", ".cuh"}) {
         const fs::path file = (kRoot / path).replace_extension(extension);
         if (!fs::exists(file)) continue;
         for (const std::string& text : lines_of(file)) sources += text + '\n';

@@ -180,6 +180,19 @@ class Circles {
   std::vector<std::set<std::string>> found_;
 };
 
+/// Files of autograd/functions that nobody finds: autograd/functions.hpp does not include them, and no other file of
+/// the folder does, as it would if they were parts that several functions share.
+std::set<std::string> unlisted_functions(const Includes& includes) {
+  const std::string list = "autograd/functions", folder = list + "/";
+  std::set<std::string> unlisted, reached;
+  for (const auto& [file, targets] : includes) {
+    if (file.starts_with(folder)) unlisted.insert(file);
+    if (file == list || file.starts_with(folder)) reached.insert(targets.begin(), targets.end());
+  }
+  for (const std::string& file : reached) unlisted.erase(file);
+  return unlisted;
+}
+
 TEST_CASE("layering: every file keeps the include rule and the limit of lines", "[layering]") {
   const std::vector<SourceFile> sources = all_sources(ENGRAM_SOURCE_DIR);
   for (const SourceFile& source : sources)
@@ -194,6 +207,13 @@ TEST_CASE("layering: no files include each other in a circle", "[layering]") {
   const Circles circles(includes);
   for (const std::set<std::string>& circle : circles.found()) found.insert(circle);
   CHECK(found == honest_pairs);
+}
+
+TEST_CASE("layering: autograd/functions.hpp includes every function", "[layering]") {
+  const Includes includes = includes_of(all_sources(ENGRAM_SOURCE_DIR));
+  CHECK(includes.at("autograd/functions").size() > 20);
+  for (const std::string& file : unlisted_functions(includes))
+    FAIL_CHECK("autograd/functions.hpp must include " << file << ".hpp");
 }
 
 TEST_CASE("layering: no file is named after nothing", "[layering]") {
@@ -279,6 +299,15 @@ TEST_CASE("layering: circles are found", "[layering]") {
   Includes includes;
   add_includes(includes, "core/a.cpp", {"#include \"core/a.hpp\"", "#include <b>", "#include \"core/c.hpp\""});
   CHECK(includes == Includes{{"core/a", {"core/c"}}});
+}
+
+TEST_CASE("layering: functions that are not listed are found", "[layering]") {
+  const Includes includes{{"autograd/functions", {"autograd/functions/a"}},
+                          {"autograd/functions/a", {"autograd/variable", "autograd/functions/part"}},
+                          {"autograd/functions/b", {"autograd/variable"}},
+                          {"autograd/functions/part", {"core/shape"}},
+                          {"nn/layers/b", {"autograd/functions/b"}}};
+  CHECK(unlisted_functions(includes) == std::set<std::string>{"autograd/functions/b"});
 }
 
 }  // namespace

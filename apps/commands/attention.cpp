@@ -25,7 +25,7 @@ std::optional<ScoreTerm> term_of(const std::string& letter) {
 void show(const AllAttentionOptions&, OpenedModel& opened, const AttentionArguments& arguments,
           const std::vector<std::int32_t>& tokens, WorkProgress& progress) {
   TrainedModel& trained = opened.trained;
-  AttentionStudy study({trained.all_attention("attention"), opened.runtime, trained.dtype()}, arguments.studied);
+  AttentionStudy study(trained.placed_as<AllAttentionModel>(), arguments.studied);
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
   arguments.output.show(AttentionReport{.heads = study.heads(),
@@ -45,8 +45,7 @@ void show(const TransformerXlOptions&, OpenedModel& opened, const AttentionArgum
     tokens.resize(static_cast<std::size_t>(split.size()));
     split.copy(0, split.size(), tokens.data());
   }
-  DistanceStudy study({dynamic_cast<TransformerXlModel&>(trained.model()), opened.runtime, trained.dtype()},
-                      term_of(arguments.term));
+  DistanceStudy study(trained.placed_as<TransformerXlModel>(), term_of(arguments.term));
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
   arguments.output.show(DistanceReport{.heads = study.heads(), .queries = study.queries(), .term = arguments.term});
@@ -55,9 +54,7 @@ void show(const TransformerXlOptions&, OpenedModel& opened, const AttentionArgum
 void show(const RecurrentOptions&, OpenedModel& opened, const AttentionArguments& arguments,
           const std::vector<std::int32_t>& tokens, WorkProgress& progress) {
   const WindowReading reading = arguments.reading();
-  const auto read = [&](const auto&... what) {
-    return read_windows(opened.trained, opened.runtime, what..., progress.watch());
-  };
+  const auto read = [&](const auto&... what) { return read_windows(opened.trained, what..., progress.watch()); };
   const WindowReport report =
       reading.data.empty() ? read(tokens, reading.rows) : read(opened.open_data(reading.data), reading);
   progress.end();

@@ -38,6 +38,12 @@ std::vector<FamilyOption> family_options() {
           {"--mean-svg", {recurrent}}};
 }
 
+// Of each family: makes the study possible, or refuses it.
+void prepare_study(AllAttentionOptions& options) { options = AttentionStudy::studied(options); }
+void prepare_study(TransformerXlOptions& options) { options = DistanceStudy::studied(options); }
+void prepare_study(ProductKeyTransformerOptions&) {}  // was refused before
+void prepare_study(RecurrentOptions& options) { WindowStudy::check(options); }
+
 }  // namespace
 
 void AttentionArguments::add_to(Command& command) {
@@ -108,17 +114,12 @@ void AttentionArguments::prepare(ModelOptions& options) const {
         "attention: the model must be of family all_attention, transformer_xl or recurrent, whose attention it shows, "
         "got product_key");
   refuse_given(options.family);
-  if (options.family == ModelFamily::recurrent) return WindowStudy::check(options.recurrent);
-  if (options.family == ModelFamily::all_attention) {
-    options.all_attention = AttentionStudy::studied(options.all_attention);
-    return;
-  }
   ContextOptions context;
   if (command_->count("--mem-len") > 0) context.memory = memory_;
   if (command_->count("--clamp-len") > 0) context.clamp = clamp_;
   if (same_length_) context.visibility = Visibility::last_memory;
   context.apply(options, "attention");
-  options.transformer_xl = DistanceStudy::studied(options.transformer_xl);
+  with_own_options(options, [](auto& own) { prepare_study(own); });
 }
 
 std::vector<std::int32_t> AttentionArguments::text_tokens(const TrainedModel& trained) const {

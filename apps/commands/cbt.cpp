@@ -28,12 +28,9 @@ struct CbtArguments {
   bool lenient = false;
 };
 
-RecurrentModel& recurrent_model(TrainedModel& trained) {
-  auto* const model = dynamic_cast<RecurrentModel*>(&trained.model());
-  if (model == nullptr)
-    throw UsageError(
-        text("cbt: needs a model of family recurrent, got one of family ", name_of(trained.config().model.family)));
-  return *model;
+void require_recurrent(const ModelOptions& model) {
+  if (model.family != ModelFamily::recurrent)
+    throw UsageError(text("cbt: needs a model of family recurrent, got one of family ", name_of(model.family)));
 }
 
 void run_cbt(const CbtArguments& arguments) {
@@ -42,7 +39,7 @@ void run_cbt(const CbtArguments& arguments) {
   WorkProgress progress(text("reading '", arguments.model.run, "'"));
   OpenedModel opened(arguments.model, "cbt", [&context](ModelOptions& model) { context.apply(model, "cbt"); });
   TrainedModel& trained = opened.trained;
-  RecurrentModel& model = recurrent_model(trained);
+  require_recurrent(trained.config().model);
   const data::DataSet data = opened.open_data(arguments.data);
   const QuestionTokens tokens_of(data);
   QuestionReport report{.checkpoint = trained.path().string(),
@@ -51,7 +48,7 @@ void run_cbt(const CbtArguments& arguments) {
                         .files = {},
                         .all = {},
                         .candidates = {}};
-  QuestionScorer scorer({model, opened.runtime, trained.dtype()}, report.score, arguments.batch,
+  QuestionScorer scorer(trained.placed_as<RecurrentModel>(), report.score, arguments.batch,
                         trained.config().training.block);
 
   const std::int64_t expected = is_line_terminal() ? count_questions(arguments.questions) : 0;

@@ -8,8 +8,8 @@
 
 #include "apps/commands/model_arguments.hpp"
 #include "apps/commands/output.hpp"
-#include "apps/run/generation/session.hpp"
 #include "apps/run/generation/text_writer.hpp"
+#include "apps/run/generation/writing_session.hpp"
 #include "apps/terminal/line_reader.hpp"
 #include "apps/terminal/session_signals.hpp"
 #include "apps/terminal/signals.hpp"

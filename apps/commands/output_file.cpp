@@ -4,7 +4,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "apps/run/model/trained_model.hpp"
+#include "apps/run/model/checkpoint_format.hpp"
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/safetensors.hpp"

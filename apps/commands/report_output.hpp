@@ -7,6 +7,7 @@
 
 #include "apps/command_line/command.hpp"
 #include "apps/commands/output.hpp"
+#include "core/error.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 
@@ -30,10 +31,16 @@ struct ReportOutput {
   /// Writes the files.
   template <class Report>
   void write(const Report& report) const {
-    if constexpr (requires { csv_of(report); })
+    if constexpr (requires { csv_of(report); }) {
       if (!csv.empty()) write_durably(csv, csv_of(report));
-    if constexpr (requires { svg_of(report); })
+    } else if (!csv.empty()) {
+      throw Error("report: there must be a csv_of() of what is to be written as CSV, found none");
+    }
+    if constexpr (requires { svg_of(report); }) {
       if (!svg.empty()) write_durably(svg, svg_of(report));
+    } else if (!svg.empty()) {
+      throw Error("report: there must be an svg_of() of what is to be drawn, found none");
+    }
   }
   /// Prints the table or the object.
   template <class Report>

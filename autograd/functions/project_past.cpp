@@ -3,6 +3,7 @@
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
 #include "core/error.hpp"
+#include "core/kernels/fill.hpp"
 #include "core/kernels/past.hpp"
 
 namespace engram {
@@ -16,8 +17,11 @@ struct ProjectPast final : Node {
   std::string_view name() const override { return "project_past"; }
   std::vector<Saved> saved() const override { return {{"cache", cache}}; }
   void backward(Step& step, Backward& pass) override {
-    if (Target dweight = pass.input_grad(0))
-      kernels::project_past_backward(step, cache, windows, pass.output_grad(), dweight);
+    const Target dweight = pass.input_grad(0);
+    if (!dweight) return;
+    // A sum over no streams, of which the kernels would write nothing.
+    if (cache.shape()[0] == 0) return kernels::clear_if_set(step, dweight);
+    kernels::project_past_backward(step, cache, windows, pass.output_grad(), dweight);
   }
 };
 

@@ -14,7 +14,8 @@ namespace engram::kernels {
 /// cache: [B, C, n] (C may be 0); weight: [heads D, n]; y: [B total, D]; one dtype: f32, f64 or bf16.
 inline constinit Kernel<void(const Tensor& cache, const Tensor& weight, const HeadWindows& windows, Tensor& y)>
     project_past_forward{"project_past_forward"};
-/// dweight (set or add) the sum over b and r of dy^T cache; the cache is a constant. dweight of bf16 operands is f32.
+/// dweight (set or add) the sum over b and r of dy^T cache, B at least 1; the cache is a constant. dweight of bf16
+/// operands is f32.
 inline constinit Kernel<void(const Tensor& cache, const HeadWindows& windows, const Tensor& dy, const Target& dweight)>
     project_past_backward{"project_past_backward"};
 

@@ -4,9 +4,9 @@
 
 #include "core/kernels/fill.hpp"
 #include "cuda/attention/attention_rows.cuh"
+#include "cuda/attention/span_gradient.cuh"
 #include "cuda/blas.hpp"
 #include "cuda/elements.cuh"
-#include "cuda/span_gradient.cuh"
 
 namespace engram::cuda {
 namespace {

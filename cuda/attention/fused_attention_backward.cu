@@ -3,8 +3,8 @@
 #include "cuda/attention/fused_attention_keys.cuh"
 #include "cuda/attention/fused_attention_positions.cuh"
 #include "cuda/attention/fused_attention_queries.cuh"
+#include "cuda/attention/span_gradient.cuh"
 #include "cuda/ordered_sum.cuh"
-#include "cuda/span_gradient.cuh"
 
 namespace engram::cuda {
 namespace {

@@ -20,7 +20,7 @@ class DeviceConstants {
   /// width.
   Tensor sinusoids(Step& step, std::int64_t rows, std::int64_t width, DType dtype);
 
-  /// The numbers that an index depends on. All indices of one cache must be of one kind: nothing else tells them apart.
+  /// What an index is for, and the numbers that it depends on.
   using Key = std::array<std::int64_t, 4>;
   /// i32 of this shape; row_of(i) is element i in row-major order. Called once for every key.
   const Tensor& index(Step& step, const Key& key, const Shape& shape,

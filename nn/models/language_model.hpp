@@ -89,7 +89,8 @@ class LanguageModel : public Module {
   explicit LanguageModel(std::unique_ptr<TokenIo> tokens) : tokens_(std::move(tokens)) {}
 
   /// Throws ShapeError or DTypeError for tokens that are not i32 [B, M] with M >= 1, Error for a context that leaves no
-  /// target or for a past of another number of `parts`, ShapeError for one of other streams.
+  /// target, for fewer than 0 positions that are fed again, or for a past of another number of `parts`, ShapeError for
+  /// one of other streams.
   static void check_tokens(const TokenBatch& batch, const ModelPast& past, std::size_t parts);
   /// The hidden states behind `count` layers: forward(layer, x, trace) makes those behind a layer of those before it,
   /// x, within the layer's scope.

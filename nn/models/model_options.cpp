@@ -9,22 +9,30 @@
 namespace engram {
 namespace {
 
-[[noreturn]] void refuse(std::string_view command, std::string_view got) {
-  throw UsageError(text(command, ": the model must be of family all_attention, which alone has adaptive spans and ",
-                        "persistent slots, got ", got));
-}
+// One answer of each family, for each question: of a new one the compiler asks for them.
 
-/// Of a family whose vocabularies may be in clusters, and of one whose are not.
-const std::vector<std::int64_t>& cutoffs_of(const auto& options) { return options.cutoffs; }
 const std::vector<std::int64_t> kNoCutoffs;
+const std::vector<std::int64_t>& cutoffs_of(const AllAttentionOptions& options) { return options.cutoffs; }
+const std::vector<std::int64_t>& cutoffs_of(const TransformerXlOptions& options) { return options.cutoffs; }
 const std::vector<std::int64_t>& cutoffs_of(const ProductKeyTransformerOptions&) { return kNoCutoffs; }
 const std::vector<std::int64_t>& cutoffs_of(const RecurrentOptions&) { return kNoCutoffs; }
 
 const ProductKeyOptions kNoMemories;
-const ProductKeyOptions& memories_of(const auto& options) { return options.memories; }
-const ProductKeyOptions& memories_of(const RecurrentOptions&) { return kNoMemories; }
+const ProductKeyOptions* memories_of(const AllAttentionOptions& options) { return &options.memories; }
+const ProductKeyOptions* memories_of(const TransformerXlOptions& options) { return &options.memories; }
+const ProductKeyOptions* memories_of(const ProductKeyTransformerOptions& options) { return &options.memories; }
+const ProductKeyOptions* memories_of(const RecurrentOptions&) { return nullptr; }
 
-// One answer of each family: a new one is asked for by the compiler.
+bool remembers_text(const AllAttentionOptions&) { return true; }
+bool remembers_text(const TransformerXlOptions& options) { return options.memory > 0; }
+bool remembers_text(const ProductKeyTransformerOptions&) { return false; }
+bool remembers_text(const RecurrentOptions&) { return true; }
+
+bool knows_articles(const AllAttentionOptions&) { return false; }
+bool knows_articles(const TransformerXlOptions&) { return false; }
+bool knows_articles(const ProductKeyTransformerOptions&) { return false; }
+bool knows_articles(const RecurrentOptions&) { return true; }
+
 bool has_segments(const AllAttentionOptions&) { return false; }
 bool has_segments(const TransformerXlOptions&) { return true; }
 bool has_segments(const ProductKeyTransformerOptions&) { return true; }
@@ -59,11 +67,13 @@ const std::vector<std::int64_t>& ModelOptions::cutoffs() const {
   return with_own_options(*this, [](const auto& own) -> const std::vector<std::int64_t>& { return cutoffs_of(own); });
 }
 const ProductKeyOptions& ModelOptions::memories() const {
-  return with_own_options(*this, [](const auto& own) -> const ProductKeyOptions& { return memories_of(own); });
+  const ProductKeyOptions* const own = with_own_options(*this, [](const auto& all) { return memories_of(all); });
+  return own != nullptr ? *own : kNoMemories;
 }
 ProductKeyOptions& ModelOptions::memories() {
-  if (family == ModelFamily::recurrent) throw Error("model: the family recurrent has no product-key memories");
-  return const_cast<ProductKeyOptions&>(std::as_const(*this).memories());
+  const ProductKeyOptions* const own = with_own_options(*this, [](const auto& all) { return memories_of(all); });
+  if (own == nullptr) throw Error(text("model: the family ", name_of(family), " has no product-key memories"));
+  return const_cast<ProductKeyOptions&>(*own);  // a member of this
 }
 std::int64_t ModelOptions::layers() const {
   return with_own_options(*this, [](const auto& own) { return own.layers; });
@@ -72,8 +82,10 @@ std::int64_t ModelOptions::width() const {
   return with_own_options(*this, [](const auto& own) { return own.width; });
 }
 bool ModelOptions::remembers() const {
-  if (family == ModelFamily::transformer_xl) return transformer_xl.memory > 0;
-  return family != ModelFamily::product_key;
+  return with_own_options(*this, [](const auto& own) { return remembers_text(own); });
+}
+bool ModelOptions::reads_articles(std::int64_t articles) const {
+  return articles > 0 && with_own_options(*this, [](const auto& own) { return knows_articles(own); });
 }
 
 bool ModelOptions::reads_segments() const {
@@ -117,13 +129,10 @@ AllAttentionModel* all_attention_of(LanguageModel& model) { return dynamic_cast<
 const AllAttentionModel* all_attention_of(const LanguageModel& model) {
   return dynamic_cast<const AllAttentionModel*>(&model);
 }
-AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command) {
-  AllAttentionModel* const found = all_attention_of(model);
-  if (found == nullptr) refuse(command, "another one");
-  return *found;
-}
 const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command) {
-  if (options.family != ModelFamily::all_attention) refuse(command, name_of(options.family));
+  if (options.family != ModelFamily::all_attention)
+    throw UsageError(text(command, ": the model must be of family all_attention, which alone has adaptive spans and ",
+                          "persistent slots, got ", name_of(options.family)));
   return options.all_attention;
 }
 

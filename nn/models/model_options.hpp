@@ -58,13 +58,13 @@ struct ModelOptions {
   std::int64_t width() const;
   /// Whether anything is kept of earlier blocks. Where nothing is, every block is read from nothing.
   bool remembers() const;
-  /// Whether blocks of a text are segments, which a model sees whole, with as much before each as training.extension
-  /// says; else they are cuts in a stream whose windows slide over them.
+  /// Whether training and evaluation read a text as segments, which lie one behind the other. Else blocks are cuts in
+  /// streams over which windows slide, and borders move from pass to pass.
   bool reads_segments() const;
   /// The longest block that there are learned positions for; none: any.
   std::optional<std::int64_t> position_rows() const;
   /// Whether data of so many articles are read article by article, each from nothing; else as one text.
-  bool reads_articles(std::int64_t articles) const { return family == ModelFamily::recurrent && articles > 0; }
+  bool reads_articles(std::int64_t articles) const;
 
   /// Throws UsageError naming the option and its value. The vocabulary may still be 0.
   void check() const;
@@ -94,8 +94,7 @@ std::unique_ptr<LanguageModel> make_model(const ModelOptions& options);
 /// The model, where it is of the all-attention family; nullptr where it is not.
 AllAttentionModel* all_attention_of(LanguageModel& model);
 const AllAttentionModel* all_attention_of(const LanguageModel& model);
-/// The model of the all-attention family, for what only it has. Throws UsageError saying that `command` is for it.
-AllAttentionModel& require_all_attention(LanguageModel& model, std::string_view command);
+/// Options of the all-attention family, for what only it has. Throws UsageError saying that `command` is for it.
 const AllAttentionOptions& require_all_attention(const ModelOptions& options, std::string_view command);
 
 }  // namespace engram

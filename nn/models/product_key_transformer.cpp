@@ -36,30 +36,31 @@ ProductKeyTransformerLayer::ProductKeyTransformerLayer(const ProductKeyTransform
                   .heads = static_cast<int>(options.heads),
                   .dropout = options.attention_dropout,
                   .keep_bytes = (options.attention_memory << 20) / options.layers}),
-      attention_norm_(layer_norm(options), options.pre_norm),
+      attention_residual_(layer_norm(options), options.pre_norm),
       sublayer_(
           options.memories.placement, std::move(memory),
           [&options] { return FeedForward(options.width, options.feed_forward_width(), 0.0, options.activation); }),
-      feed_forward_norm_(layer_norm(options), options.pre_norm) {}
+      feed_forward_residual_(layer_norm(options), options.pre_norm) {}
 
 Variable ProductKeyTransformerLayer::forward(const Variable& x, const WindowContext& context, const LayerTrace& trace) {
   Variable hidden;
   {
     const Scope scope("attention");
-    const Variable mixed = dropout(attention_.forward(attention_norm_.before(x), context, trace.attention), dropout_);
-    hidden = attention_norm_.after(mixed, x);
+    const Variable mixed =
+        dropout(attention_.forward(attention_residual_.before(x), context, trace.attention), dropout_);
+    hidden = attention_residual_.after(mixed, x);
   }
   const Scope scope("feed_forward");
-  const Variable known = sublayer_.forward(feed_forward_norm_.before(hidden), trace.memory, dropout_);
-  hidden = feed_forward_norm_.after(known, hidden);
+  const Variable known = sublayer_.forward(feed_forward_residual_.before(hidden), trace.memory, dropout_);
+  hidden = feed_forward_residual_.after(known, hidden);
   return sublayer_.behind(hidden, trace.memory);
 }
 
 void ProductKeyTransformerLayer::visit(Visitor& visit) {
   visit("attention", attention_);
-  visit("attention_norm", attention_norm_);
+  visit("attention_norm", attention_residual_);
   sublayer_.visit(visit);
-  visit("feed_forward_norm", feed_forward_norm_);
+  visit("feed_forward_norm", feed_forward_residual_);
 }
 
 ProductKeyTransformer::ProductKeyTransformer(const ProductKeyTransformerOptions& options)

@@ -30,9 +30,9 @@ class ProductKeyTransformerLayer final : public Module {
  private:
   double dropout_;
   WindowAttention attention_;
-  Residual attention_norm_;
+  Residual attention_residual_;
   PositionSublayer sublayer_;
-  Residual feed_forward_norm_;
+  Residual feed_forward_residual_;
 };
 
 /// Parameters: embedding.table [Vc, width], which is the output's too; positions [P, width]; embedding_norm;
@@ -55,7 +55,7 @@ class ProductKeyTransformer final : public LanguageModel {
   void visit(Visitor& visit) override;
 
  private:
-  /// Of no layer: nothing is remembered.
+  /// Pasts of no layer: nothing is remembered.
   ModelPast make_training_past(const PastPlace&) const override { return {}; }
   ModelPast make_frozen_past(const PastPlace&, std::int64_t) const override { return {}; }
 

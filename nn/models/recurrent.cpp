@@ -30,7 +30,7 @@ std::int64_t remembered(const RecurrentOptions& options) {
   return std::max(options.encoder_reach(), options.readout_reach());
 }
 
-/// Whether a past has a part for them.
+/// Whether cells, or words, have a part of the past.
 bool keeps_cells(const RecurrentOptions& options) { return options.encoder == RecurrentCell::lstm; }
 bool keeps_words(const RecurrentOptions& options) {
   return options.readout == ReadoutKind::recurrent_memory && options.window > 1;

@@ -56,18 +56,21 @@ RelativeAttentionOptions attention_options(const TransformerXlOptions& options) 
           .start = options.weight_start()};
 }
 
+/// What indices of rows are for.
+enum IndexUse : std::int64_t { kClamped, kShaw, kLearned, kSinusoidal };
+
 }  // namespace
 
 TransformerXlLayer::TransformerXlLayer(const TransformerXlOptions& options, std::unique_ptr<ProductKeyMemory> memory)
     : dropout_(state_dropout(options)),
       attention_(attention_options(options)),
-      attention_norm_(layer_norm(options), options.pre_norm),
+      attention_residual_(layer_norm(options), options.pre_norm),
       sublayer_(options.memories.placement, std::move(memory),
                 [&options] {
                   return FeedForward(options.width, options.inner, state_dropout(options),
                                      {options.weight_start(), init::zeros()});
                 }),
-      feed_forward_norm_(layer_norm(options), options.pre_norm) {
+      feed_forward_residual_(layer_norm(options), options.pre_norm) {
   if (options.positions == PositionKind::absolute_learned)
     positions_.emplace(Shape{options.position_rows, options.width}, options.weight_start());
 }
@@ -78,21 +81,22 @@ Variable TransformerXlLayer::forward(const Variable& x, SegmentPast& past, const
   Variable hidden;
   {
     const Scope scope("attention");
-    LayerNorm* const norm = attention_norm_.pre_norm();
-    hidden = attention_norm_.after(dropout_(attention_.forward(input, norm, past, positions, trace.attention)), input);
+    LayerNorm* const norm = attention_residual_.pre_norm();
+    hidden =
+        attention_residual_.after(dropout_(attention_.forward(input, norm, past, positions, trace.attention)), input);
   }
   const Scope scope("feed_forward");
-  const Variable known = sublayer_.forward(feed_forward_norm_.before(hidden), trace.memory, dropout_);
-  hidden = feed_forward_norm_.after(known, hidden);
+  const Variable known = sublayer_.forward(feed_forward_residual_.before(hidden), trace.memory, dropout_);
+  hidden = feed_forward_residual_.after(known, hidden);
   return sublayer_.behind(hidden, trace.memory);
 }
 
 void TransformerXlLayer::visit(Visitor& visit) {
   if (positions_) visit("positions", *positions_);
   visit("attention", attention_);
-  visit("attention_norm", attention_norm_);
+  visit("attention_norm", attention_residual_);
   sublayer_.visit(visit);
-  visit("feed_forward_norm", feed_forward_norm_);
+  visit("feed_forward_norm", feed_forward_residual_);
 }
 
 TransformerXlModel::Biases::Biases(const TransformerXlOptions& options)
@@ -157,7 +161,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     const std::int64_t rows = clamped ? clamp + 1 : distances;
     positions.sinusoids = dropout_(tape.constant(constants_.sinusoids(step, rows, options_.width, dtype)));
     if (clamped) {
-      positions.rows = constants_.index(step, {distances, clamp}, {distances},
+      positions.rows = constants_.index(step, {kClamped, distances, clamp}, {distances},
                                         [clamp](std::int64_t distance) { return std::min(distance, clamp); });
       positions.shared = clamp;
     }
@@ -166,7 +170,7 @@ RelativePositions TransformerXlModel::relative_positions(Tape& tape, SegmentPast
     positions.position_bias = tape.parameter(position_biases_->position);
   } else if (options_.positions == PositionKind::shaw) {
     const std::int64_t rows = options_.position_rows, kept = clamp > 0 ? std::min(clamp, rows) : rows;
-    positions.rows = constants_.index(step, {distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
+    positions.rows = constants_.index(step, {kShaw, distances, kept}, {distances}, [rows, kept](std::int64_t distance) {
       return rows - 1 - std::min(distance, kept - 1);
     });
     positions.shared = kept - 1;
@@ -181,9 +185,9 @@ Tensor TransformerXlModel::absolute_rows(Step& step, std::int64_t streams, std::
   const std::int64_t rows = options_.position_rows, clamp = context.clamp > 0 ? context.clamp : block;
   // Positions count down to 0 at the last token; the rows of a table count up to its last one.
   if (learned)
-    return constants_.index(step, {streams, block}, {streams, block},
+    return constants_.index(step, {kLearned, streams, block}, {streams, block},
                             [rows, block](std::int64_t i) { return rows - block + i % block; });
-  return constants_.index(step, {streams, block, clamp}, {streams, block},
+  return constants_.index(step, {kSinusoidal, streams, block, clamp}, {streams, block},
                           [block, clamp](std::int64_t i) { return std::min(block - 1 - i % block, clamp); });
 }
 

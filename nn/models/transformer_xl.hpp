@@ -32,9 +32,9 @@ class TransformerXlLayer final : public Module {
   StateDropout dropout_;
   std::optional<Parameter> positions_;  // absolute_learned: T, [L, width], the last row for the last token
   RelativeAttention attention_;
-  Residual attention_norm_;
+  Residual attention_residual_;
   PositionSublayer sublayer_;
-  Residual feed_forward_norm_;
+  Residual feed_forward_residual_;
 };
 
 class TransformerXlModel final : public LanguageModel {

@@ -11,7 +11,7 @@ namespace engram {
 
 class RecurrentPast final : public StatePast {
  public:
-  /// Of the last `length` positions, vectors of `width`.
+  /// Makes one of the last `length` positions, vectors of `width`.
   RecurrentPast(const PastPlace& place, std::int64_t length, std::int64_t width)
       : buffers_(place, width), length_(length), width_(width) {}
 

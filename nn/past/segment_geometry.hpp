@@ -14,7 +14,7 @@ namespace engram {
 
 class SegmentGeometry {
  public:
-  /// Of H heads. The place is that of the pasts, and of the indices of packed_rows().
+  /// Makes that of H heads. The place is that of the pasts, and of the indices of packed_rows().
   SegmentGeometry(const PastPlace& place, const SegmentContext& context, std::int64_t heads)
       : place_(place), context_(context), heads_(heads) {}
 
@@ -22,7 +22,7 @@ class SegmentGeometry {
   const SegmentContext& context() const { return context_; }
   /// The farthest distance that a query of a block of S positions may see: M + S - 1 where all is visible.
   std::int64_t farthest(std::int64_t block) const;
-  /// Of every head; made once for every length of a block.
+  /// Windows of every head; made once for every length of a block.
   const HeadWindows& windows(std::int64_t block);
   /// Positions of the past that exist when the stream had so many before the block.
   std::int64_t present(std::int64_t seen) const;

@@ -12,7 +12,7 @@ namespace engram {
 
 class SegmentMemory final : public StatePast, public SegmentPast {
  public:
-  /// For streams of `width`; `geometry` is that of all layers.
+  /// Makes one for streams of `width`; `geometry` is that of all layers.
   SegmentMemory(std::shared_ptr<SegmentGeometry> geometry, std::int64_t width);
 
   const SegmentContext& context() const override { return geometry_->context(); }

@@ -13,7 +13,7 @@ namespace engram {
 
 class StateBuffers {
  public:
-  /// Of the place's streams of `width`, at first without any state.
+  /// Makes those of the place's streams of `width`, at first without any state.
   StateBuffers(const PastPlace& place, std::int64_t width);
 
   const PastPlace& place() const { return place_; }

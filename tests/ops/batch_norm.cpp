@@ -35,6 +35,10 @@ Tensor copy_of(Step& step, const Tensor& x) {
   return copy;
 }
 
+/// A bias that is not given is the gain: one vector as two inputs of the node.
+const Variable& bias_of(std::span<const Variable> x) { return x[2] ? x[2] : x[1]; }
+const Array64& bias_of(std::span<const Array64> x) { return x[2].given() ? x[2] : x[1]; }
+
 RowMask mask_of(Step& step, const Variable& included) {
   if (!included) return {};
   const Array64 host = to_host(step.backend(), included.value());
@@ -45,12 +49,17 @@ RowMask mask_of(Step& step, const Variable& included) {
 std::array<Variable, 3> normalise(std::span<const Variable> x) {
   Tape& tape = x[0].tape();
   const RunningStatistics running{copy_of(tape.step(), x[3].value()), copy_of(tape.step(), x[4].value())};
-  Variable y = batch_norm(x[0], x[1], x[2], running, mask_of(tape.step(), x[5]), kRule);
+  Variable y = batch_norm(x[0], x[1], bias_of(x), running, mask_of(tape.step(), x[5]), kRule);
   return {std::move(y), tape.constant(running.mean), tape.constant(running.variance)};
 }
 std::vector<Array64> normalised(std::span<const Array64> x) {
-  reference::BatchNorm y = reference::batch_norm_training(x[0], x[1], x[2], x[3], x[4], x[5], kReferenceRule);
+  reference::BatchNorm y = reference::batch_norm_training(x[0], x[1], bias_of(x), x[3], x[4], x[5], kReferenceRule);
   return {y.y, y.running_mean, y.running_variance};
+}
+
+std::vector<Input> with_one_vector(std::vector<Input> inputs) {
+  inputs[2] = absent();
+  return inputs;
 }
 
 Input far_from_zero(std::int64_t rows, std::int64_t n) {
@@ -121,6 +130,14 @@ const OpCases cases{
            .tolerance = {.f32 = 1e-5, .bf16 = kRounding, .negligible = 1},
            .roles = kRoles,
            .dropout = true},
+    OpCase{.name = "batch_norm, one vector as gain and bias",
+           .inputs = {with_one_vector(arguments(normal({5, 3}), 3)),
+                      with_one_vector(arguments(normal({70, 40}), 40, mask(70, 5)))},
+           .function = normalise,
+           .reference = normalised,
+           .tolerance = {.bf16 = 2 * kRounding},
+           .roles = kRoles,
+           .dropout = true},
     // Deviations of about 1: the rounding of the mean itself to f32 is half a thousandth of them. In bf16 nothing would
     // be left of them.
     OpCase{.name = "batch_norm, far from zero",
@@ -142,7 +159,7 @@ TEST_CASE("batch norm: in inference, the running statistics on every device", "[
         CAPTURE(op.name, set, name_of(dtype));
         const std::vector<Array64> x = input_values(op.name, op.inputs[set], dtype);
         const std::vector<Array64> wanted{
-            reference::batch_norm_inference(x[0], x[1], x[2], x[3], x[4], x[5], kReferenceRule), x[3], x[4]};
+            reference::batch_norm_inference(x[0], x[1], bias_of(x), x[3], x[4], x[5], kReferenceRule), x[3], x[4]};
         const OpResult got = run_op(backend, op, set, {.dtype = dtype, .rounding = dtype, .inference = true});
         CHECK(got.recorded == 0);
         CHECK(got.faults.empty());

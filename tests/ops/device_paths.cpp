@@ -208,7 +208,7 @@ TEST_CASE("device paths: softmax and layer norm", "[ops]") {
             kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, p.input(shape),
                                          {p.output(shape), write}, {p.vector_output({n}), write},
                                          {p.vector_output({n}), write});
-            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, {}, {},
+            kernels::layer_norm_backward(p.step, sum, gain, mean, reciprocal, dy, none, {none, write}, {none, write},
                                          {p.vector_output({n}), write});
           }
         },
@@ -223,7 +223,7 @@ TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
         same_on_every_device(
             [rows, n, masked](Place& p) {
               const Shape shape{rows, n};
-              Tensor mask;
+              Tensor none, mask;
               std::int64_t count = rows;
               if (masked) {
                 mask = p.ids(rows, 5);
@@ -236,8 +236,8 @@ TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
               kernels::batch_norm_inference(p.step, x, mask, gain, bias, mean, reciprocal, 1e-3, p.output(shape));
               for (const Write write : {Write::set, Write::add}) {
                 kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy,
-                                             {p.output(shape), write}, {p.vector_output({n}), write}, {});
-                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, {},
+                                             {p.output(shape), write}, {p.vector_output({n}), write}, {none, write});
+                kernels::batch_norm_backward(p.step, x, mask, count, gain, mean, reciprocal, dy, {none, write},
                                              {p.vector_output({n}), write}, {p.vector_output({n}), write});
               }
             },

@@ -28,6 +28,7 @@ struct EmptyFixture {
 TEST_CASE_METHOD(EmptyFixture, "a chain of functions over no rows", "[ops]") {
   const Variable x = leaf({0, 3}), gain = leaf({3}), bias = leaf({3}), weight = leaf({2, 3});
   Variable y = add(x, scale(x, 2));
+  y = add_bias(multiply(y, x), bias);
   y = gelu(relu(tanh(sigmoid(y))));
   y = dropout(softmax(y), 0.5);
   y = layer_norm(layer_norm_residual(y, x, gain, bias).normalised, gain, bias);
@@ -97,6 +98,34 @@ TEST_CASE_METHOD(EmptyFixture, "a loss of no rows from a vocabulary", "[ops]") {
     CHECK(gradient(weight) == std::vector<double>(12, 0));
     CHECK(gradient(bias) == std::vector<double>(4, 0));
   }
+}
+
+TEST_CASE_METHOD(EmptyFixture, "products of no rows, over nothing and of no batches", "[ops]") {
+  const std::pair<Shape, Shape> shapes[] = {{{0, 3}, {3, 2}}, {{2, 0}, {0, 3}}, {{0, 2, 3}, {0, 3, 2}}};
+  for (const auto& [left, right] : shapes) {
+    const Variable a = leaf(left), b = leaf(right);
+    const Variable y = sum(matmul(a, b));
+    CHECK(to_host(backend, y.value()).data == std::vector<double>{0});
+    tape.backward({y});
+    CHECK(gradient(a).empty());
+    CHECK(gradient(b) == std::vector<double>(static_cast<std::size_t>(right.count()), 0));
+  }
+}
+
+TEST_CASE_METHOD(EmptyFixture, "attention of no streams over a past of none", "[ops]") {
+  AttentionOptions options;
+  options.heads = 1;
+  options.max_distance = 2;
+  options.windows = HeadWindows({2});
+  const Variable x = leaf({0, 3, 4}), weight = leaf({4, 5});
+  const Variable past = project_past(filled({0, 2, 5}, DType::f32), weight, options.windows);
+  CHECK(past.shape() == Shape{0, 4});
+  const AttentionResult result =
+      attention({{.content_query = x, .past_keys = past, .past_values = past, .keys = x, .values = x}}, options);
+  CHECK(result.out.shape() == Shape{0, 3, 4});
+  tape.backward({sum(result.out)});
+  CHECK(gradient(x).empty());
+  CHECK(gradient(weight) == std::vector<double>(20, 0));
 }
 
 TEST_CASE_METHOD(EmptyFixture, "joined products of no rows", "[ops]") {

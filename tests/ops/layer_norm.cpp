@@ -85,6 +85,21 @@ const OpCases cases{
             [](std::span<const Array64> x) { return reference::layer_norm(x[0], x[0], x[1], x[2]).normalised; },
         .tolerance = {.bf16 = 2 * kRounding},
         .roles = kRoles},
+    OpCase{.name = "layer_norm_residual, one vector as gain and bias",
+           .inputs = {{normal({3, 7}), normal({3, 7}), normal({7})},
+                      {normal({2, 3, 131}), normal({2, 3, 131}), normal({131})}},
+           .function =
+               [](std::span<const Variable> x) {
+                 ResidualNorm y = layer_norm_residual(x[0], x[1], x[2], x[2], kEpsilon);
+                 return std::array{std::move(y.sum), std::move(y.normalised)};
+               },
+           .reference =
+               [](std::span<const Array64> x) {
+                 reference::LayerNorm y = reference::layer_norm(x[0], x[1], x[2], x[2], kEpsilon);
+                 return std::vector<Array64>{y.sum, y.normalised};
+               },
+           .tolerance = {.bf16 = 2 * kRounding, .bf16_sums = kRounding},
+           .roles = {Role::activation, Role::activation, Role::vector}},
 };
 
 }  // namespace

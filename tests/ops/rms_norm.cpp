@@ -28,6 +28,11 @@ const OpCases cases{
                       {.inputs = {normal({3, 7}), index({7}, 2)}, .contains = {"gain", "i32"}},
                       {.inputs = {normal({3, 0}), normal({0})}, .contains = {"[3, 0]"}},
                       {.inputs = {normal({}), absent()}, .contains = {"at least one axis", "[]"}}}},
+    // Not in bf16, where the gain is f32 beside a row in bf16.
+    OpCase{.name = "rms_norm, a row that is its own gain",
+           .inputs = {{normal({5})}, {normal({131})}},
+           .function = [](std::span<const Variable> x) { return rms_norm(x[0], x[0], kEpsilon); },
+           .reference = [](std::span<const Array64> x) { return reference::rms_norm(x[0], x[0], kEpsilon); }},
     // The gradient of x is nearly zero: only epsilon keeps the root from being x itself.
     OpCase{.name = "rms_norm, one column",
            .inputs = {{positive({4, 1}), normal({1})}},

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "apps/data/blocks/evaluation_plan.hpp"
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/token_view.hpp"

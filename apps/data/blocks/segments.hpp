@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "apps/data/files/token_view.hpp"
 
 namespace engram::data {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "apps/data/files/token_view.hpp"
 
 namespace engram::data {

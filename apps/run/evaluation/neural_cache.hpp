@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 
 namespace engram {
 

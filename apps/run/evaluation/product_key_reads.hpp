@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "core/backend.hpp"
 #include "nn/models/language_model.hpp"
 

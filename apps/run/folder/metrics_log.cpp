@@ -37,7 +37,8 @@ void MetricsLog::cut_torn_line() {
 }
 
 void MetricsLog::append(const nlohmann::json& object) {
-  const std::string line = object.dump() + "\n";
+  // Words of a command may be bytes of any kind.
+  const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(descriptor_, rest.data(), rest.size());

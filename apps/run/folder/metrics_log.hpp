@@ -18,7 +18,7 @@ class MetricsLog {
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
-  /// Throws FileError when it cannot be written, on a full disk for example.
+  /// What is no UTF-8 in texts becomes U+FFFD. Throws FileError when it cannot be written, on a full disk for example.
   void append(const nlohmann::json& object);
 
  private:

@@ -35,6 +35,15 @@ std::vector<nlohmann::json> read_reports(const std::filesystem::path& metrics_fi
   return found;
 }
 
+double training_seconds(const std::filesystem::path& metrics_file, std::int64_t step) {
+  double seconds = 0;
+  read_metrics(metrics_file, [&](const nlohmann::json& line) {
+    if (line.at("event") == "start") seconds = 0;
+    if (line.at("step").get<std::int64_t>() <= step) seconds = line.value("seconds", seconds);
+  });
+  return seconds;
+}
+
 RunEnd read_run_end(const std::filesystem::path& metrics_file) {
   RunEnd end;
   read_metrics(metrics_file, [&end](const nlohmann::json& line) {

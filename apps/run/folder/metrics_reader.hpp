@@ -20,6 +20,9 @@ void read_metrics(const std::filesystem::path& metrics_file, const std::function
 /// The lines of one event, in the order of steps: what a resumed run took back and repeated is there once.
 std::vector<nlohmann::json> read_reports(const std::filesystem::path& metrics_file, std::string_view event);
 
+/// The "seconds" of training up to a step, as the last report up to there has them; 0 where none has.
+double training_seconds(const std::filesystem::path& metrics_file, std::int64_t step);
+
 /// How the last process of a run left it.
 struct RunEnd {
   std::string event;                        ///< of the last line that is no report: start, resume, diverged, end ...

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "apps/run/model/placed_model.hpp"
 #include "core/backend.hpp"
 #include "core/tensor.hpp"

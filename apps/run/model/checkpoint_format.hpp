@@ -39,6 +39,8 @@ inline constexpr std::string_view kOptimizerPrefix = "optimizer/", kCachePrefix 
 /// Members of kRun: what is known of the mean weights, such as their "updates"; how many steps come before fine-tuning,
 /// where that is not what the configuration says.
 inline constexpr std::string_view kAverageKey = "average", kFinetuneKey = "finetune_after";
+/// Member of kRun: the means over an evaluation of spans that are computed for every query, a list for each layer.
+inline constexpr std::string_view kSpanMeansKey = "span_means";
 
 /// Whether a tensor of this name is a parameter.
 bool is_parameter_name(std::string_view name);

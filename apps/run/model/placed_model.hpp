@@ -42,9 +42,9 @@ class FrozenPasts {
 
   /// The past of so many streams, as it was left; valid as long as this.
   ModelPast& operator()(std::int64_t streams) {
-    const auto [found, is_new] = pasts_.try_emplace(streams);
-    if (is_new) found->second = placed_.frozen_past(streams, longest_block_);
-    return found->second;
+    const auto found = pasts_.find(streams);
+    if (found != pasts_.end()) return found->second;
+    return pasts_.emplace(streams, placed_.frozen_past(streams, longest_block_)).first->second;
   }
 
  private:

@@ -37,8 +37,11 @@ class TrainedModel {
   DType dtype() const { return store_.dtype(); }
   LanguageModel& model() { return *model_; }
   PlacedModel placed() { return {*model_, *runtime_, dtype()}; }
-  /// For commands that are about this family alone; throws UsageError for another.
-  AllAttentionModel& all_attention(std::string_view command) { return require_all_attention(*model_, command); }
+  /// placed(), where the model is known to be of this class. Throws std::bad_cast when it is not.
+  template <class Model>
+  Placed<Model> placed_as() {
+    return {dynamic_cast<Model&>(*model_), *runtime_, dtype()};
+  }
   ParameterStore& store() { return store_; }
   /// Sizes of the mapped files, if tables are in some.
   std::vector<std::uint64_t> mapped_bytes() const;

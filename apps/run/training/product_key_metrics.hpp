@@ -9,8 +9,7 @@
 
 namespace engram {
 
-/// Of one validation. Without memories, and with more heads than ProductKeyUsage takes, it asks for nothing and says
-/// nothing.
+/// What one validation says of the memories; nothing, at no cost, where there are none.
 class ProductKeyMetrics {
  public:
   explicit ProductKeyMetrics(const ModelOptions& model);

@@ -1,5 +1,7 @@
 #include "apps/run/training/run_checkpoint.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -45,7 +47,7 @@ std::vector<NamedCache> validation_caches(TrainingSession& session) {
 
 std::vector<NamedCache> caches_of(TrainingSession& session) {
   std::vector<NamedCache> caches = training_caches(session);
-  add_caches(caches, "valid", session.validation_past);
+  std::ranges::copy(validation_caches(session), std::back_inserter(caches));
   return caches;
 }
 
@@ -98,9 +100,10 @@ class SessionLoad {
   /// Whether a reader can go on where it was, as it does then.
   template <class Reader>
   bool goes_on(Reader& reader, const json& saved) const;
-  /// Readers and caches go on together or start afresh together: makes room for the file's caches, to be loaded,
+  // Readers and caches go on together or start afresh together.
+  /// Makes room for the file's caches, to be loaded.
   void load_caches(const json& state, const std::vector<NamedCache>& caches);
-  /// or leaves them out.
+  /// Leaves the file's caches out.
   void leave_caches(std::string_view owner, std::string_view what);
   void load_tensors();
 

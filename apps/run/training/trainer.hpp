@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/model/runtime.hpp"

@@ -5,9 +5,14 @@
 #include <cmath>
 #include <optional>
 
+#include "apps/data/files/hash.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/evaluation/loss_report.hpp"
 #include "apps/run/evaluation/span_summary.hpp"
 #include "apps/run/folder/metrics_log.hpp"
+#include "apps/run/folder/metrics_reader.hpp"
+#include "apps/run/folder/provenance.hpp"
+#include "apps/run/folder/resident_memory.hpp"
 #include "apps/run/training/gradient_report.hpp"
 #include "apps/run/training/product_key_metrics.hpp"
 #include "apps/run/training/progress.hpp"
@@ -41,16 +46,21 @@ class Loop {
   data::TokenKind kind() const { return session_.data.kind(); }
   bool due(std::int64_t every) const { return step() % every == 0 || step() == last(); }
   /// Seconds of a step on average, validation and saving left out.
-  double step_seconds() const { return seconds_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
+  double step_seconds() const {
+    return seconds_here_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_));
+  }
   std::optional<double> mean_span() const {
     const std::optional<SpanSummary> spans = summarize_spans(*session_.model);
     return spans ? std::optional(spans->mean) : std::nullopt;
   }
+  double seconds() const { return seconds_before_ + seconds_here_; }
   std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
 
   /// What is done between two steps, where it takes long.
   std::string now(std::string_view what) const { return text("step ", step(), "/", last(), ", ", what); }
 
+  /// Adds the time to a line of the metrics and appends it.
+  void write(json line);
   void begin(bool resumed);
   void train_one();
   void report(double rate);
@@ -73,17 +83,31 @@ class Loop {
   const std::int64_t first_;
   std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
   bool suspicious_ = false;
-  double seconds_ = 0;
+  double seconds_before_ = 0, seconds_here_ = 0;  // of the steps of earlier processes, and of this one
 };
+
+void Loop::write(json line) {
+  line["time"] = utc_now();
+  metrics_.append(line);
+}
 
 void Loop::begin(bool resumed) {
   const RunConfig& config = session_.config;
-  metrics_.append({{"event", resumed ? "resume" : "start"},
-                   {"step", step()},
-                   {"steps", last()},
-                   {"parameters", session_.store.count()},
-                   {"threads", session_.runtime.backend().threads()},
-                   {"seed", config.training.seed}});
+  if (resumed) seconds_before_ = training_seconds(run_dir_ / "metrics.jsonl", step());
+  json line = provenance();
+  line.update({{"event", resumed ? "resume" : "start"},
+               {"step", step()},
+               {"steps", last()},
+               {"parameters", session_.store.count()},
+               {"threads", session_.runtime.backend().threads()},
+               {"seed", config.training.seed},
+               {"device", text(session_.runtime.backend().device())},
+               {"dtype", text(session_.store.dtype())},
+               {"products", name_of(config.training.products)},
+               {"activations", name_of(config.training.activations)},
+               {"data", data::hash_text(session_.data.hash())},
+               {"config", data::hash_text(data::hash_of(to_toml(config)))}});
+  write(std::move(line));
   progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(),
                              config.training.batch, config.training.block,
                              resumed ? fmt::format(", from step {}", step()) : std::string()));
@@ -96,7 +120,7 @@ void Loop::train_one() {
   session_.step();
   if (session_.config.training.gradient_report)
     gradients_.add(session_.trainer.optimizer(), session_.runtime.backend());
-  seconds_ += watch.seconds();
+  seconds_here_ += watch.seconds();
   const bool is_report = due(session_.config.training.report_every);
   if (progress_.wants(is_report))
     progress_.show({.step = step(),
@@ -123,6 +147,7 @@ void Loop::report(double rate) {
   json line = loss_json(kind(), {.all = session_.watch.interval.mean(), .no_eol = {}});
   line.update({{"event", "train"},
                {"step", step()},
+               {"seconds", seconds()},
                {"interval_steps", session_.watch.interval.steps},
                {"learning_rate", rate},
                {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
@@ -134,7 +159,7 @@ void Loop::report(double rate) {
                  {"span_longest", spans->longest},
                  {"span_layer_mean", spans->layer_mean},
                  {"spans", spans->heads}});
-  metrics_.append(line);
+  write(line);
   session_.watch.interval = {};
   if (session_.config.training.gradient_report) report_gradients();
 }
@@ -143,7 +168,7 @@ void Loop::report_gradients() {
   json line = gradients_.take(session_.runtime.backend());
   line["event"] = "gradients";
   line["step"] = step();
-  metrics_.append(line);
+  write(line);
 }
 
 void Loop::validate() {
@@ -165,12 +190,13 @@ void Loop::validate() {
   json line = loss_json(kind(), loss);
   line.update({{"event", "valid_short"},
                {"step", step()},
+               {"seconds", seconds()},
                {"tokens", result.scored},
                {"tokens_per_second", result.tokens_per_second()},
                {"best", is_best}});
   if (averaged > 0) line["averaged_updates"] = averaged;
   memories.add_to(line);
-  metrics_.append(line);
+  write(line);
   progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens{}){}", step(), loss.all,
                              loss_text(kind(), loss), result.scored,
                              averaged > 0 ? fmt::format(", weights averaged over {} updates", averaged) : "",
@@ -188,12 +214,12 @@ void Loop::validate() {
 
 void Loop::announce(std::int64_t planned, bool averages) {
   if (session_.watch.average.started() && !averages) {
-    metrics_.append({{"event", "averaging"}, {"step", step()}});
+    write({{"event", "averaging"}, {"step", step()}});
     progress_.note(
         fmt::format("step {}: from now on the mean of the weights is what is validated and kept as the best", step()));
   }
   if (last() != planned) {
-    metrics_.append({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
+    write({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
     const std::string what =
         last() > step() ? fmt::format("fine-tuning for {} steps", last() - step()) : "the run ends";
     progress_.note(fmt::format("step {}: {} validations without an improvement by {} bits, {}", step(),
@@ -210,7 +236,7 @@ void Loop::save(SaveReason reason) {
 }
 
 void Loop::fail(const Diverged& error) {
-  metrics_.append({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
+  write({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
   const bool has_checkpoint = std::filesystem::exists(checkpoint_path(run_dir_, CheckpointKind::newest));
   const std::string kept = has_checkpoint ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
                                           : std::string("there was no checkpoint yet");
@@ -221,7 +247,7 @@ void Loop::fail(const Diverged& error) {
 void Loop::fail(const OutOfMemory& error) {
   // A run that never began leaves its folder free for the next attempt.
   if (step() > first_ && !suspicious_) save();
-  metrics_.append({{"event", "out_of_memory"}, {"step", step()}, {"reason", error.what()}});
+  write({{"event", "out_of_memory"}, {"step", step()}, {"reason", error.what()}});
   const std::string kept = saved_ < 0 ? std::string("nothing was trained since the start")
                                       : text("saved at step ", saved_, "; --resume goes on from there");
   throw OutOfMemory(text(error.what(), "\n  ", kept));
@@ -230,17 +256,19 @@ void Loop::fail(const OutOfMemory& error) {
 void Loop::interrupt() {
   const bool lost = session_.watch.divergence.lost();
   if (!lost) save(SaveReason::interrupted);
-  metrics_.append({{"event", "interrupted"}, {"step", step()}});
+  write({{"event", "interrupted"}, {"step", step()}, {"seconds", seconds()}});
   throw Interrupted(text("interrupted at step ", step(),
                          lost ? ", not saved, because the loss is far above its best: the checkpoint before it stays"
                               : ", saved; --resume goes on from there"));
 }
 
 void Loop::end() {
-  metrics_.append({{"event", "end"},
-                   {"step", step()},
-                   {"peak_bytes", session_.runtime.arena().peak_bytes()},
-                   {"replayed_steps", session_.trainer.replayed()}});
+  write({{"event", "end"},
+         {"step", step()},
+         {"seconds", seconds()},
+         {"peak_bytes", session_.runtime.arena().peak_bytes()},
+         {"resident_bytes", peak_resident_bytes()},
+         {"replayed_steps", session_.trainer.replayed()}});
   double dense = 0, tables = 0;  // whose gradients are memory of a step
   for (const auto& [name, parameter] : session_.store.parameters()) {
     const auto bytes = static_cast<double>(parameter->value().bytes());

@@ -37,13 +37,13 @@ Watcher watch_spans(AllAttentionModel& model) {
   Watcher watcher;
   watcher.save = [&](json& state) {
     for (std::int64_t layer = 0; layer < model.options().layers; ++layer)
-      state["span_means"].push_back(model.span(layer).zeta());
+      state[kSpanMeansKey].push_back(model.span(layer).zeta());
   };
   watcher.restore = [&](const json& state, const Continuation&) {
-    if (!state.contains("span_means")) return;
+    if (!state.contains(kSpanMeansKey)) return;
     for (std::int64_t layer = 0; layer < model.options().layers; ++layer)
       model.span(layer).take_means(
-          state.at("span_means").at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
+          state.at(kSpanMeansKey).at(static_cast<std::size_t>(layer)).get<std::vector<double>>());
   };
   return watcher;
 }

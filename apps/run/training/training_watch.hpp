@@ -37,7 +37,7 @@ struct Watcher {
 
 class TrainingWatch {
  public:
-  /// All that is given must outlive this.
+  /// All that is given, or that `placed` refers to, must outlive this.
   TrainingWatch(const RunConfig& config, const PlacedModel& placed, ParameterStore& store, Trainer& trainer);
   TrainingWatch(const TrainingWatch&) = delete;
   TrainingWatch& operator=(const TrainingWatch&) = delete;
@@ -57,7 +57,7 @@ class TrainingWatch {
   };
   std::optional<Best> best;  ///< of the short validations
 
-  /// Of the steps since the last report.
+  /// The losses of the steps since the last report.
   struct Interval {
     double nll_sum = 0;  ///< of the steps' means
     std::int64_t steps = 0;

@@ -23,10 +23,6 @@ void check_article(const data::ArticleSplit& split, std::int64_t article, const 
         text("attention: --article must be below the number of articles read, ", split.articles(), ", got ", article));
 }
 
-WindowStudy study_of(TrainedModel& trained, Runtime& runtime, WindowStudy::Rows rows) {
-  return {{dynamic_cast<RecurrentModel&>(trained.model()), runtime, trained.dtype()}, rows};
-}
-
 int block_of(const TrainedModel& trained) { return static_cast<int>(trained.config().training.block); }
 
 WindowReport report_of(const WindowStudy& study, const TrainedModel& trained, std::string what) {
@@ -44,21 +40,21 @@ WindowReport report_of(const WindowStudy& study, const TrainedModel& trained, st
 
 }  // namespace
 
-WindowReport read_windows(TrainedModel& trained, Runtime& runtime, std::span<const std::int32_t> tokens,
-                          std::int64_t rows, const EvaluationWatch& watch) {
-  WindowStudy study = study_of(trained, runtime, {.first = 0, .count = rows});
+WindowReport read_windows(TrainedModel& trained, std::span<const std::int32_t> tokens, std::int64_t rows,
+                          const EvaluationWatch& watch) {
+  WindowStudy study(trained.placed_as<RecurrentModel>(), {.first = 0, .count = rows});
   study.read(tokens, block_of(trained), watch);
   return report_of(study, trained, "the text");
 }
 
-WindowReport read_windows(TrainedModel& trained, Runtime& runtime, const data::DataSet& data,
-                          const WindowReading& reading, const EvaluationWatch& watch) {
+WindowReport read_windows(TrainedModel& trained, const data::DataSet& data, const WindowReading& reading,
+                          const EvaluationWatch& watch) {
   const data::ArticleSplit split = data::ArticleSplit(data, reading.split).beginning(reading.tokens);
   const std::int64_t article = reading.article.value_or(0);
   if (reading.article || split.articles() > 0) check_article(split, article, reading.data);
   const auto read = [&](std::unique_ptr<data::EvaluationPlan> plan, int streams, WindowStudy::Rows rows) {
     WatchedPlan watched(std::move(plan), watch);
-    WindowStudy study = study_of(trained, runtime, rows);
+    WindowStudy study(trained.placed_as<RecurrentModel>(), rows);
     study.read(watched, streams);
     return study;
   };

@@ -23,11 +23,11 @@ struct WindowReading {
 };
 
 /// The windows of a recurrent model over a text from its start, the first `rows` positions kept.
-WindowReport read_windows(TrainedModel& trained, Runtime& runtime, std::span<const std::int32_t> tokens,
-                          std::int64_t rows, const EvaluationWatch& watch = {});
+WindowReport read_windows(TrainedModel& trained, std::span<const std::int32_t> tokens, std::int64_t rows,
+                          const EvaluationWatch& watch = {});
 /// The windows over a split of the data, articles or parts of a text side by side. Throws UsageError for an article
 /// that is not there.
-WindowReport read_windows(TrainedModel& trained, Runtime& runtime, const data::DataSet& data,
-                          const WindowReading& reading, const EvaluationWatch& watch = {});
+WindowReport read_windows(TrainedModel& trained, const data::DataSet& data, const WindowReading& reading,
+                          const EvaluationWatch& watch = {});
 
 }  // namespace engram

@@ -25,7 +25,7 @@ struct WindowReport {
 
 /// The means: a line for each offset, and how they are spread.
 std::string table_of(const WindowReport& report);
-/// Of the rows lines `position,token,offset,weight`, oldest first; without columns that show no position.
+/// Lines `position,token,offset,weight` of the rows, oldest first; without columns that show no position.
 std::string csv_of(const WindowReport& report);
 /// The means, null without positions.
 nlohmann::json json_of(const WindowReport& report);

@@ -77,7 +77,7 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
                                         std::int64_t runs) {
   std::vector<BlockInference> blocks;
   const std::int64_t block = bench.config.training.block;
-  if (!bench.config.model.reads_segments()) {
+  if (bench.config.model.family == ModelFamily::all_attention) {
     const double window = model.cost(block).window;
     for (const int share : {4, 16})
       blocks.push_back(
@@ -86,7 +86,7 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
   }
   const std::int64_t memory = model.longest_past();
   blocks.push_back(time_block(model, runtime, block, static_cast<double>(memory), runs));
-  // Only these can remember other numbers of positions with the same weights, and some of them none.
+  // Only Transformer-XL can remember other numbers of positions with the same weights, and some of it remembers none.
   if (bench.config.model.family != ModelFamily::transformer_xl || memory == 0) return blocks;
   for (const std::int64_t longer : {4 * block, 16 * block}) {
     if (longer == memory) continue;

@@ -45,4 +45,5 @@ struct SoftmaxResult {
 
 /// Times `steps` steps of both. Words are drawn by the frequencies of cluster_shares.hpp with a fixed seed.
 SoftmaxResult bench_softmax(const SoftmaxBench& bench, Runtime& runtime, std::int64_t steps);
+
 }  // namespace engram

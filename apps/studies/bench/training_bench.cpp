@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/run/folder/resident_memory.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/training/trainer.hpp"
-#include "apps/studies/bench/resident_memory.hpp"
 #include "autograd/tape.hpp"
 #include "core/stopwatch.hpp"
 

@@ -72,7 +72,7 @@ CostTable costs_of(const RecurrentOptions& model, const TrainingOptions&, const 
           .rows = {{model.readout_reach(), forward_flops(model).total(), training_flops(model).total()}}};
 }
 
-/// Nothing where there are no memories.
+/// Lines about memories; none where there are none.
 std::optional<ValueTables> tables_of(const RunConfig& config) {
   const ProductKeyOptions& memories = config.model.memories();
   if (!memories.any()) return std::nullopt;

@@ -122,7 +122,7 @@ PaddedTable values_of(const ParameterStore& store, std::int64_t layer) {
 
 /// For how long training has left rows of the table alone, where it was told to remember.
 std::optional<IdleRows> idle_rows_of(const CheckpointFile& file, const std::string& table, std::int64_t step) {
-  const std::string name = text("optimizer/", table, ".last_use");
+  const std::string name = text(kOptimizerPrefix, table, ".last_use");
   if (!file.has(name)) return std::nullopt;
   const std::span<const std::byte> bytes = file.bytes(file.at(name));
   std::vector<std::int32_t> last_use(bytes.size() / sizeof(std::int32_t));

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/model/runtime.hpp"
-#include "apps/run/model/trained_model.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -31,7 +31,7 @@ std::vector<double> read_layer(const CheckpointFile& file, const std::string& na
 std::vector<std::vector<double>> read_means(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kRun);
   try {
-    if (found != file.metadata().end()) return nlohmann::json::parse(found->second).at("span_means");
+    if (found != file.metadata().end()) return nlohmann::json::parse(found->second).at(kSpanMeansKey);
   } catch (const nlohmann::json::exception&) {
     // As if they were not there.
   }

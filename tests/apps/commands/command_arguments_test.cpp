@@ -7,7 +7,7 @@
 
 #include "apps/command_line/command.hpp"
 #include "apps/commands/shared_options.hpp"
-#include "apps/commands/version.hpp"
+#include "apps/run/folder/build_facts.hpp"
 #include "core/error.hpp"
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/apps/run/run_fixture.hpp"
@@ -184,12 +184,12 @@ TEST_CASE("command line: the messages of --dtype name what the command takes") {
 TEST_CASE("command line: the version is the project's, and help has more than one name") {
   const ProcessResult version = run_engram({"--version"});
   CHECK(version.exit_code == 0);
-  CHECK(version.out == "engram " + program_version() + "\n" + build_facts() + "\n");
-  CHECK_THAT(build_facts(), StartsWith("commit    ") && ContainsSubstring("\ncompiler  ") &&
-                                ContainsSubstring("\nbuild     ") && ContainsSubstring(", OpenMP ") &&
-                                ContainsSubstring("\ndevices   cpu"));
+  CHECK(version.out == "engram " + version_text() + "\n");
+  CHECK_THAT(version_text(), ContainsSubstring("\ncommit    ") && ContainsSubstring("\ncompiler  ") &&
+                                 ContainsSubstring("\nbuild     ") && ContainsSubstring(", OpenMP ") &&
+                                 ContainsSubstring("\ndevices   cpu"));
   CHECK_THAT(get_file(std::string(ENGRAM_SOURCE_DIR) + "/CMakeLists.txt"),
-             ContainsSubstring("project(engram VERSION " + program_version() + " "));
+             ContainsSubstring("project(engram VERSION " + std::string(build_facts().version) + " "));
   CHECK(run_engram({"help"}).out == run_engram({"--help"}).out);
   const ProcessResult command = run_engram({"help", "train"});
   CHECK(command.exit_code == 0);

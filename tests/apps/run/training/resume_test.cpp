@@ -27,7 +27,7 @@ std::vector<nlohmann::json> lasting(const std::vector<nlohmann::json>& metrics) 
     const std::string event = line["event"];
     if (event == "resume")
       while (!kept.empty() && kept.back()["step"] > line["step"]) kept.pop_back();
-    line.erase("tokens_per_second");
+    for (const char* name : {"tokens_per_second", "seconds", "time"}) line.erase(name);
     if (event == "train" || event == "valid_short") kept.push_back(line);
   }
   return kept;

@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "apps/run/cost/all_attention_cost.hpp"
+#include "apps/run/folder/resident_memory.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/kernel_times.hpp"
-#include "apps/studies/bench/resident_memory.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -198,6 +198,24 @@ TEST_CASE("the report's shares add up to the whole step") {
   CHECK(json.at("share_of_product_rate").get<double>() == Approx(json.at("flops_per_second").get<double>() / 1e9));
   const std::string text = table_of(bench, result, made_up_limits());
   CHECK_THAT(text, ContainsSubstring("attention_backward") && ContainsSubstring("(outside kernels)"));
+}
+
+TEST_CASE("inference of a recurrent model is timed at its own block: it has no memory of other lengths") {
+  BenchCase bench{"recurrent", {}, {}};
+  bench.config.model.family = ModelFamily::recurrent;
+  RecurrentOptions& model = bench.config.model.recurrent;
+  model.vocabulary = 9;
+  model.embedding_width = 8;
+  model.width = 24;
+  model.window = 3;
+  bench.config.training.batch = 2;
+  bench.config.training.block = 4;
+  bench.config.schedule.rate = 1;
+  Runtime runtime;
+  const InferenceResult result = bench_inference(bench, made_up_limits(), runtime, 1);
+  REQUIRE(result.blocks.size() == 1);
+  CHECK(result.blocks[0].block == 4);
+  CHECK(result.blocks[0].cached_blocks == Approx(static_cast<double>(model.readout_reach()) / 4));
 }
 
 TEST_CASE("inference is timed at two block lengths, beside the formulas") {

@@ -1,4 +1,4 @@
-#include "apps/studies/bench/resident_memory.hpp"
+#include "apps/run/folder/resident_memory.hpp"
 
 #include <fstream>
 #include <sstream>

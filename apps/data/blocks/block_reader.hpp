@@ -1,8 +1,9 @@
 #pragma once
-/// The reader that training takes its blocks from. Tokens are trimmed to B*T, T = floor(total / B), and laid out as B
-/// contiguous rows, which the caches of the model run along; rows are never shuffled. A block is [B, M] inputs at
-/// `position` and the same one token later as targets. When the position reaches T - M the reader wraps: it goes on
-/// from a random position in [0, M), which moves the block borders from pass to pass, with all caches zeroed.
+/// A block of tokens, what training takes blocks from, and the reader of streams. Its tokens are trimmed to B*T, T =
+/// floor(total / B), and laid out as B contiguous rows, which the caches of the model run along; rows are never
+/// shuffled. A block is [B, M] inputs at `position` and the same one token later as targets. When the position reaches
+/// T - M the reader wraps: it goes on from a random position in [0, M), which moves the block borders from pass to
+/// pass, with all caches zeroed.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

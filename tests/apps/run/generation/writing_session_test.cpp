@@ -1,6 +1,6 @@
 /// Writing with a model in turns: by streams, and by the program at a pseudo-terminal.
 
-#include "apps/run/generation/session.hpp"
+#include "apps/run/generation/writing_session.hpp"
 #include "apps/run/config/run_config_file.hpp"
 
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::harness::session_test {
+namespace engram::harness::writing_session_test {
 namespace {
 
 /// A model of a few hundred parameters, drawn from a seed, as training saves one. What it looks back at and its
@@ -316,4 +316,4 @@ TEST_CASE("session: generate reads lines that are piped, and writes a line's beg
   CHECK_THAT(error_of({"generate", model.path().string(), "--dtype", "f16"}, 2), ContainsSubstring("f32 or f64"));
 }
 
-}  // namespace engram::harness::session_test
+}  // namespace engram::harness::writing_session_test

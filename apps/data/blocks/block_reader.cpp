@@ -1,4 +1,4 @@
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 
 #include <algorithm>
 #include <string>

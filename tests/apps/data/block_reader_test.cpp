@@ -2,14 +2,14 @@
 #include <numeric>
 #include <set>
 
-#include "apps/data/blocks/batches.hpp"
+#include "apps/data/blocks/block_reader.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/data/counted_tokens.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
-namespace engram::harness::batches_test {
+namespace engram::harness::block_reader_test {
 
 using namespace engram::data;
 
@@ -206,4 +206,4 @@ TEST_CASE("reader: tokens of every width read alike", "[data]") {
   }
 }
 
-}  // namespace engram::harness::batches_test
+}  // namespace engram::harness::block_reader_test

@@ -1,4 +1,4 @@
-#include "apps/run/generation/session.hpp"
+#include "apps/run/generation/writing_session.hpp"
 
 #include <charconv>
 #include <type_traits>
