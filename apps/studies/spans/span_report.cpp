@@ -36,7 +36,7 @@ std::string spans_table(const SpanReport& report) {
       lines += fmt::format("{:>5} {:>5} {:>8.5f} {:>10}  {}\n", layer, head, report.layers[layer][head].zeta,
                            report.layers[layer][head].positions,
                            span_bar(report.layers[layer][head].positions, model.max_span));
-  lines += fmt::format("\n{:>5} {:>10} {:>10} {:>10}  positions\n", "layer", "least", "mean", "most");
+  lines += fmt::format("\n{:>5} {:>10} {:>10} {:>10}  (positions)\n", "layer", "least", "mean", "most");
   for (std::size_t layer = 0; layer < report.layers.size(); ++layer) {
     const LayerRange range = range_of(report.layers[layer]);
     lines += fmt::format("{:>5} {:>10} {:>10.1f} {:>10}\n", layer, range.least, range.mean, range.most);
@@ -61,7 +61,7 @@ std::string spans_table(const SpanReport& report) {
 
 std::string history_table(const std::vector<SpanMoment>& history) {
   constexpr std::size_t kLines = 30;
-  std::string lines = fmt::format("\n{:>9} {:>10} {:>10} {:>14}  positions\n", "step", "mean", "most", "released mean");
+  std::string lines = fmt::format("\n{:>9} {:>10} {:>10} {:>14}  (positions)\n", "step", "mean", "most", "released mean");
   const std::size_t stride = std::max<std::size_t>(1, (history.size() + kLines - 1) / kLines);
   for (std::size_t i = 0; i < history.size(); ++i) {
     // Counted from the end, so that the last report is always there.
