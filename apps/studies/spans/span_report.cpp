@@ -61,7 +61,8 @@ std::string spans_table(const SpanReport& report) {
 
 std::string history_table(const std::vector<SpanMoment>& history) {
   constexpr std::size_t kLines = 30;
-  std::string lines = fmt::format("\n{:>9} {:>10} {:>10} {:>14}  (positions)\n", "step", "mean", "most", "released mean");
+  std::string lines =
+      fmt::format("\n{:>9} {:>10} {:>10} {:>14}  (positions)\n", "step", "mean", "most", "released mean");
   const std::size_t stride = std::max<std::size_t>(1, (history.size() + kLines - 1) / kLines);
   for (std::size_t i = 0; i < history.size(); ++i) {
     // Counted from the end, so that the last report is always there.
