@@ -5,6 +5,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
 #include "apps/data/prepare/named_rules.hpp"
+#include "apps/data/prepare/prepare.hpp"
 #include "apps/data/text/line_pieces.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
