@@ -1,6 +1,7 @@
 /// A training step like the ones before calls no operator new: tensors come from the arena, small host objects from
-/// what the arena recycles. What libraries below take for their own copies does not count: oneDNN 3.6 takes some for
-/// products of some sizes where there is AVX-512. This file replaces operator new for the whole program, to count.
+/// what the arena recycles. What oneDNN 3 takes for its own copies does not count: 3.6 takes some for products of some
+/// sizes where there is AVX-512. (Libraries may use malloc, too.) This file replaces operator new for the whole
+/// program, to count.
 
 #include <dlfcn.h>
 
@@ -21,10 +22,11 @@ namespace {
 std::atomic<bool> counting{false};
 std::atomic<std::int64_t> taken{0};
 
-/// Whether the code at this address is that of the library for products.
+/// Whether the code at this address is that of oneDNN 3. Version 2 takes nothing, and that is counted.
 bool is_of_products(const void* code) {
   Dl_info found{};
-  return ::dladdr(code, &found) != 0 && std::string_view(found.dli_fname).find("libdnnl") != std::string_view::npos;
+  return ::dladdr(code, &found) != 0 &&
+         std::string_view(found.dli_fname).find("libdnnl.so.3") != std::string_view::npos;
 }
 
 /// `caller`: who asks for the memory.
