@@ -55,6 +55,8 @@ Command* add_attention_command(Command& program);
 /// without memories and for a split that is too short, FileError for a checkpoint or data that cannot be read or do not
 /// belong together, and for a file that cannot be written.
 Command* add_memory_command(Command& program);
+/// `engram report`: what runs reported, as event files for TensorBoard. Throws as write_tensorboard().
+Command* add_report_command(Command& program);
 /// `engram gradients`: norms and clipping of every tensor's gradient, and what moves the spans. Throws FileError for
 /// metrics that cannot be read, and for a CSV file that cannot be written; UsageError for a run without gradient
 /// reports.
