@@ -44,7 +44,9 @@ class Communicator {
   virtual std::string place(int rank) const = 0;
 
   /// Part q of `send` goes to rank q and arrives there as part rank() of `receive`: as many bytes as the sender has for
-  /// it. Both are memory of the device that the ranks compute on, and everything that was handed to it is done before.
+  /// it. Nothing goes from a rank to itself: part rank() of `receive` stays as it is, and may be empty when that of
+  /// `send` is not. Both are memory of the device that the ranks compute on, and everything that was handed to it is
+  /// done before.
   virtual std::unique_ptr<Transfer> start_exchange(const void* send, PartEnds send_ends, void* receive,
                                                    PartEnds receive_ends) = 0;
   /// Part rank() of `all` is this rank's; the others become what the other ranks have there. Ends are equal everywhere.

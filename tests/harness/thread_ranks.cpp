@@ -58,6 +58,7 @@ std::unique_ptr<Transfer> ThreadRank::start_exchange(const void* send, PartEnds 
   return std::make_unique<Meeting>([this, brought, receive, ends] {
     meeting_->meet(rank_, brought, [&](const std::vector<RankMeeting::Brought>& all) {
       for (int q = 0; q < size(); ++q) {
+        if (q == rank_) continue;
         const RankMeeting::Brought& from = all[static_cast<std::size_t>(q)];
         if (length_of(from.send_ends, rank_) != length_of(ends, q))
           throw Error(text("ranks: rank ", rank_, " must receive as much as rank ", q, " sends, got room for ",
