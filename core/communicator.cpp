@@ -28,6 +28,21 @@ std::vector<std::string> Communicator::gather_texts(std::string_view own) {
   return texts;
 }
 
+void Communicator::collect_host(void* all, PartEnds ends) {
+  const auto begin_of = [ends](std::size_t q) { return q == 0 ? std::size_t{0} : ends[q - 1]; };
+  std::size_t longest = 0;
+  for (std::size_t q = 0; q < ends.size(); ++q) longest = std::max(longest, ends[q] - begin_of(q));
+  if (longest == 0) return;
+  auto* const bytes = static_cast<std::byte*>(all);
+  const auto mine = static_cast<std::size_t>(rank());
+  std::vector<std::byte> own(longest), gathered(longest * ends.size());
+  std::copy(bytes + begin_of(mine), bytes + ends[mine], own.begin());
+  gather_host(own.data(), longest, gathered.data());
+  for (std::size_t q = 0; q < ends.size(); ++q)
+    std::copy_n(gathered.begin() + static_cast<std::ptrdiff_t>(q * longest), ends[q] - begin_of(q),
+                bytes + begin_of(q));
+}
+
 bool Communicator::any(bool own) {
   if (alone()) return own;
   const std::uint8_t mine = own ? 1 : 0;

@@ -54,6 +54,9 @@ class Communicator {
 
   /// Numbers of the host: all[q] of `bytes` bytes each becomes what rank q has as its own.
   virtual void gather_host(const void* own, std::size_t bytes, void* all) = 0;
+  /// Memory of the host, in parts: on rank 0, part q becomes what rank q has there. By gather_host(), unless a library
+  /// can do it with fewer bytes.
+  virtual void collect_host(void* all, PartEnds ends);
   /// What every rank says when it is about to end for the reason that an exception gives: whether all have come to say
   /// the same before so many seconds are over. It takes no part in the order of the other functions.
   virtual bool all_end_with(std::string_view reason, double seconds) = 0;
