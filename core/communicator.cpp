@@ -71,9 +71,12 @@ void together(Communicator& ranks, const std::function<void()>& work) {
     message = text("+", error.what());
   }
   const std::vector<std::string> messages = ranks.gather_texts(message);
-  if (failed) std::rethrow_exception(failed);
-  for (std::size_t q = 0; q < messages.size(); ++q)
-    if (!messages[q].empty()) throw RankError(text(ranks.name(static_cast<int>(q)), ": ", messages[q].substr(1)));
+  const auto first = std::ranges::find_if_not(messages, &std::string::empty);
+  if (first == messages.end()) return;
+  const auto number = static_cast<int>(first - messages.begin());
+  const bool all_alike = std::ranges::all_of(messages, [&](const std::string& other) { return other == messages[0]; });
+  if (all_alike || (number == 0 && ranks.leads())) std::rethrow_exception(failed);
+  throw RankError(number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1)));
 }
 
 std::string OneRank::place(int) const {

@@ -77,8 +77,9 @@ class Communicator {
   void require_same(std::string_view what, std::string_view own);
 };
 
-/// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw once all have come here:
-/// those on which it did what it threw, all others a RankError with the message of the first one.
+/// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw, with one message, once
+/// all have come here: that of the first rank that threw. Where all threw the same, each throws what it threw. Where
+/// rank 0 threw, it does, and the others throw a RankError; else all throw a RankError that names the rank.
 void together(Communicator& ranks, const std::function<void()>& work);
 
 /// One process that has no others: the collective functions copy.

@@ -25,7 +25,6 @@ inline constexpr std::string_view kConfig = "engram.config";          ///< TOML,
 inline constexpr std::string_view kVocabulary = "engram.vocabulary";  ///< the contents of vocabulary.json
 inline constexpr std::string_view kStep = "engram.step";              ///< optimiser steps done
 inline constexpr std::string_view kSeed = "engram.seed";
-inline constexpr std::string_view kThreads = "engram.threads";
 inline constexpr std::string_view kData = "engram.data";                  ///< hash of the data set
 inline constexpr std::string_view kRun = "engram.run";                    ///< JSON: readers, caches, best validation
 inline constexpr std::string_view kAveraged = "engram.averaged_updates";  ///< of which the parameters are the mean
