@@ -223,7 +223,10 @@ struct TrainingStart {
   void require_same(Communicator& ranks) const {
     ranks.require_same("the configuration", to_toml(config));
     ranks.require_same("the data", data::hash_text(data.hash()));
-    ranks.require_same("the checkpoint's step", text(before ? before->step : -1));
+    // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
+    const auto state = checkpoint ? checkpoint->metadata().find(metadata_keys::kRun) : Metadata::const_iterator();
+    const bool any = checkpoint && state != checkpoint->metadata().end();
+    ranks.require_same("the checkpoint", any ? data::hash_text(data::hash_of(state->second)) : "none");
     ranks.require_same("--dtype", text(dtype));
   }
 };
