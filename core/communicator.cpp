@@ -1,0 +1,102 @@
+#include "core/communicator.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+namespace engram {
+
+std::string Communicator::name(int rank) const { return text("rank ", rank, " (", place(rank), ")"); }
+
+std::vector<std::string> Communicator::gather_texts(std::string_view own) {
+  const auto count = static_cast<std::size_t>(size());
+  const std::uint64_t length = own.size();
+  std::vector<std::uint64_t> lengths(count);
+  gather_host(&length, sizeof(length), lengths.data());
+  const std::uint64_t longest = std::max<std::uint64_t>(1, *std::ranges::max_element(lengths));
+  std::string padded(own);
+  padded.resize(longest);
+  std::string all(count * longest, '\0');
+  gather_host(padded.data(), longest, all.data());
+  std::vector<std::string> texts;
+  for (std::size_t q = 0; q < count; ++q) texts.push_back(all.substr(q * longest, lengths[q]));
+  return texts;
+}
+
+void Communicator::collect_host(void* all, PartEnds ends) {
+  const auto begin_of = [ends](std::size_t q) { return q == 0 ? std::size_t{0} : ends[q - 1]; };
+  std::size_t longest = 0;
+  for (std::size_t q = 0; q < ends.size(); ++q) longest = std::max(longest, ends[q] - begin_of(q));
+  if (longest == 0) return;
+  auto* const bytes = static_cast<std::byte*>(all);
+  const auto mine = static_cast<std::size_t>(rank());
+  std::vector<std::byte> own(longest), gathered(longest * ends.size());
+  std::copy(bytes + begin_of(mine), bytes + ends[mine], own.begin());
+  gather_host(own.data(), longest, gathered.data());
+  for (std::size_t q = 0; q < ends.size(); ++q)
+    std::copy_n(gathered.begin() + static_cast<std::ptrdiff_t>(q * longest), ends[q] - begin_of(q),
+                bytes + begin_of(q));
+}
+
+bool Communicator::any(bool own) {
+  if (alone()) return own;
+  const std::uint8_t mine = own ? 1 : 0;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(size()));
+  gather_host(&mine, sizeof(mine), all.data());
+  return std::ranges::find(all, 1) != all.end();
+}
+
+void Communicator::require_same(std::string_view what, std::string_view own) {
+  if (alone()) return;
+  const std::vector<std::string> all = gather_texts(own);
+  for (std::size_t q = 1; q < all.size(); ++q)
+    if (all[q] != all[0])
+      throw RankError(text("ranks: ", what, " must be the same everywhere, got ", all[0], " on ", name(0), " and ",
+                           all[q], " on ", name(static_cast<int>(q))));
+}
+
+void together(Communicator& ranks, const std::function<void()>& work) {
+  if (ranks.alone()) return work();
+  std::exception_ptr failed;
+  std::string message;  // "+" and what was thrown; empty: nothing was
+  try {
+    work();
+  } catch (const std::exception& error) {
+    failed = std::current_exception();
+    message = text("+", error.what());
+  }
+  const std::vector<std::string> messages = ranks.gather_texts(message);
+  const auto first = std::ranges::find_if_not(messages, &std::string::empty);
+  if (first == messages.end()) return;
+  const auto number = static_cast<int>(first - messages.begin());
+  const bool all_alike = std::ranges::all_of(messages, [&](const std::string& other) { return other == messages[0]; });
+  if (all_alike || (number == 0 && ranks.leads())) std::rethrow_exception(failed);
+  throw RankError(number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1)));
+}
+
+std::string OneRank::place(int) const {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return text(host.data(), ", process ", static_cast<std::int64_t>(::getpid()));
+}
+
+std::unique_ptr<Transfer> OneRank::start_exchange(const void*, PartEnds, void*, PartEnds) {
+  throw Error("ranks: an exchange needs two ranks at least, got 1");
+}
+
+std::unique_ptr<Transfer> OneRank::start_gather(void*, PartEnds) {
+  throw Error("ranks: a gathering needs two ranks at least, got 1");
+}
+
+void OneRank::gather_host(const void* own, std::size_t bytes, void* all) {
+  if (bytes > 0) std::memcpy(all, own, bytes);
+}
+
+void OneRank::abort(int code) { std::_Exit(code); }
+
+}  // namespace engram

@@ -1,0 +1,99 @@
+#pragma once
+/// Several processes that train one model together: its ranks, numbered from 0. They call the same collective functions
+/// in the same order. What carries the bytes is a library (MPI, NCCL); implementations register themselves when the
+/// program starts or are loaded when it was started as one of several, and nothing includes them.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace engram {
+
+/// Another rank failed, differs from this one, or did not answer within the deadline. The message names it.
+class RankError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Bytes on their way. Their memory must stay until wait() returned.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+  /// Lets it go on, and says whether it is complete. To be called now and then while other work is done.
+  virtual bool advance() = 0;
+  /// Returns when it is complete. Throws RankError after the deadline.
+  virtual void wait() = 0;
+};
+
+/// Where the parts of a buffer end, in bytes from its beginning, one for each rank, ascending: part q lies before
+/// ends[q] and begins at ends[q - 1], the first at 0. A part may be empty.
+using PartEnds = std::span<const std::size_t>;
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;  ///< in [0, size())
+  virtual int size() const = 0;  ///< at least 1
+  /// Where a rank runs, for messages: its host and process.
+  virtual std::string place(int rank) const = 0;
+
+  /// Part q of `send` goes to rank q and arrives there as part rank() of `receive`: as many bytes as the sender has for
+  /// it. Nothing goes from a rank to itself: part rank() of `receive` stays as it is, and may be empty when that of
+  /// `send` is not. Both are memory of the device that the ranks compute on, and everything that was handed to it is
+  /// done before.
+  virtual std::unique_ptr<Transfer> start_exchange(const void* send, PartEnds send_ends, void* receive,
+                                                   PartEnds receive_ends) = 0;
+  /// Part rank() of `all` is this rank's; the others become what the other ranks have there. Ends are equal everywhere.
+  virtual std::unique_ptr<Transfer> start_gather(void* all, PartEnds ends) = 0;
+
+  /// Numbers of the host: all[q] of `bytes` bytes each becomes what rank q has as its own.
+  virtual void gather_host(const void* own, std::size_t bytes, void* all) = 0;
+  /// Memory of the host, in parts: on rank 0, part q becomes what rank q has there. By gather_host(), unless a library
+  /// can do it with fewer bytes.
+  virtual void collect_host(void* all, PartEnds ends);
+  /// What every rank says when it is about to end for the reason that an exception gives: whether all have come to say
+  /// the same before so many seconds are over. It takes no part in the order of the other functions.
+  virtual bool all_end_with(std::string_view reason, double seconds) = 0;
+  /// Ends all ranks at once, with this exit code where the library can say so.
+  [[noreturn]] virtual void abort(int code) = 0;
+
+  // Made of the above.
+  bool alone() const { return size() == 1; }
+  bool leads() const { return rank() == 0; }  ///< the rank that writes files and speaks
+  /// "rank 2 (host, process 4711)".
+  std::string name(int rank) const;
+  /// What all ranks say, in their order.
+  std::vector<std::string> gather_texts(std::string_view own);
+  /// Whether it is true on any rank.
+  bool any(bool own);
+  /// Whether every rank says the same. Otherwise throws RankError naming the first rank that differs from rank 0:
+  /// "ranks: `what` must be the same everywhere, got ...".
+  void require_same(std::string_view what, std::string_view own);
+};
+
+/// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw, with one message, once
+/// all have come here: that of the first rank that threw. Where all threw the same, each throws what it threw. Where
+/// rank 0 threw, it does, and the others throw a RankError; else all throw a RankError that names the rank.
+void together(Communicator& ranks, const std::function<void()>& work);
+
+/// One process that has no others: the collective functions copy.
+class OneRank final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string place(int rank) const override;
+  /// Throws Error: there is no one to exchange with, and who is alone has its part already.
+  std::unique_ptr<Transfer> start_exchange(const void*, PartEnds, void*, PartEnds) override;
+  std::unique_ptr<Transfer> start_gather(void*, PartEnds) override;
+  void gather_host(const void* own, std::size_t bytes, void* all) override;
+  bool all_end_with(std::string_view, double) override { return true; }
+  [[noreturn]] void abort(int code) override;
+};
+
+}  // namespace engram
