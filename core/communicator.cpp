@@ -48,17 +48,21 @@ void Communicator::require_same(std::string_view what, std::string_view own) {
 void together(Communicator& ranks, const std::function<void()>& work) {
   if (ranks.alone()) return work();
   std::exception_ptr failed;
-  std::string message;  // "+" and what was thrown; empty: nothing was
+  std::string message;  // "+", or "u" for wrong usage, and what was thrown; empty: nothing was
   try {
     work();
   } catch (const std::exception& error) {
     failed = std::current_exception();
-    message = text("+", error.what());
+    message = text(dynamic_cast<const UsageError*>(&error) != nullptr ? "u" : "+", error.what());
   }
   const std::vector<std::string> messages = ranks.gather_texts(message);
   if (failed) std::rethrow_exception(failed);
-  for (std::size_t q = 0; q < messages.size(); ++q)
-    if (!messages[q].empty()) throw RankError(text(ranks.name(static_cast<int>(q)), ": ", messages[q].substr(1)));
+  for (std::size_t q = 0; q < messages.size(); ++q) {
+    if (messages[q].empty()) continue;
+    const std::string all = text(ranks.name(static_cast<int>(q)), ": ", messages[q].substr(1));
+    if (messages[q][0] == 'u') throw UsageError(all);
+    throw RankError(all);
+  }
 }
 
 std::string OneRank::place(int) const {

@@ -75,7 +75,8 @@ class Communicator {
 };
 
 /// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw once all have come here:
-/// those on which it did what it threw, all others a RankError with the message of the first one.
+/// those on which it did what it threw, all others a RankError, or a UsageError where that was one, with the message of
+/// the first one and its name before it.
 void together(Communicator& ranks, const std::function<void()>& work);
 
 /// One process that has no others: the collective functions copy.
