@@ -127,7 +127,7 @@ MpiCommunicator::~MpiCommunicator() {
 }
 
 void MpiCommunicator::learn_places() {
-  const std::string own = text(host_name(), '\n', process_space(), '\n', static_cast<std::int64_t>(::getpid()));
+  const std::string own = text(host_name(), "\n", process_space(), "\n", static_cast<std::int64_t>(::getpid()));
   const std::vector<std::string> all = gather_texts(own);
   for (int q = 0; q < size_; ++q) {
     const std::string& told = all[static_cast<std::size_t>(q)];

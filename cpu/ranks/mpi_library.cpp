@@ -1,9 +1,8 @@
-/// Loads the module with MPI where a launcher has started this process as one of several. Only in builds that have it.
+#include "cpu/ranks/mpi_library.hpp"
 
 #include <dlfcn.h>
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,7 +11,6 @@
 #include "core/open_communicator.hpp"
 #include "cpu/module_file.hpp"
 #include "cpu/ranks/mpi_calls.hpp"
-#include "cpu/ranks/mpi_communicator.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -30,7 +28,9 @@ const EngramMpiCalls& load_mpi() {
   return *calls();
 }
 
-std::unique_ptr<Communicator> open_mpi(double seconds) {
+}  // namespace
+
+std::unique_ptr<Communicator> open_mpi(const MpiLimits& limits) {
   const std::optional<LaunchedRank> launched = launched_rank();
   if (!launched) return nullptr;
   const EngramMpiCalls& calls = load_mpi();
@@ -48,10 +48,12 @@ std::unique_ptr<Communicator> open_mpi(double seconds) {
              "\n  this build's MPI is ", library.data(),
              ": start it by that one's mpirun, or by srun with --mpi=pmix (srun --mpi=list has the names)"));
   }
-  return std::make_unique<MpiCommunicator>(calls, rank, size, MpiLimits{.seconds = seconds});
+  return std::make_unique<MpiCommunicator>(calls, rank, size, limits);
 }
 
-const bool registered_mpi = register_communicator(&open_mpi);
+namespace {
+
+const bool registered_mpi = register_communicator([](double seconds) { return open_mpi({.seconds = seconds}); });
 
 }  // namespace
 }  // namespace engram::cpu
