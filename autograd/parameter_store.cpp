@@ -147,8 +147,12 @@ std::int64_t ParameterStore::count() const {
 }
 
 void ParameterStore::zero_gradients(Step& step) {
-  for (ParameterGroup& group : groups_) kernels::fill(step, group.gradients, 0.0);
+  zero_dense_gradients(step);
   clear_row_gradients();
+}
+
+void ParameterStore::zero_dense_gradients(Step& step) {
+  for (ParameterGroup& group : groups_) kernels::fill(step, group.gradients, 0.0);
 }
 
 void ParameterStore::clear_row_gradients() {

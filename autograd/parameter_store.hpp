@@ -65,6 +65,8 @@ class ParameterStore {
 
   /// Dense gradients become zero, gradients of rows empty.
   void zero_gradients(Step& step);
+  /// Dense gradients alone.
+  void zero_dense_gradients(Step& step);
   /// Gradients of rows alone. Their memory is the step's: due before it ends.
   void clear_row_gradients();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
@@ -98,7 +99,26 @@ void Tape::backward(const Variable& output, const Tensor& cotangent) {
   run();
 }
 
+std::vector<std::pair<std::size_t, Parameter*>> Tape::find_first_uses() const {
+  std::vector<std::pair<std::size_t, Parameter*>> uses;
+  std::set<const Parameter*> seen;
+  for (std::size_t index = 0; index < nodes_.size(); ++index)
+    for (const int slot : inputs_of(nodes_[index])) {
+      Parameter* const parameter = slot < 0 ? nullptr : slots_[static_cast<std::size_t>(slot)].parameter;
+      const bool dense = parameter != nullptr && parameter->gradient_kind() == Gradient::dense;
+      if (dense && seen.insert(parameter).second) uses.emplace_back(index, parameter);
+    }
+  return uses;
+}
+
+void Tape::tell_final(std::size_t node) {
+  for (; !first_uses_.empty() && first_uses_.back().first == node; first_uses_.pop_back())
+    watcher_->final_gradient(*first_uses_.back().second);
+  watcher_->ran();
+}
+
 void Tape::run() {
+  if (watcher_ != nullptr) first_uses_ = find_first_uses();
   for (std::size_t index = nodes_.size(); index-- > 0;) {
     Recorded& recorded = nodes_[index];
     const bool reached = std::ranges::any_of(outputs_of(recorded),
@@ -112,6 +132,7 @@ void Tape::run() {
     }
     recorded.node.reset();
     for (const int slot : outputs_of(recorded)) slots_[static_cast<std::size_t>(slot)].gradient = {};
+    if (watcher_ != nullptr) tell_final(index);
   }
   nodes_.clear();
   places_.clear();

@@ -8,6 +8,7 @@
 #include <memory_resource>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/backward.hpp"
@@ -16,6 +17,16 @@
 #include "autograd/variable.hpp"
 
 namespace engram {
+
+/// Sees a backward pass go on.
+class BackwardWatcher {
+ public:
+  virtual ~BackwardWatcher() = default;
+  /// Nothing will be added to this parameter's gradient any more. Once for every dense parameter that the tape has.
+  virtual void final_gradient(Parameter& parameter) = 0;
+  /// An operation's backward pass has been run.
+  virtual void ran() {}
+};
 
 class Tape {
  public:
@@ -115,6 +126,8 @@ class Tape {
   Entry entry(std::size_t index) const;
   const Shape& slot_shape(int slot) const { return slots_[static_cast<std::size_t>(slot)].shape; }
   const Parameter* slot_parameter(int slot) const { return slots_[static_cast<std::size_t>(slot)].parameter; }
+  /// Not owned; it must outlive backward().
+  void watch_backward(BackwardWatcher* watcher) { watcher_ = watcher; }
   /// Remembers the scope of every recorded operation; costs an allocation each, so it is off unless asked for.
   void keep_scopes(bool keep) { keep_scopes_ = keep; }
 
@@ -167,6 +180,8 @@ class Tape {
   int add_slot(Slot slot);
   void seed(const Variable& output, Tensor cotangent);
   void run();
+  std::vector<std::pair<std::size_t, Parameter*>> find_first_uses() const;
+  void tell_final(std::size_t node);
 
   Step* step_;
   Mode mode_;
@@ -174,6 +189,9 @@ class Tape {
   std::pmr::vector<Slot> slots_;
   std::pmr::vector<Recorded> nodes_;
   std::pmr::vector<int> places_;
+  BackwardWatcher* watcher_ = nullptr;
+  /// Where it is watched: parameters, and the first operation that has them as inputs, the last to run backwards.
+  std::vector<std::pair<std::size_t, Parameter*>> first_uses_;
 };
 
 }  // namespace engram

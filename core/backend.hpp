@@ -60,8 +60,8 @@ class Backend {
   /// Observes steps for a profiler that watches this program; nullptr when none does. Belongs to the backend.
   virtual KernelObserver* profiler() { return nullptr; }
 
-  /// How many threads of the host the kernels use, from 1 on; 1 where they run on a device of their own. Products may
-  /// differ in the last bits between counts.
+  /// How many threads of the host the kernels use, from 1 on; 1 where they run on a device of their own. Results do not
+  /// depend on it.
   virtual int threads() const { return 1; }
   /// Only between steps. Without effect where kernels run on a device of their own.
   virtual void set_threads(int) {}

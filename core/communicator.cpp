@@ -28,6 +28,21 @@ std::vector<std::string> Communicator::gather_texts(std::string_view own) {
   return texts;
 }
 
+void Communicator::collect_host(void* all, PartEnds ends) {
+  const auto begin_of = [ends](std::size_t q) { return q == 0 ? std::size_t{0} : ends[q - 1]; };
+  std::size_t longest = 0;
+  for (std::size_t q = 0; q < ends.size(); ++q) longest = std::max(longest, ends[q] - begin_of(q));
+  if (longest == 0) return;
+  auto* const bytes = static_cast<std::byte*>(all);
+  const auto mine = static_cast<std::size_t>(rank());
+  std::vector<std::byte> own(longest), gathered(longest * ends.size());
+  std::copy(bytes + begin_of(mine), bytes + ends[mine], own.begin());
+  gather_host(own.data(), longest, gathered.data());
+  for (std::size_t q = 0; q < ends.size(); ++q)
+    std::copy_n(gathered.begin() + static_cast<std::ptrdiff_t>(q * longest), ends[q] - begin_of(q),
+                bytes + begin_of(q));
+}
+
 bool Communicator::any(bool own) {
   if (alone()) return own;
   const std::uint8_t mine = own ? 1 : 0;
@@ -56,13 +71,14 @@ void together(Communicator& ranks, const std::function<void()>& work) {
     message = text(dynamic_cast<const UsageError*>(&error) != nullptr ? "u" : "+", error.what());
   }
   const std::vector<std::string> messages = ranks.gather_texts(message);
-  if (failed) std::rethrow_exception(failed);
-  for (std::size_t q = 0; q < messages.size(); ++q) {
-    if (messages[q].empty()) continue;
-    const std::string all = text(ranks.name(static_cast<int>(q)), ": ", messages[q].substr(1));
-    if (messages[q][0] == 'u') throw UsageError(all);
-    throw RankError(all);
-  }
+  const auto first = std::ranges::find_if_not(messages, &std::string::empty);
+  if (first == messages.end()) return;
+  const auto number = static_cast<int>(first - messages.begin());
+  const bool all_alike = std::ranges::all_of(messages, [&](const std::string& other) { return other == messages[0]; });
+  if (all_alike || (number == 0 && ranks.leads())) std::rethrow_exception(failed);
+  const std::string one = number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1));
+  if ((*first)[0] == 'u') throw UsageError(one);
+  throw RankError(one);
 }
 
 std::string OneRank::place(int) const {

@@ -54,6 +54,9 @@ class Communicator {
 
   /// Numbers of the host: all[q] of `bytes` bytes each becomes what rank q has as its own.
   virtual void gather_host(const void* own, std::size_t bytes, void* all) = 0;
+  /// Memory of the host, in parts: on rank 0, part q becomes what rank q has there. By gather_host(), unless a library
+  /// can do it with fewer bytes.
+  virtual void collect_host(void* all, PartEnds ends);
   /// What every rank says when it is about to end for the reason that an exception gives: whether all have come to say
   /// the same before so many seconds are over. It takes no part in the order of the other functions.
   virtual bool all_end_with(std::string_view reason, double seconds) = 0;
@@ -74,9 +77,10 @@ class Communicator {
   void require_same(std::string_view what, std::string_view own);
 };
 
-/// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw once all have come here:
-/// those on which it did what it threw, all others a RankError, or a UsageError where that was one, with the message of
-/// the first one and its name before it.
+/// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw, with one message, once
+/// all have come here: that of the first rank that threw. Where all threw the same, each throws what it threw. Where
+/// rank 0 threw, it does, and the others throw a RankError; else all throw a RankError that names the rank. In place of
+/// a RankError it is a UsageError where that was one.
 void together(Communicator& ranks, const std::function<void()>& work);
 
 /// One process that has no others: the collective functions copy.

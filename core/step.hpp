@@ -73,6 +73,8 @@ class Step {
   RandomStream next_random() { return {seed_, next_operation_++, scalars_}; }
   /// Device memory.
   const StepScalars* scalars() const { return scalars_; }
+  /// Those of the step's first piece, for what is to be drawn alike whatever piece asks for it. Device memory.
+  const StepScalars* first_scalars() const { return all_scalars_; }
 
   /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids.
   void begin(const StepScalars& scalars);

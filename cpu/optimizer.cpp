@@ -8,18 +8,18 @@ namespace engram::cpu {
 namespace {
 
 /// The chunks of all segments, one after the other; each lies inside one segment.
-struct SegmentChunk {
+struct SegmentPart {
   std::int64_t begin, end;
   std::size_t segment;
 };
-std::pmr::vector<SegmentChunk> chunks_of(Step& step, const SegmentTable& segments) {
-  std::pmr::vector<SegmentChunk> chunks(step.objects());
+std::pmr::vector<SegmentPart> parts_of(Step& step, const SegmentTable& segments) {
+  std::pmr::vector<SegmentPart> parts(step.objects());
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const std::int64_t end = segments[s].offset + segments[s].count;
-    for (std::int64_t begin = segments[s].offset; begin < end; begin += kElementChunk)
-      chunks.push_back({begin, std::min(end, begin + kElementChunk), s});
+    for (std::int64_t begin = segments[s].offset; begin < end; begin += kSegmentChunk)
+      parts.push_back({begin, std::min(end, begin + kSegmentChunk), s});
   }
-  return chunks;
+  return parts;
 }
 
 /// Calls body(begin, count) for short pieces of [begin, end): several array expressions over one piece find it in the
@@ -30,23 +30,29 @@ void in_pieces(std::int64_t begin, std::int64_t end, Body&& body) {
   for (; begin < end; begin += kPiece) body(begin, std::min(kPiece, end - begin));
 }
 
-void segment_squared_norms(Step& step, const Tensor& gradient, const SegmentTable& segments, Tensor& squared_norm) {
-  dispatch_float(gradient.dtype(), "segment_squared_norms", [&]<class T>() {
+void segment_chunk_squares(Step& step, const Tensor& gradient, const SegmentTable& segments, Tensor& squares) {
+  dispatch_float(gradient.dtype(), "segment_chunk_squares", [&]<class T>() {
     const T* g = gradient.data<const T>();
-    const std::pmr::vector<SegmentChunk> chunks = chunks_of(step, segments);
-    const Workspace memory = step.workspace(chunks.size() * sizeof(double));
-    double* partial = memory.data<double>();
-    parallel_items(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
-      const SegmentChunk& chunk = chunks[static_cast<std::size_t>(c)];
-      partial[c] = sum_in_lanes(chunk.begin, chunk.end, [g](std::int64_t i) {
+    const std::pmr::vector<SegmentPart> parts = parts_of(step, segments);
+    double* sums = squares.data<double>();
+    parallel_items(static_cast<std::int64_t>(parts.size()), [&](std::int64_t c) {
+      const SegmentPart& part = parts[static_cast<std::size_t>(c)];
+      sums[c] = sum_in_lanes(part.begin, part.end, [g](std::int64_t i) {
         const auto value = static_cast<double>(g[i]);
         return value * value;
       });
     });
-    double* norms = squared_norm.data<double>();
-    std::fill_n(norms, segments.size(), 0.0);
-    for (std::size_t c = 0; c < chunks.size(); ++c) norms[chunks[c].segment] += partial[c];
   });
+}
+
+void add_segment_chunks(Step&, const Tensor& squares, const SegmentTable& segments, Tensor& squared_norm) {
+  const double* chunk = squares.data<const double>();
+  double* norms = squared_norm.data<double>();
+  for (const Segment& segment : segments) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < chunks_of(segment); ++c) sum += *chunk++;
+    *norms++ = sum;
+  }
 }
 
 void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, const Tensor& squared_norm,
@@ -58,14 +64,14 @@ void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, c
     T* parameters = parameter.data<T>();
     T* sums = accumulator.data<T>();
     const T epsilon = static_cast<T>(options.epsilon);
-    const std::pmr::vector<SegmentChunk> chunks = chunks_of(step, segments);
-    parallel_items(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
-      const SegmentChunk& chunk = chunks[static_cast<std::size_t>(c)];
-      const double norm = std::sqrt(norms[chunk.segment]);
+    const std::pmr::vector<SegmentPart> parts = parts_of(step, segments);
+    parallel_items(static_cast<std::int64_t>(parts.size()), [&](std::int64_t c) {
+      const SegmentPart& part = parts[static_cast<std::size_t>(c)];
+      const double norm = std::sqrt(norms[part.segment]);
       const double shrink = options.clip > 0 && norm > options.clip ? options.clip / (norm + 1e-10) : 1;
       const T scale = options.clip_gradient ? static_cast<T>(shrink) : T(1);
       const T eta = static_cast<T>(options.clip_gradient ? rate : rate * shrink);
-      in_pieces(chunk.begin, chunk.end, [&](std::int64_t begin, std::int64_t count) {
+      in_pieces(part.begin, part.end, [&](std::int64_t begin, std::int64_t count) {
         const auto g = vec(gradients + begin, count) * scale;
         auto sum = vec(sums + begin, count);
         sum += g.square();
@@ -141,7 +147,8 @@ void clamp(Step&, Tensor& x, double low, double high) {
   });
 }
 
-const bool bound = kernels::segment_squared_norms.bind(DeviceKind::cpu, &segment_squared_norms) &&
+const bool bound = kernels::segment_chunk_squares.bind(DeviceKind::cpu, &segment_chunk_squares) &&
+                   kernels::add_segment_chunks.bind(DeviceKind::cpu, &add_segment_chunks) &&
                    kernels::adagrad.bind(DeviceKind::cpu, &adagrad) && kernels::adam.bind(DeviceKind::cpu, &adam) &&
                    kernels::sgd.bind(DeviceKind::cpu, &sgd) && kernels::clip_scale.bind(DeviceKind::cpu, &clip_scale) &&
                    kernels::clamp.bind(DeviceKind::cpu, &clamp);

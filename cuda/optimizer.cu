@@ -10,6 +10,9 @@
 namespace engram::cuda::optimizer_kernels {
 namespace {
 
+/// Elements that a block updates.
+constexpr std::int64_t kUpdateChunk = 4096;
+
 template <class T>
 struct Square {
   const T* x;
@@ -36,17 +39,24 @@ __global__ void finish_norms(SegmentBatch batch, const double* partial, double* 
   squared_norm[segment] = sum;
 }
 
-void segment_squared_norms(Step& step, const Tensor& gradient, const SegmentTable& segments, Tensor& squared_norm) {
-  dispatch_float(gradient.dtype(), "segment_squared_norms", [&]<class T>() {
-    double* norms = squared_norm.data<double>();
-    for_segment_batches(segments, [&](std::size_t first, const SegmentBatch& batch) {
+void segment_chunk_squares(Step& step, const Tensor& gradient, const SegmentTable& segments, Tensor& squares) {
+  dispatch_float(gradient.dtype(), "segment_chunk_squares", [&]<class T>() {
+    double* sums = squares.data<double>();
+    for_segment_batches(segments, kSegmentChunk, [&](std::size_t, const SegmentBatch& batch) {
       const int chunks = batch.first_chunk[batch.count];
-      const Workspace memory = step.workspace(static_cast<std::size_t>(chunks) * sizeof(double));
-      double* partial = memory.data<double>();
-      launch(step, {.blocks = chunks, .threads = kSumThreads}, chunk_squares<T>, gradient.data<const T>(), batch,
-             partial);
-      launch(step, {.blocks = 1, .threads = SegmentBatch::kMost}, finish_norms, batch, partial, norms + first);
+      if (chunks == 0) return;
+      launch(step, {.blocks = chunks, .threads = kSumThreads}, chunk_squares<T>, gradient.data<const T>(), batch, sums);
+      sums += chunks;
     });
+  });
+}
+
+void add_segment_chunks(Step& step, const Tensor& squares, const SegmentTable& segments, Tensor& squared_norm) {
+  const double* sums = squares.data<const double>();
+  double* norms = squared_norm.data<double>();
+  for_segment_batches(segments, kSegmentChunk, [&](std::size_t first, const SegmentBatch& batch) {
+    launch(step, {.blocks = 1, .threads = SegmentBatch::kMost}, finish_norms, batch, sums, norms + first);
+    sums += batch.first_chunk[batch.count];
   });
 }
 
@@ -106,7 +116,7 @@ void adagrad(Step& step, const Tensor& gradient, const SegmentTable& segments, c
                       .epsilon = static_cast<T>(options.epsilon)};
     const bool in_packs = aligned_for_packs(update.gradient, update.parameter, update.accumulator) &&
                           std::ranges::all_of(segments, [](const Segment& s) { return s.offset % kPackWidth<T> == 0; });
-    for_segment_batches(segments, [&](std::size_t first, const SegmentBatch& batch) {
+    for_segment_batches(segments, kUpdateChunk, [&](std::size_t first, const SegmentBatch& batch) {
       update.squared_norm = squared_norm.data<const double>() + first;
       const LaunchSize size{.blocks = batch.first_chunk[batch.count], .threads = kSumThreads};
       if (in_packs)
@@ -260,7 +270,8 @@ void clamp(Step& step, Tensor& x, double low, double high) {
   });
 }
 
-const bool bound = kernels::segment_squared_norms.bind(kThisDevice, &segment_squared_norms) &&
+const bool bound = kernels::segment_chunk_squares.bind(kThisDevice, &segment_chunk_squares) &&
+                   kernels::add_segment_chunks.bind(kThisDevice, &add_segment_chunks) &&
                    kernels::adagrad.bind(kThisDevice, &adagrad) && kernels::adam.bind(kThisDevice, &adam) &&
                    kernels::sgd.bind(kThisDevice, &sgd) && kernels::clip_scale.bind(kThisDevice, &clip_scale) &&
                    kernels::clamp.bind(kThisDevice, &clamp);

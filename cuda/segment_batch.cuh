@@ -19,9 +19,9 @@ struct SegmentChunk {
 
 struct SegmentBatch {
   static constexpr int kMost = 64;
-  static constexpr std::int64_t kChunk = 4096;  ///< elements
 
   int count = 0;
+  std::int64_t elements;            ///< of a chunk
   int first_chunk[kMost + 1] = {};  ///< of each segment; the last one: of all
   std::int64_t offset[kMost];
   std::int64_t length[kMost];
@@ -37,24 +37,24 @@ struct SegmentBatch {
       else
         high = middle;
     }
-    const std::int64_t begin = (wanted - first_chunk[low]) * kChunk;
-    const std::int64_t end = begin + kChunk < length[low] ? begin + kChunk : length[low];
+    const std::int64_t begin = (wanted - first_chunk[low]) * elements;
+    const std::int64_t end = begin + elements < length[low] ? begin + elements : length[low];
     return {low, offset[low] + begin, offset[low] + end};
   }
 };
 
-/// Calls body(number of the batch's first segment, batch) until every segment was met.
+/// Calls body(number of the batch's first segment, batch) until every segment was met. Chunks have so many elements.
 template <class Body>
-void for_segment_batches(const SegmentTable& segments, Body&& body) {
+void for_segment_batches(const SegmentTable& segments, std::int64_t elements, Body&& body) {
   for (std::size_t first = 0; first < segments.size(); first += SegmentBatch::kMost) {
     SegmentBatch batch;
+    batch.elements = elements;
     batch.count = static_cast<int>(std::min<std::size_t>(SegmentBatch::kMost, segments.size() - first));
     for (int s = 0; s < batch.count; ++s) {
       const Segment& segment = segments[first + static_cast<std::size_t>(s)];
       batch.offset[s] = segment.offset;
       batch.length[s] = segment.count;
-      batch.first_chunk[s + 1] =
-          batch.first_chunk[s] + static_cast<int>((segment.count + SegmentBatch::kChunk - 1) / SegmentBatch::kChunk);
+      batch.first_chunk[s + 1] = batch.first_chunk[s] + static_cast<int>((segment.count + elements - 1) / elements);
     }
     body(first, batch);
   }

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -26,9 +28,11 @@ bool is_float_pair(DType a, DType b) {
 
 void check_tensors(std::string_view op, const Backend& backend, std::span<const NamedTensor> tensors) {
   std::set<std::string_view> seen;
-  for (const auto& [name, tensor] : tensors) {
+  for (const NamedTensor& entry : tensors) {
+    const auto& [name, tensor, division] = entry;
     if (name.empty() || !seen.insert(name).second)
       throw Error(text(op, ": names must be unique and not empty, got '", name, "' twice or empty"));
+    if (division && !tensor) continue;  // another rank has it
     if (!tensor) throw Error(text(op, ": every tensor must have memory, got none for '", name, "'"));
     if (tensor.device() != backend.device())
       throw DeviceError(text(op, ": tensors must be on ", backend.device(), ", got '", name, "' on ", tensor.device()));
@@ -93,23 +97,66 @@ void copy_converted(Backend& backend, std::span<const std::byte> stored, const T
   }
 }
 
+/// Bytes [offset, offset + to.size()) of a tensor that ranks share, on rank 0.
+void gather_chunk(Backend& backend, const NamedTensor& entry, std::size_t offset, std::span<std::byte> to,
+                  Communicator& ranks) {
+  const std::size_t number = size_of(entry.dtype()), end = offset + to.size();
+  std::vector<std::size_t> ends;
+  for (int q = 0; q < ranks.size(); ++q)
+    ends.push_back(std::clamp(static_cast<std::size_t>(entry.division->end(q)) * number, offset, end) - offset);
+  const std::size_t begin = ranks.leads() ? 0 : ends[static_cast<std::size_t>(ranks.rank()) - 1];
+  const std::size_t bytes = ends[static_cast<std::size_t>(ranks.rank())] - begin;
+  if (bytes > 0) {
+    const std::size_t first = static_cast<std::size_t>(entry.division->begin(ranks.rank())) * number;
+    backend.copy(to.data() + begin, static_cast<const std::byte*>(entry.tensor.raw()) + (offset + begin - first), bytes,
+                 CopyKind::device_to_host);
+  }
+  ranks.collect_host(to.data(), ends);
+}
+
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
                      const Metadata& metadata, const NumberLimits& limits) {
+  OneRank one;
+  save_checkpoint(path, backend, tensors, metadata, limits, one);
+}
+
+void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
+                     const Metadata& metadata, const NumberLimits& limits, Communicator& ranks) {
   check_tensors("save_checkpoint", backend, tensors);
+  std::size_t reads = 0, left_out = 0;  // of tensors that ranks share
   std::vector<TensorSource> sources;
   for (const NamedTensor& entry : tensors) {
     const double largest = entry.name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
     const bool limited = limits.only_finite || std::isfinite(largest);
-    const auto read = [&backend, entry, limited, largest](std::size_t offset, std::span<std::byte> to) {
-      backend.copy(to.data(), static_cast<const std::byte*>(entry.tensor.raw()) + offset, to.size(),
-                   CopyKind::device_to_host);
-      if (limited) refuse_beyond(largest, entry.tensor.dtype(), to, entry.name);
+    const auto read = [&, entry, limited, largest](std::size_t offset, std::span<std::byte> to) {
+      if (entry.division && reads++ < left_out) return;
+      if (!entry.division && !ranks.leads()) return;
+      if (entry.division)
+        gather_chunk(backend, entry, offset, to, ranks);
+      else
+        backend.copy(to.data(), static_cast<const std::byte*>(entry.tensor.raw()) + offset, to.size(),
+                     CopyKind::device_to_host);
+      if (limited && ranks.leads()) refuse_beyond(largest, entry.dtype(), to, entry.name);
     };
-    sources.push_back({entry.name, entry.tensor.dtype(), entry.tensor.shape(), read});
+    sources.push_back({entry.name, entry.dtype(), entry.shape(), read});
   }
-  write_safetensors(path, sources, metadata);
+  if (ranks.alone()) return write_safetensors(path, sources, metadata);
+  std::exception_ptr failed;
+  try {
+    if (ranks.leads()) write_safetensors(path, sources, metadata);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  // The other ranks read what rank 0 writes, and it what they wait for when its file came to an end too early.
+  if (!ranks.leads() || failed) {
+    left_out = std::exchange(reads, 0);
+    read_in_file_order(sources, [](std::span<const std::byte>) {});
+  }
+  together(ranks, [&failed] {
+    if (failed) std::rethrow_exception(failed);
+  });
 }
 
 bool CheckpointFile::has_group(std::string_view prefix) const {
@@ -138,20 +185,21 @@ std::vector<std::string> CheckpointFile::differences(std::span<const NamedTensor
   std::vector<std::string> absent_groups;
   for (const std::string& prefix : rules.may_be_absent)
     if (!has_group(prefix)) absent_groups.push_back(prefix);
-  for (const auto& [name, tensor] : wanted) {
+  for (const NamedTensor& entry : wanted) {
+    const std::string& name = entry.name;
     wanted_names.insert(name);
     const auto stored = file_.tensors().find(name);
     if (stored == file_.tensors().end()) {
       if (!begins_with_any(name, absent_groups))
-        found.push_back(text("missing: ", name, " ", tensor.dtype(), " ", tensor.shape()));
+        found.push_back(text("missing: ", name, " ", entry.dtype(), " ", entry.shape()));
       continue;
     }
     const auto& [dtype, shape, begin, end] = stored->second;
-    const bool convertible = rules.convert_floats && is_float_pair(dtype, tensor.dtype());
-    if (shape != tensor.shape() || (dtype != tensor.dtype() && !convertible)) {
+    const bool convertible = rules.convert_floats && is_float_pair(dtype, entry.dtype());
+    if (shape != entry.shape() || (dtype != entry.dtype() && !convertible)) {
       found.push_back(
-          text("different: ", name, " must be ", tensor.dtype(), " ", tensor.shape(), ", got ", dtype, " ", shape));
-    } else if (dtype == DType::f64 && tensor.dtype() == DType::f32) {
+          text("different: ", name, " must be ", entry.dtype(), " ", entry.shape(), ", got ", dtype, " ", shape));
+    } else if (dtype == DType::f64 && entry.dtype() == DType::f32) {
       const auto bytes = file_.bytes(stored->second);
       if (const std::size_t index = first_beyond_f32(bytes); index * sizeof(double) < bytes.size())
         found.push_back(
@@ -164,7 +212,8 @@ std::vector<std::string> CheckpointFile::differences(std::span<const NamedTensor
   return found;
 }
 
-void CheckpointFile::load(Backend& backend, std::span<const NamedTensor> wanted, const LoadRules& rules) const {
+void CheckpointFile::load(Backend& backend, std::span<const NamedTensor> wanted, const LoadRules& rules,
+                          int rank) const {
   check_tensors("load_checkpoint", backend, wanted);
   if (const std::vector<std::string> found = differences(wanted, rules); !found.empty()) {
     std::string message =
@@ -173,16 +222,21 @@ void CheckpointFile::load(Backend& backend, std::span<const NamedTensor> wanted,
     for (const std::string& line : found) message += "\n  " + line;
     throw FileError(message);
   }
-  for (const auto& [name, tensor] : wanted) {
-    const auto stored = file_.tensors().find(name);
-    if (stored == file_.tensors().end()) continue;
-    const std::span<const std::byte> bytes = file_.bytes(stored->second);
-    if (stored->second.dtype == tensor.dtype())
-      backend.copy(tensor.raw(), bytes.data(), bytes.size(), CopyKind::host_to_device);
-    else if (tensor.dtype() == DType::f32)
-      copy_converted<double, float>(backend, bytes, tensor);
+  for (const NamedTensor& entry : wanted) {
+    const auto stored = file_.tensors().find(entry.name);
+    if (stored == file_.tensors().end() || !entry.tensor) continue;
+    std::span<const std::byte> bytes = file_.bytes(stored->second);
+    if (entry.division) {
+      const std::size_t number = size_of(stored->second.dtype);
+      bytes = bytes.subspan(static_cast<std::size_t>(entry.division->begin(rank)) * number,
+                            static_cast<std::size_t>(entry.tensor.count()) * number);
+    }
+    if (stored->second.dtype == entry.dtype())
+      backend.copy(entry.tensor.raw(), bytes.data(), bytes.size(), CopyKind::host_to_device);
+    else if (entry.dtype() == DType::f32)
+      copy_converted<double, float>(backend, bytes, entry.tensor);
     else
-      copy_converted<float, double>(backend, bytes, tensor);
+      copy_converted<float, double>(backend, bytes, entry.tensor);
   }
   // The mapping may be gone the moment this returns.
   backend.synchronize();

@@ -5,12 +5,15 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/backend.hpp"
+#include "core/communicator.hpp"
+#include "core/division.hpp"
 #include "core/files/safetensors.hpp"
 #include "core/tensor.hpp"
 
@@ -20,6 +23,11 @@ namespace engram {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+  /// Of a tensor that ranks share, `tensor` is what this rank holds of it, flat, or none.
+  std::optional<Division> division = {};
+
+  const Shape& shape() const { return division ? division->shape : tensor.shape(); }
+  DType dtype() const { return division ? division->dtype : tensor.dtype(); }
 };
 
 /// What numbers a file may hold: by default any.
@@ -35,6 +43,10 @@ struct NumberLimits {
 /// a number beyond the limits: the previous file stays then as well.
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
                      const Metadata& metadata, const NumberLimits& limits = {});
+/// The same with several ranks, which all call it with the same names: rank 0 writes the file that one rank would
+/// write. What it throws, all throw: the others a RankError with its message.
+void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
+                     const Metadata& metadata, const NumberLimits& limits, Communicator& ranks);
 
 /// What load() lets pass beside an exact match. Prefixes are beginnings of names, such as "optimizer/".
 struct LoadRules {
@@ -65,10 +77,11 @@ class CheckpointFile {
   /// The elements of a tensor of this file, not aligned: copy them.
   std::span<const std::byte> bytes(const StoredTensor& tensor) const { return file_.bytes(tensor); }
 
-  /// Fills the wanted tensors, which live on `backend`'s device. Throws one FileError that lists every tensor that is
+  /// Fills the wanted tensors, which live on `backend`'s device; of a tensor that ranks share, what rank number `rank`
+  /// holds. Throws one FileError that lists every tensor that is
   /// missing, extra, or of another shape or dtype; nothing has been written into any tensor then. Throws Error and
   /// DeviceError as save_checkpoint does.
-  void load(Backend& backend, std::span<const NamedTensor> wanted, const LoadRules& rules = {}) const;
+  void load(Backend& backend, std::span<const NamedTensor> wanted, const LoadRules& rules = {}, int rank = 0) const;
 
  private:
   std::vector<std::string> differences(std::span<const NamedTensor> wanted, const LoadRules& rules) const;

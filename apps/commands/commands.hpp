@@ -25,7 +25,7 @@ Command* add_keys_command(Command& program);
 Command* add_count_command(Command& program);
 /// `engram train`: trains a model and keeps the run in a folder, from which it can go on. Throws as run_training
 /// (apps/run/training/training_run.hpp).
-Command* add_train_command(Command& program);
+Command* add_train_command(Command& program, Communicator* ranks = nullptr);
 /// `engram sweep`: trains variants of a configuration for the same number of tokens and compares them. Throws what
 /// prepare_runs() and run_sweep() throw.
 Command* add_sweep_command(Command& program, Communicator* ranks = nullptr);

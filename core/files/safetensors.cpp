@@ -76,6 +76,16 @@ void check_checksum(const std::filesystem::path& path, std::span<const std::byte
                  "\n  the file was damaged after it was written; take another copy of it");
 }
 
+std::vector<const TensorSource*> file_order(std::span<const TensorSource> tensors) {
+  std::vector<const TensorSource*> order;
+  for (const TensorSource& tensor : tensors) order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const TensorSource* a, const TensorSource* b) {
+    return std::pair(size_of(b->dtype), std::string_view(a->name)) <
+           std::pair(size_of(a->dtype), std::string_view(b->name));
+  });
+  return order;
+}
+
 }  // namespace
 
 TensorSource host_tensor(std::string name, DType dtype, Shape shape, const void* data) {
@@ -84,14 +94,22 @@ TensorSource host_tensor(std::string name, DType dtype, Shape shape, const void*
           }};
 }
 
+void read_in_file_order(std::span<const TensorSource> tensors,
+                        const std::function<void(std::span<const std::byte> chunk)>& take) {
+  std::vector<std::byte> chunk;
+  for (const TensorSource* tensor : file_order(tensors)) {
+    const std::size_t bytes = static_cast<std::size_t>(tensor->shape.count()) * size_of(tensor->dtype);
+    for (std::size_t offset = 0; offset < bytes; offset += chunk.size()) {
+      chunk.resize(std::min(TensorSource::kChunkBytes, bytes - offset));
+      tensor->read(offset, chunk);
+      take(chunk);
+    }
+  }
+}
+
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorSource> tensors,
                        const Metadata& metadata) {
-  std::vector<const TensorSource*> order;
-  for (const TensorSource& tensor : tensors) order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const TensorSource* a, const TensorSource* b) {
-    return std::pair(size_of(b->dtype), std::string_view(a->name)) <
-           std::pair(size_of(a->dtype), std::string_view(b->name));
-  });
+  const std::vector<const TensorSource*> order = file_order(tensors);
   const std::string header = make_safetensors_header(order, metadata);
   if (header.size() > kLongestHeader)
     throw Error(text("safetensors: the header must be of at most ", kLongestHeader, " bytes, got ", header.size()));
@@ -105,15 +123,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
     const std::uint64_t length = header.size();
     append(std::as_bytes(std::span(&length, 1)));
     append(std::as_bytes(std::span(header)));
-    std::vector<std::byte> chunk;
-    for (const TensorSource* tensor : order) {
-      const std::size_t bytes = static_cast<std::size_t>(tensor->shape.count()) * size_of(tensor->dtype);
-      for (std::size_t offset = 0; offset < bytes; offset += chunk.size()) {
-        chunk.resize(std::min(TensorSource::kChunkBytes, bytes - offset));
-        tensor->read(offset, chunk);
-        append(chunk);
-      }
-    }
+    read_in_file_order(tensors, append);
     const std::string checksum = checksum_text(crc.value());
     file.overwrite(kLengthBytes + find_checksum_digits(header, checksum_text(0)).value(),
                    std::string_view(checksum).substr(checksum.size() - kChecksumDigits));

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,6 +30,11 @@ TensorSource host_tensor(std::string name, DType dtype, Shape shape, const void*
 /// not UTF-8, given twice or "__metadata__", or a metadata key "engram.checksum"; the old file is untouched then.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorSource> tensors,
                        const Metadata& metadata);
+
+/// Reads all tensors chunk by chunk, in the order in which write_safetensors() does: for ranks that take part in
+/// reading what another one writes.
+void read_in_file_order(std::span<const TensorSource> tensors,
+                        const std::function<void(std::span<const std::byte> chunk)>& take);
 
 /// A file mapped into memory, every statement of its header checked. Reading is undefined when another program
 /// shortens the file meanwhile; one that replaces it, as write_safetensors does, is harmless.

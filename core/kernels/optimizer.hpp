@@ -17,11 +17,27 @@ struct Segment {
 };
 using SegmentTable = std::vector<Segment>;
 
+/// A segment's norm is summed chunk by chunk, of so many elements from its beginning on: who has some chunks of a
+/// segment can sum them, and whoever adds all up in order gets the same bits.
+inline constexpr std::int64_t kSegmentChunk = 16384;
+constexpr std::int64_t chunks_of(const Segment& segment) { return (segment.count + kSegmentChunk - 1) / kSegmentChunk; }
+constexpr std::int64_t chunks_of(const SegmentTable& segments) {
+  std::int64_t chunks = 0;
+  for (const Segment& segment : segments) chunks += chunks_of(segment);
+  return chunks;
+}
+
 namespace kernels {
 
-/// squared_norm[s] = sum of the squares of segment s, in double, chunk by chunk in order. squared_norm: [segments] f64.
-inline constinit Kernel<void(const Tensor& gradient, const SegmentTable& segments, Tensor& squared_norm)>
-    segment_squared_norms{"segment_squared_norms"};
+/// squares[c] = sum of the squares of chunk c, in double; chunks are numbered over all segments in order. squares:
+/// [chunks] f64.
+inline constinit Kernel<void(const Tensor& gradient, const SegmentTable& segments, Tensor& squares)>
+    segment_chunk_squares{"segment_chunk_squares"};
+
+/// squared_norm[s] = sum of the chunks of segment s, in order; 0 for none. squares: [chunks], squared_norm: [segments],
+/// f64.
+inline constinit Kernel<void(const Tensor& squares, const SegmentTable& segments, Tensor& squared_norm)>
+    add_segment_chunks{"add_segment_chunks"};
 
 struct AdagradOptions {
   double clip = 0;             ///< largest norm of a tensor's gradient; 0: no clipping

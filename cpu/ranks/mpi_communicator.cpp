@@ -193,6 +193,16 @@ void MpiCommunicator::gather_host(const void* own, std::size_t bytes, void* all)
   start_gather(all, ends)->wait();
 }
 
+void MpiCommunicator::collect_host(void* all, PartEnds ends) {
+  auto* const bytes = static_cast<std::byte*>(all);
+  Messages messages(*this);
+  for (int q = 1; q < size_; ++q) {
+    if (rank_ == 0) messages.receive(bytes + part_begin(ends, q), part_length(ends, q), q);
+    if (rank_ == q) messages.send(bytes + part_begin(ends, q), part_length(ends, q), 0);
+  }
+  messages.wait();
+}
+
 void MpiCommunicator::hear() {
   for (;;) {
     int from = -1, length = 0;

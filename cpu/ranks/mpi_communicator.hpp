@@ -39,6 +39,7 @@ class MpiCommunicator final : public Communicator {
                                            PartEnds receive_ends) override;
   std::unique_ptr<Transfer> start_gather(void* all, PartEnds ends) override;
   void gather_host(const void* own, std::size_t bytes, void* all) override;
+  void collect_host(void* all, PartEnds ends) override;
   /// Of the ranks that have come, where not all have with one reason, the lowest returns first: it is to speak and to
   /// abort all, so that one speaks.
   bool all_end_with(std::string_view reason, double seconds) override;

@@ -8,10 +8,10 @@ namespace engram {
 class Adagrad final : public Optimizer {
  public:
   /// State starts at zero. The store must be placed.
-  Adagrad(const OptimizerOptions& options, ParameterStore& store, Step& step);
+  Adagrad(const OptimizerOptions& options, ParameterStore& store, Step& step, const UpdateRanks& with = {});
 
  private:
-  void update_group(Step& step, std::size_t group) override;
+  void update_part(Step& step, std::size_t part) override;
 
   kernels::AdagradOptions options_;
   State* accumulator_;

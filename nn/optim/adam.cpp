@@ -2,8 +2,8 @@
 
 namespace engram {
 
-Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : Optimizer(options, store, step),
+Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step, const UpdateRanks& with)
+    : Optimizer(options, store, step, with),
       options_{.beta1 = options.beta1,
                .beta2 = options.beta2,
                .epsilon = options.epsilon,
@@ -14,13 +14,12 @@ Adam::Adam(const OptimizerOptions& options, ParameterStore& store, Step& step)
   global_clip_ = options.clip;
 }
 
-void Adam::update_group(Step& step, std::size_t group) {
-  ParameterGroup& parameters = store_->groups()[group];
+void Adam::update_part(Step& step, std::size_t number) {
+  Part& part = parts_[number];
   kernels::AdamOptions options = options_;
-  options.rate_share = rate_share(parameters);
-  if (parameters.name == kUndecayed) options.weight_decay = 0;
-  kernels::adam(step, parameters.gradients, scale_, options, parameters.values, first_->blocks[group],
-                second_->blocks[group]);
+  options.rate_share = rate_share(part);
+  if (group_of(part).name == kUndecayed) options.weight_decay = 0;
+  kernels::adam(step, part.gradients, scale_, options, part.values, first_->parts[number], second_->parts[number]);
 }
 
 }  // namespace engram

@@ -8,10 +8,10 @@ namespace engram {
 class Adam final : public Optimizer {
  public:
   /// State starts at zero. The store must be placed.
-  Adam(const OptimizerOptions& options, ParameterStore& store, Step& step);
+  Adam(const OptimizerOptions& options, ParameterStore& store, Step& step, const UpdateRanks& with = {});
 
  private:
-  void update_group(Step& step, std::size_t group) override;
+  void update_part(Step& step, std::size_t part) override;
 
   kernels::AdamOptions options_;
   State* first_;

@@ -7,15 +7,16 @@
 
 namespace engram {
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step,
+                                          const UpdateRanks& with) {
   options.check();
   switch (options.kind) {
     case OptimizerKind::adagrad:
-      return std::make_unique<Adagrad>(options, store, step);
+      return std::make_unique<Adagrad>(options, store, step, with);
     case OptimizerKind::adam:
-      return std::make_unique<Adam>(options, store, step);
+      return std::make_unique<Adam>(options, store, step, with);
     case OptimizerKind::sgd:
-      return std::make_unique<Sgd>(options, store, step);
+      return std::make_unique<Sgd>(options, store, step, with);
   }
   throw UsageError("optimizer: unknown kind");
 }

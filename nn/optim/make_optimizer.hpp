@@ -8,6 +8,7 @@
 namespace engram {
 
 /// The store must be placed; `step` clears the state. Throws UsageError when the options are not valid.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step,
+                                          const UpdateRanks& with = {});
 
 }  // namespace engram

@@ -1,5 +1,6 @@
 #include "nn/optim/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -7,6 +8,7 @@
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "nn/optim/parameter_blocks.hpp"
+#include "nn/optim/row_exchange.hpp"
 #include "nn/option_limits.hpp"
 #include "nn/option_rules.hpp"
 
@@ -29,53 +31,135 @@ void OptimizerOptions::check() const {
   tables.check();
 }
 
-Optimizer::Optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : store_(&store), span_rate_share_(options.span_rate_share) {
+Optimizer::Optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step, const UpdateRanks& with)
+    : store_(&store),
+      span_rate_share_(options.span_rate_share),
+      ranks_(with.ranks != nullptr ? with.ranks : &one_),
+      buckets_(make_buckets(store, ranks_->size(), with.bucket_bytes)) {
   if (!store.tables().empty()) tables_ = std::make_unique<TableOptimizer>(options.tables, store, step);
-  if (store.groups().empty()) return;
+  if (!store.groups().empty()) make_parts(step);
+}
+
+void Optimizer::make_parts(Step& step) {
   std::int64_t segments = 0;
-  for (const ParameterGroup& group : store.groups()) segments += static_cast<std::int64_t>(group.segments.size());
-  squared_norms_ = Tensor({segments}, DType::f64, step.device(), store.allocator());
-  scale_ = Tensor({1}, DType::f64, step.device(), store.allocator());
+  for (const ParameterGroup& group : store_->groups()) segments += static_cast<std::int64_t>(group.segments.size());
+  squared_norms_ = Tensor({segments}, DType::f64, step.device(), store_->allocator());
+  scale_ = Tensor({1}, DType::f64, step.device(), store_->allocator());
   std::int64_t first = 0;
-  for (const ParameterGroup& group : store.groups()) {
+  for (const ParameterGroup& group : store_->groups()) {
     const auto count = static_cast<std::int64_t>(group.segments.size());
     group_norms_.push_back(squared_norms_.rows(first, first + count));
+    squares_.emplace_back(Shape{chunks_of(group.segments)}, DType::f64, step.device(), store_->allocator());
     first += count;
+  }
+  std::vector<std::int64_t> places(store_->groups().size());
+  const int rank = ranks_->rank();
+  for (const Bucket& bucket : buckets_) {
+    const std::int64_t begin = bucket.begin_of(rank), end = bucket.end_of(rank);
+    if (begin == end) continue;
+    const ParameterGroup& group = store_->groups()[bucket.group];
+    SegmentRange range = segments_in(group.segments, begin, end);
+    const auto from = static_cast<std::int64_t>(range.first);
+    const auto to = from + static_cast<std::int64_t>(range.segments.size());
+    parts_.push_back({.group = bucket.group,
+                      .values = group.values.rows(begin, end),
+                      .gradients = group.gradients.rows(begin, end),
+                      .segments = std::move(range.segments),
+                      .squared_norms = group_norms_[bucket.group].rows(from, to),
+                      .squares = squares_[bucket.group].rows(bucket.first_chunk_of(rank), bucket.chunk_end_of(rank)),
+                      .place = places[bucket.group]});
+    places[bucket.group] += end - begin;
   }
 }
 
 Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
-  states_.push_back(std::make_unique<State>(State{std::move(name), {}}));
-  for (const ParameterGroup& group : store_->groups()) {
-    states_.back()->blocks.emplace_back(group.values.shape(), group.values.dtype(), group.values.device(),
-                                        store_->allocator());
-    kernels::fill(step, states_.back()->blocks.back(), 0.0);
+  State& state = *states_.emplace_back(std::make_unique<State>(State{std::move(name), {}, {}}));
+  for (std::size_t g = 0; g < store_->groups().size(); ++g) {
+    std::int64_t count = 0;
+    for (const Part& part : parts_) count += part.group == g ? part.values.count() : 0;
+    const Tensor& values = store_->groups()[g].values;
+    Tensor& block = state.blocks.emplace_back(Shape{count}, values.dtype(), values.device(), store_->allocator());
+    if (count > 0) kernels::fill(step, block, 0.0);
   }
-  return *states_.back();
+  for (const Part& part : parts_)
+    state.parts.push_back(state.blocks[part.group].rows(part.place, part.place + part.values.count()));
+  return state;
 }
 
 void Optimizer::update(Step& step) {
   // First, because it may find too little memory for its gradients: then nothing has been updated yet.
+  gather_row_gradients(step, *store_, *ranks_);
   if (tables_) tables_->update(step);
-  auto& groups = store_->groups();
-  for (std::size_t group = 0; group < groups.size(); ++group)
-    kernels::segment_squared_norms(step, groups[group].gradients, groups[group].segments, group_norms_[group]);
-  if (!groups.empty()) kernels::clip_scale(step, squared_norms_, global_clip_, scale_);
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    update_group(step, group);
-    if (groups[group].name == kSpans) kernels::clamp(step, groups[group].values, 0.0, 1.0);
+  if (!store_->groups().empty()) sum_norms(step);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    update_part(step, i);
+    if (group_of(parts_[i]).name == kSpans) kernels::clamp(step, parts_[i].values, 0.0, 1.0);
   }
+  gather(step, Gathered::values);
   store_->refresh_rounded(step);
+}
+
+void Optimizer::sum_norms(Step& step) {
+  for (Part& part : parts_) kernels::segment_chunk_squares(step, part.gradients, part.segments, part.squares);
+  gather(step, Gathered::squares);
+  for (std::size_t g = 0; g < store_->groups().size(); ++g)
+    kernels::add_segment_chunks(step, squares_[g], store_->groups()[g].segments, group_norms_[g]);
+  kernels::clip_scale(step, squared_norms_, global_clip_, scale_);
+}
+
+void Optimizer::gather(Step& step, Gathered what) {
+  if (ranks_->alone()) return;
+  if (step.backend().works_behind()) step.backend().synchronize();
+  std::vector<std::unique_ptr<Transfer>> transfers;
+  for (const Bucket& bucket : buckets_) {
+    const bool values = what == Gathered::values;
+    const Tensor& block = values ? store_->groups()[bucket.group].values : squares_[bucket.group];
+    const std::int64_t begin = values ? bucket.begin : bucket.first_chunk;
+    const std::size_t bytes = size_of(block.dtype());
+    std::vector<std::size_t> ends;
+    for (const std::int64_t end : values ? bucket.ends : bucket.chunk_ends)
+      ends.push_back(static_cast<std::size_t>(end - begin) * bytes);
+    if (ends.back() == 0) continue;
+    auto* const all = static_cast<std::byte*>(block.raw()) + static_cast<std::size_t>(begin) * bytes;
+    transfers.push_back(ranks_->start_gather(all, ends));
+  }
+  for (const auto& transfer : transfers) transfer->wait();
 }
 
 void Optimizer::bring_up_to_date(Step& step) {
   if (tables_) tables_->bring_up_to_date(step);
 }
 
-void Optimizer::visit_state(const StateFound& found) const {
-  for (const auto& state : states_) visit_blocks(*store_, state->blocks, state->name, found);
-  if (tables_) tables_->visit_state(found);
+void Optimizer::visit_state(const DividedStateFound& found) const {
+  const auto whole = [&found](const std::string& name, const Tensor& tensor) { found(name, tensor, std::nullopt); };
+  for (const auto& state : states_) {
+    if (ranks_->alone())
+      visit_blocks(*store_, state->blocks, state->name, whole);
+    else
+      visit_divided(*state, found);
+  }
+  if (tables_) tables_->visit_state(whole);
+}
+
+void Optimizer::visit_divided(const State& state, const DividedStateFound& found) const {
+  std::vector<std::int64_t> places(state.blocks.size());  // of the bucket, in the rank's block
+  for (const Bucket& bucket : buckets_) {
+    const ParameterGroup& group = store_->groups()[bucket.group];
+    const std::int64_t begin = bucket.begin_of(ranks_->rank()), end = bucket.end_of(ranks_->rank());
+    for (std::size_t i = 0; i < group.segments.size(); ++i) {
+      const auto [offset, count] = group.segments[i];
+      if (offset < bucket.begin || offset >= bucket.end) continue;
+      const Parameter& parameter = *group.parameters[i];
+      Division division{.shape = parameter.shape(), .dtype = group.values.dtype(), .ends = {}};
+      for (const std::int64_t rank_end : bucket.ends)
+        division.ends.push_back(std::clamp<std::int64_t>(rank_end - offset, 0, count));
+      const std::int64_t from = std::max(begin, offset), to = std::min(end, offset + count);
+      const std::int64_t place = places[bucket.group] - begin;
+      found(parameter.name() + "." + state.name,
+            from < to ? state.blocks[bucket.group].rows(place + from, place + to) : Tensor(), division);
+    }
+    places[bucket.group] += end - begin;
+  }
 }
 
 std::vector<double> Optimizer::gradient_norms(Backend& backend) const {

@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autograd/parameter_store.hpp"
+#include "core/communicator.hpp"
+#include "core/division.hpp"
 #include "core/names.hpp"
+#include "nn/optim/shards.hpp"
 #include "nn/optim/table_optimizer.hpp"
 
 namespace engram {
@@ -51,10 +55,19 @@ struct OptimizerOptions {
   void check() const;
 };
 
+/// The ranks that an optimiser updates with.
+struct UpdateRanks {
+  Communicator* ranks = nullptr;             ///< must outlive it; nullptr: there is one
+  std::int64_t bucket_bytes = kBucketBytes;  ///< as make_buckets has it
+};
+
 class Optimizer {
  public:
-  Optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step);
+  Optimizer(const OptimizerOptions& options, ParameterStore& store, Step& step, const UpdateRanks& with = {});
   virtual ~Optimizer() = default;
+
+  /// What of the store's blocks each rank updates, from its gradients there.
+  const std::vector<Bucket>& buckets() const { return buckets_; }
 
   /// One update of all parameters from their gradients, at the learning rate of the step's scalars; then the spans are
   /// clamped to [0, 1] and bf16 copies, if the store keeps any, made anew. The step number of the scalars counts
@@ -69,31 +82,59 @@ class Optimizer {
 
   /// Every state tensor with its name, `<parameter>.<what>`, shaped like the parameter, but for those that tables have
   /// per row.
-  using StateFound = TableOptimizer::StateFound;
-  void visit_state(const StateFound& found) const;
+  /// Where ranks share the work, what is divided over them comes with its division, as the flat tensor of what this
+  /// rank holds: none if it holds nothing.
+  using DividedStateFound =
+      std::function<void(const std::string& name, const Tensor& held, const std::optional<Division>& division)>;
+  void visit_state(const DividedStateFound& found) const;
   /// Norms of every parameter's gradient at the last update, in the order of the groups and their parameters.
   std::vector<double> gradient_norms(Backend& backend) const;
 
  protected:
-  /// Zeroed memory in the shape of every group's block.
+  /// What this rank updates of a bucket.
+  struct Part {
+    std::size_t group = 0;
+    Tensor values, gradients;  ///< [n]
+    SegmentTable segments;     ///< in them
+    Tensor squared_norms;      ///< [segments] f64, of the whole segments
+    Tensor squares;            ///< [chunks] f64
+    std::int64_t place = 0;    ///< in the rank's block of state
+  };
+  /// Zeroed memory for the parts of a group, one after the other.
   struct State {
     std::string name;
-    std::vector<Tensor> blocks;
+    std::vector<Tensor> blocks;  ///< one for each group
+    std::vector<Tensor> parts;   ///< slices of them
   };
   State& add_state(Step& step, std::string name);
-  virtual void update_group(Step& step, std::size_t group) = 0;
-  /// The share of the learning rate that a group gets.
-  double rate_share(const ParameterGroup& group) const { return group.name == kSpans ? span_rate_share_ : 1; }
+  virtual void update_part(Step& step, std::size_t part) = 0;
+  const ParameterGroup& group_of(const Part& part) const { return store_->groups()[part.group]; }
+  /// The share of the learning rate that a part gets.
+  double rate_share(const Part& part) const { return group_of(part).name == kSpans ? span_rate_share_ : 1; }
 
   static constexpr std::string_view kSpans = "spans";
   static constexpr std::string_view kUndecayed = "undecayed";
   ParameterStore* store_;
+  std::vector<Part> parts_;
   std::vector<std::unique_ptr<State>> states_;
-  Tensor squared_norms_;             // [all segments] f64
-  std::vector<Tensor> group_norms_;  // slices of it
-  Tensor scale_;                     // [1] f64: the global clip factor
+  Tensor scale_;  // [1] f64: the global clip factor
   double global_clip_ = 0;
   double span_rate_share_;
+
+ private:
+  void make_parts(Step& step);
+  void sum_norms(Step& step);
+  enum class Gathered : std::uint8_t { values, squares };
+  /// Every rank's parts become what that rank has.
+  void gather(Step& step, Gathered what);
+  void visit_divided(const State& state, const DividedStateFound& found) const;
+
+  OneRank one_;
+  Communicator* ranks_;
+  std::vector<Bucket> buckets_;
+  Tensor squared_norms_;             // [all segments] f64
+  std::vector<Tensor> group_norms_;  // slices of it
+  std::vector<Tensor> squares_;      // of every group: [chunks] f64
   std::unique_ptr<TableOptimizer> tables_;
 };
 

@@ -2,15 +2,15 @@
 
 namespace engram {
 
-Sgd::Sgd(const OptimizerOptions& options, ParameterStore& store, Step& step)
-    : Optimizer(options, store, step), momentum_(options.momentum), velocity_(&add_state(step, "velocity")) {
+Sgd::Sgd(const OptimizerOptions& options, ParameterStore& store, Step& step, const UpdateRanks& with)
+    : Optimizer(options, store, step, with), momentum_(options.momentum), velocity_(&add_state(step, "velocity")) {
   global_clip_ = options.clip;
 }
 
-void Sgd::update_group(Step& step, std::size_t group) {
-  ParameterGroup& parameters = store_->groups()[group];
-  kernels::sgd(step, parameters.gradients, scale_, {.momentum = momentum_, .rate_share = rate_share(parameters)},
-               parameters.values, velocity_->blocks[group]);
+void Sgd::update_part(Step& step, std::size_t number) {
+  Part& part = parts_[number];
+  kernels::sgd(step, part.gradients, scale_, {.momentum = momentum_, .rate_share = rate_share(part)}, part.values,
+               velocity_->parts[number]);
 }
 
 }  // namespace engram

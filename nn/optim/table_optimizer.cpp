@@ -163,7 +163,8 @@ void TableOptimizer::refresh(Step& step, const Parameter& parameter, const Tenso
   if (table == tables_.end())
     throw Error(text("table optimizer: rows are brought up to date in a table of the store, got ", parameter.name()));
   RandomStream random = table->random;
-  random.scalars = step.scalars();
+  // Rows may be read by any piece, and ranks know of theirs alone.
+  random.scalars = step.first_scalars();
   kernels::bring_rows_up_to_date(step, ids, clock_, adam_, random, table->adam);
 }
 

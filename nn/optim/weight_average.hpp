@@ -32,7 +32,7 @@ class WeightAverage {
   bool swapped() const { return swapped_; }
 
   /// Every state tensor by name, `<parameter>.weight_mean`, shaped like the parameter; none before start().
-  void visit_state(const Optimizer::StateFound& found) const;
+  void visit_state(const TableOptimizer::StateFound& found) const;
   /// For a resumed run, after start() and after the state tensors were filled: how many updates they are the mean of.
   /// Throws UsageError for a negative number, Error before start() and while swapped.
   void restore(std::int64_t updates);

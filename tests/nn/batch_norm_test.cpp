@@ -112,7 +112,7 @@ TEST_CASE("batch norm layer: training changes the buffers, optimisers and averag
     CHECK(buffers() == before);
     average.swap(bench.step);
     CHECK(buffers() == before);
-    const auto no_buffer = [](const std::string& name, const Tensor&) {
+    const auto no_buffer = [](const std::string& name, const Tensor&, const auto&...) {
       CHECK(name.find("running") == std::string::npos);
     };
     optimizer->visit_state(no_buffer);

@@ -38,8 +38,8 @@ struct Fixture {
   std::string refusal(const std::filesystem::path& path, const std::vector<NamedTensor>& wanted,
                       const LoadRules& rules = {}) {
     std::vector<std::string> before;
-    for (const auto& [name, tensor] : wanted)
-      before.emplace_back(static_cast<const char*>(tensor.raw()), tensor.bytes());
+    for (const NamedTensor& one : wanted)
+      before.emplace_back(static_cast<const char*>(one.tensor.raw()), one.tensor.bytes());
     const CheckpointFile file(path);
     const std::string message = message_of<FileError>([&] { file.load(*backend, wanted, rules); });
     for (std::size_t i = 0; i < wanted.size(); ++i)

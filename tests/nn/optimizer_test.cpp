@@ -32,7 +32,7 @@ struct OptimizerBench : Bench {
   }
   reference::Array64 state(const std::string& wanted) {
     reference::Array64 found;
-    optimizer->visit_state([&](const std::string& name, const Tensor& tensor) {
+    optimizer->visit_state([&](const std::string& name, const Tensor& tensor, const auto&) {
       if (name == wanted) found = read(tensor);
     });
     return found;

@@ -62,7 +62,7 @@ struct TableBench : Bench {
   std::vector<NamedTensor> everything() {
     std::vector<NamedTensor> tensors;
     for (const auto& [name, parameter] : store.parameters()) tensors.push_back({name, parameter->value()});
-    optimizer->visit_state([&](const std::string& name, const Tensor& tensor) {
+    optimizer->visit_state([&](const std::string& name, const Tensor& tensor, const auto&) {
       tensors.push_back({"optimizer/" + name, tensor});
     });
     return tensors;
@@ -242,7 +242,7 @@ TEST_CASE("tables: the state of one mode is refused by another") {
   const auto names = [](const TableOptimizerOptions& options) {
     TableBench bench(with_tables(options));
     std::vector<std::string> found;
-    bench.optimizer->visit_state([&](const std::string& name, const Tensor&) {
+    bench.optimizer->visit_state([&](const std::string& name, const Tensor&, const auto&) {
       if (name.starts_with("second")) found.push_back(name);
     });
     return found;
@@ -272,7 +272,7 @@ TEST_CASE("tables: state of bf16 tables is f32") {
   store.place(*bench.backend, DType::f32, 5);
   const auto optimizer = make_optimizer(with_tables({}), store, bench.step);
   int found = 0;
-  optimizer->visit_state([&](const std::string&, const Tensor& tensor) {
+  optimizer->visit_state([&](const std::string&, const Tensor& tensor, const auto&) {
     ++found;
     CHECK(tensor.dtype() == DType::f32);
   });

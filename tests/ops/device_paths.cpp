@@ -298,7 +298,9 @@ TEST_CASE("device paths: update rules of many segments", "[ops]") {
     same_on_every_device([&](Place& p) {
       const Tensor gradient = p.input({end}), one = p.step.empty({1}, DType::f64);
       Tensor scale = one, squares = p.step.empty({static_cast<std::int64_t>(table.size())}, DType::f64);
-      kernels::segment_squared_norms(p.step, gradient, table, squares);
+      Tensor chunks = p.step.empty({chunks_of(table)}, DType::f64);
+      kernels::segment_chunk_squares(p.step, gradient, table, chunks);
+      kernels::add_segment_chunks(p.step, chunks, table, squares);
       kernels::clip_scale(p.step, squares, 0.5, scale);
       p.results.push_back(squares);
       p.results.push_back(scale);

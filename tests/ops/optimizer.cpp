@@ -33,7 +33,9 @@ struct Fixture {
 
   Tensor norms(const Tensor& gradient, const SegmentTable& segments) {
     Tensor squared = step.empty({static_cast<std::int64_t>(segments.size())}, DType::f64);
-    kernels::segment_squared_norms(step, gradient, segments, squared);
+    Tensor chunks = step.empty({chunks_of(segments)}, DType::f64);
+    kernels::segment_chunk_squares(step, gradient, segments, chunks);
+    kernels::add_segment_chunks(step, chunks, segments, squared);
     return squared;
   }
   void adagrad(const Tensor& gradient, const SegmentTable& segments, const kernels::AdagradOptions& options,

@@ -100,6 +100,20 @@ TEST_CASE("processes: a gathering fills in the others' parts", "[mpi]") {
   CHECK(bytes == filled(true));
 }
 
+TEST_CASE("processes: rank 0 collects parts of the host", "[mpi]") {
+  std::vector<std::size_t> ends;
+  for (int q = 0; q < ranks().size(); ++q) ends.push_back((q == 0 ? 0 : ends.back()) + length_of(q, 0, 2));
+  std::string all(ends.back(), '.'), expected;
+  for (int q = 0; q < ranks().size(); ++q) {
+    const std::size_t begin = q == 0 ? 0 : ends[static_cast<std::size_t>(q) - 1];
+    const std::string part(ends[static_cast<std::size_t>(q)] - begin, static_cast<char>('a' + q));
+    expected += part;
+    if (q == ranks().rank()) all.replace(begin, part.size(), part);
+  }
+  ranks().collect_host(all.data(), ends);
+  if (ranks().leads()) CHECK(all == expected);
+}
+
 TEST_CASE("processes: numbers and texts of the host", "[mpi]") {
   const double own = 0.5 + ranks().rank();
   std::vector<double> all(static_cast<std::size_t>(ranks().size()));

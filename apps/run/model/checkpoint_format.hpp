@@ -25,7 +25,6 @@ inline constexpr std::string_view kConfig = "engram.config";          ///< TOML,
 inline constexpr std::string_view kVocabulary = "engram.vocabulary";  ///< the contents of vocabulary.json
 inline constexpr std::string_view kStep = "engram.step";              ///< optimiser steps done
 inline constexpr std::string_view kSeed = "engram.seed";
-inline constexpr std::string_view kThreads = "engram.threads";
 inline constexpr std::string_view kData = "engram.data";                  ///< hash of the data set
 inline constexpr std::string_view kRun = "engram.run";                    ///< JSON: readers, caches, best validation
 inline constexpr std::string_view kAveraged = "engram.averaged_updates";  ///< of which the parameters are the mean
@@ -55,9 +54,10 @@ std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
 /// Appends what `owner` (an Optimizer, a WeightAverage) visits as its state, with the prefix before each name.
 template <class Owner>
 void append_state(std::vector<NamedTensor>& tensors, std::string_view prefix, const Owner& owner) {
-  owner.visit_state([&](const std::string& name, const Tensor& tensor) {
-    tensors.push_back({std::string(prefix) + name, tensor});
-  });
+  owner.visit_state(
+      [&](const std::string& name, const Tensor& tensor, const std::optional<Division>& division = {}) {
+        tensors.push_back({std::string(prefix) + name, tensor, division});
+      });
 }
 
 /// What a checkpoint says about its model.

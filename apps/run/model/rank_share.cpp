@@ -23,7 +23,7 @@ std::vector<int> own_cores() {
       if (CPU_ISSET(core, &mask)) cores.push_back(core);
 #endif
   if (cores.empty())
-    for (int core = 0; core < std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)); ++core) cores.push_back(core);
+    for (int core = 0; core < cores_of_host(); ++core) cores.push_back(core);
   return cores;
 }
 
@@ -81,6 +81,8 @@ RankShare share_of(Communicator& ranks) {
   for (const std::string& told : ranks.gather_texts(text_of_place())) places.push_back(place_of_text(told));
   return share_of(places, ranks.rank());
 }
+
+int cores_of_host() { return static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))); }
 
 std::string share_text(const RankShare& share, int ranks, int threads, int cores_of_host) {
   std::string line = text(ranks, " ranks on ", share.hosts, share.hosts == 1 ? " host" : " hosts");

@@ -28,6 +28,9 @@ RankShare share_of(const std::vector<RankPlace>& places, int rank);
 /// Of this process. Collective.
 RankShare share_of(Communicator& ranks);
 
+/// Of the machine, whoever may use them.
+int cores_of_host();
+
 /// A sentence for the user: "4 ranks on 2 hosts, 8 threads each".
 std::string share_text(const RankShare& share, int ranks, int threads, int cores_of_host);
 

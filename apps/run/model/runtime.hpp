@@ -8,6 +8,7 @@
 #include "core/allocator.hpp"
 #include "core/arena.hpp"
 #include "core/backend.hpp"
+#include "core/communicator.hpp"
 #include "core/step.hpp"
 
 namespace engram {
@@ -16,13 +17,16 @@ class Runtime {
  public:
   /// `threads` of the host; 0: as many as there are. `seed`: of dropout. Throws NotAvailable or DeviceError when there
   /// is no such device, UsageError for a negative number of threads.
-  explicit Runtime(Device device = {}, int threads = 0, std::uint64_t seed = 0);
+  /// `ranks`: it must outlive the runtime; nullptr: one.
+  explicit Runtime(Device device = {}, int threads = 0, std::uint64_t seed = 0, Communicator* ranks = nullptr);
 
   Backend& backend() { return *backend_; }
   /// For what outlives a step: parameters, caches.
   Allocator& memory() { return heap_; }
   Step& step() { return step_; }
   Arena& arena() { return arena_; }
+  /// The processes that compute together.
+  Communicator& ranks() { return *ranks_; }
 
   /// Calls `use` with a step that has just begun, ends the step and returns what `use` returned. Everything that `use`
   /// made of the step's memory must be gone by then: its tape and trace are best its own variables. What it throws
@@ -45,6 +49,8 @@ class Runtime {
   HeapAllocator heap_;
   Arena arena_;
   Step step_;
+  OneRank one_;
+  Communicator* ranks_;
 };
 
 }  // namespace engram

@@ -26,9 +26,13 @@ std::vector<NamedTensor> late_rows_of(const TrainingSession& session) {
 
 void save_late_rows(const std::filesystem::path& checkpoint, const TrainingSession& session) {
   const std::vector<NamedTensor> rows = late_rows_of(session);
-  if (rows.empty()) return remove_late_rows(checkpoint);
+  Communicator& ranks = session.runtime.ranks();
+  if (rows.empty()) {
+    if (ranks.leads()) remove_late_rows(checkpoint);
+    return;
+  }
   save_checkpoint(late_rows_path(checkpoint), session.runtime.backend(), rows,
-                  {{std::string(metadata_keys::kStep), text(session.trainer.steps())}}, {.only_finite = true});
+                  {{std::string(metadata_keys::kStep), text(session.trainer.steps())}}, {.only_finite = true}, ranks);
 }
 
 void remove_late_rows(const std::filesystem::path& checkpoint) {

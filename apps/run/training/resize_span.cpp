@@ -24,7 +24,7 @@ ParsedName parse(std::string_view name) {
 
 void SpanResize::prepare(std::vector<NamedTensor>& wanted) {
   const double growth = static_cast<double>(to_) / static_cast<double>(from_);
-  for (auto& [name, tensor] : wanted) {
+  for (auto& [name, tensor, division] : wanted) {
     const auto [parameter, state] = parse(name);
     if (parameter == "position_keys" || parameter == "position_values") {
       const Tensor stored({from_, tensor.shape()[1]}, tensor.dtype(), tensor.device(), *allocator_);

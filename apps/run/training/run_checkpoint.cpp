@@ -25,17 +25,37 @@ constexpr double kLargestWeight = 1e6;
 struct NamedCache {
   std::string name;
   StatePast* cache;
+  /// The rank that has it; none: all do. On the others `cache` is one like it, of a piece of their own.
+  std::optional<int> rank = {};
 };
 
-void add_caches(std::vector<NamedCache>& caches, const std::string& owner, ModelPast& past) {
+void add_caches(std::vector<NamedCache>& caches, const std::string& owner, ModelPast& past,
+                std::optional<int> rank = {}) {
   for (std::size_t layer = 0; layer < past.size(); ++layer)
-    caches.push_back({text(kCachePrefix, owner, ".", layer, ".hidden"), &state_past(*past[layer])});
+    caches.push_back({text(kCachePrefix, owner, ".", layer, ".hidden"), &state_past(*past[layer]), rank});
 }
 
+std::string owner_of_piece(std::int64_t piece) { return text("train.", piece); }
+
+/// Of the pieces that this rank computes.
 std::vector<NamedCache> training_caches(TrainingSession& session) {
   std::vector<NamedCache> caches;
-  auto& pasts = session.trainer.pasts();
-  for (std::size_t piece = 0; piece < pasts.size(); ++piece) add_caches(caches, text("train.", piece), pasts[piece]);
+  std::int64_t piece = session.trainer.first_piece();
+  for (ModelPast& past : session.trainer.pasts()) add_caches(caches, owner_of_piece(piece++), past);
+  return caches;
+}
+
+/// Of all pieces.
+std::vector<NamedCache> all_training_caches(TrainingSession& session) {
+  if (session.runtime.ranks().alone()) return training_caches(session);
+  std::vector<NamedCache> caches;
+  std::vector<ModelPast>& pasts = session.trainer.pasts();
+  const auto own = static_cast<std::int64_t>(pasts.size()), first = session.trainer.first_piece();
+  for (std::int64_t piece = 0; piece < session.config.training.split; ++piece) {
+    const bool is_own = piece >= first && piece < first + own;
+    add_caches(caches, owner_of_piece(piece), pasts[static_cast<std::size_t>(is_own ? piece - first : 0)],
+               static_cast<int>(piece / own));
+  }
   return caches;
 }
 
@@ -46,9 +66,16 @@ std::vector<NamedCache> validation_caches(TrainingSession& session) {
 }
 
 std::vector<NamedCache> caches_of(TrainingSession& session) {
-  std::vector<NamedCache> caches = training_caches(session);
+  std::vector<NamedCache> caches = all_training_caches(session);
   std::ranges::copy(validation_caches(session), std::back_inserter(caches));
   return caches;
+}
+
+NamedTensor tensor_of(const NamedCache& cache, Communicator& ranks) {
+  const Tensor& states = cache.cache->states();
+  if (!cache.rank) return {cache.name, states};
+  return {cache.name, *cache.rank == ranks.rank() ? states : Tensor(),
+          all_on(*cache.rank, ranks.size(), states.shape(), states.dtype())};
 }
 
 bool empty(const StatePast& cache) { return cache.states().count() == 0; }
@@ -62,25 +89,30 @@ std::vector<NamedTensor> lasting_tensors(const TrainingSession& session) {
 }
 
 Metadata run_metadata(const TrainingSession& session) {
-  Metadata metadata = model_metadata(session.config, session.data, session.trainer.steps());
-  metadata.emplace(metadata_keys::kThreads, text(session.runtime.backend().threads()));
-  return metadata;
+  return model_metadata(session.config, session.data, session.trainer.steps());
 }
 
 json run_state(TrainingSession& session) {
   json state{{"reader", session.reader->state()}, {"validation_reader", session.validation.state()}};
   session.watch.save(state);
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
-  for (const auto& [name, cache] : caches_of(session)) seen[name] = cache->valid();
+  for (const NamedCache& cache : caches_of(session)) seen[cache.name] = cache.cache->valid();
   return state;
+}
+
+void make_checkpoint_folder(const std::filesystem::path& path, Communicator& ranks) {
+  together(ranks, [&] {
+    if (ranks.leads()) make_folder("checkpoint", path.parent_path());
+  });
 }
 
 void save(const std::filesystem::path& path, TrainingSession& session, const std::vector<NamedTensor>& tensors,
           const Metadata& metadata) {
   session.trainer.optimizer().bring_up_to_date(session.runtime.step());
-  make_folder("checkpoint", path.parent_path());
+  Communicator& ranks = session.runtime.ranks();
+  make_checkpoint_folder(path, ranks);
   save_checkpoint(path, session.runtime.backend(), tensors, metadata,
-                  {.only_finite = true, .largest_parameter = kLargestWeight});
+                  {.only_finite = true, .largest_parameter = kLargestWeight}, ranks);
 }
 
 constexpr std::string_view kNoRun = "it holds a model, but no run that could be continued";
@@ -103,6 +135,8 @@ class SessionLoad {
   // Readers and caches go on together or start afresh together.
   /// Makes room for the file's caches, to be loaded.
   void load_caches(const json& state, const std::vector<NamedCache>& caches);
+  /// Other ranks load theirs.
+  void ignore_other_pieces();
   /// Leaves the file's caches out.
   void leave_caches(std::string_view owner, std::string_view what);
   void load_tensors();
@@ -134,16 +168,12 @@ std::vector<std::string> SessionLoad::run() {
 }
 
 void SessionLoad::compare_run() {
-  const std::string &data = required_entry(file_, metadata_keys::kData, kNoRun),
-                    &threads = required_entry(file_, metadata_keys::kThreads, kNoRun);
+  const std::string& data = required_entry(file_, metadata_keys::kData, kNoRun);
   const std::string data_now = data::hash_text(session_.data.hash());
   same_data_ = data == data_now;
   if (!same_data_)
     notes_.push_back(
         text("the data are others than before (", data, ", now ", data_now, "): reading starts at the beginning"));
-  if (const int now = session_.runtime.backend().threads(); threads != text(now))
-    notes_.push_back(
-        text("the run had ", threads, " threads, now it has ", now, ": results may differ in the last bits"));
   if (const std::int64_t from = before_.config.model.all_attention.max_span,
       to = session_.config.model.all_attention.max_span;
       from != to)
@@ -153,10 +183,12 @@ void SessionLoad::compare_run() {
 void SessionLoad::restore_state(const json& state) {
   const TrainingOptions &before = before_.config.training, &now = session_.config.training;
   const bool same_caches = before.split == now.split && before.activations == now.activations;
-  if (goes_on(*session_.reader, state.at("reader")) && same_caches)
+  if (goes_on(*session_.reader, state.at("reader")) && same_caches) {
     load_caches(state, training_caches(session_));
-  else
+    ignore_other_pieces();
+  } else {
     leave_caches("train.", "training");
+  }
   if (goes_on(session_.validation, state.at("validation_reader")))
     load_caches(state, validation_caches(session_));
   else
@@ -173,7 +205,7 @@ bool SessionLoad::goes_on(Reader& reader, const json& saved) const {
 }
 
 void SessionLoad::load_caches(const json& state, const std::vector<NamedCache>& caches) {
-  for (const auto& [name, cache] : caches) {
+  for (const auto& [name, cache, rank] : caches) {
     if (!file_.has(name)) continue;
     const Shape& shape = file_.at(name).shape;
     if (shape.rank() != 3)
@@ -181,6 +213,13 @@ void SessionLoad::load_caches(const json& state, const std::vector<NamedCache>& 
     cache->restore(shape[1], state.at("positions_seen").at(name).get<std::int64_t>());
     caches_.push_back({name, cache->states()});
   }
+}
+
+void SessionLoad::ignore_other_pieces() {
+  const std::int64_t first = session_.trainer.first_piece();
+  const std::int64_t end = first + static_cast<std::int64_t>(session_.trainer.pasts().size());
+  for (std::int64_t piece = 0; piece < session_.config.training.split; ++piece)
+    if (piece < first || piece >= end) rules_.may_be_ignored.push_back(text(kCachePrefix, owner_of_piece(piece), "."));
 }
 
 void SessionLoad::leave_caches(std::string_view owner, std::string_view what) {
@@ -193,7 +232,7 @@ void SessionLoad::load_tensors() {
   if (resize_) resize_->prepare(wanted);
   wanted.insert(wanted.end(), caches_.begin(), caches_.end());
   if (!session_.watch.average.started()) rules_.may_be_ignored.emplace_back(kAveragePrefix);
-  file_.load(session_.runtime.backend(), wanted, rules_);
+  file_.load(session_.runtime.backend(), wanted, rules_, session_.runtime.ranks().rank());
   if (resize_) resize_->finish();
 }
 
@@ -201,16 +240,16 @@ void SessionLoad::load_tensors() {
 
 void save_session(const std::filesystem::path& path, TrainingSession& session, SaveReason reason) {
   if (reason == SaveReason::interrupted) {
-    make_folder("checkpoint", path.parent_path());
+    make_checkpoint_folder(path, session.runtime.ranks());
     save_late_rows(path, session);
   }
   std::vector<NamedTensor> tensors = lasting_tensors(session);
-  for (const auto& [name, cache] : caches_of(session))
-    if (!empty(*cache)) tensors.push_back({name, cache->states()});
+  for (const NamedCache& cache : caches_of(session))
+    if (!empty(*cache.cache)) tensors.push_back(tensor_of(cache, session.runtime.ranks()));
   Metadata metadata = run_metadata(session);
   metadata.emplace(metadata_keys::kRun, run_state(session).dump());
   save(path, session, tensors, metadata);
-  if (reason == SaveReason::due) remove_late_rows(path);
+  if (reason == SaveReason::due && session.runtime.ranks().leads()) remove_late_rows(path);
 }
 
 void save_model(const std::filesystem::path& path, TrainingSession& session) {

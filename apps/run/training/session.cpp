@@ -113,6 +113,7 @@ StepLosses TrainingSession::step() {
   try {
     losses = trainer.step(block_);
   } catch (const OutOfMemory&) {
+    if (!runtime.ranks().alone()) throw;  // others may have gone on
     trainer.undo();
     reader->restore(before);
     throw;

@@ -33,7 +33,8 @@ class TrainingSession {
   /// Throws UsageError when the training split is too short for a batch.
   TrainingSession(RunConfig config, const data::DataSet& data, Runtime& runtime, DType dtype);
 
-  /// Reads the next block and trains on it. Throws Diverged, and OutOfMemory, after which all is as before the step.
+  /// Reads the next block and trains on it. Throws Diverged, and OutOfMemory, after which all is as before the step
+  /// where there is one rank.
   StepLosses step();
   /// The next short validation: some blocks of the split `valid`, going on where the last one stopped. On a plateau it
   /// begins the fine-tuning, if the schedule says so. Of what hooks.found is told, the place is that in the split.

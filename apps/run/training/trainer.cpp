@@ -1,9 +1,11 @@
 #include "apps/run/training/trainer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
+#include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/optim/make_optimizer.hpp"
 
@@ -20,6 +22,25 @@ double stored_rate(double rate, DType parameters) {
   return parameters == DType::f64 ? rate : static_cast<double>(static_cast<float>(rate));
 }
 
+/// Of a table of losses, a row for every piece, this rank knows those of its own pieces: it gets the others.
+template <class T>
+void gather_rows(std::pmr::vector<T>& losses, Communicator& ranks) {
+  const std::size_t own = losses.size() / static_cast<std::size_t>(ranks.size());
+  const std::vector<T> mine(losses.begin() + static_cast<std::ptrdiff_t>(own) * ranks.rank(),
+                            losses.begin() + static_cast<std::ptrdiff_t>(own) * (ranks.rank() + 1));
+  ranks.gather_host(mine.data(), own * sizeof(T), losses.data());
+}
+
+/// How many pieces of a batch each rank has.
+std::int64_t own_pieces(const TrainingOptions& options, const Communicator& ranks) {
+  const std::int64_t own = options.split / ranks.size();
+  const bool shared = own * ranks.size() == options.split && std::has_single_bit(static_cast<std::uint64_t>(own));
+  if (!ranks.alone() && !shared)
+    throw UsageError(text("training: training.split must be 1, 2, 4, 8, ... times the ", ranks.size(), " ranks, got ",
+                          options.split));
+  return own;
+}
+
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime)
@@ -31,15 +52,23 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
   runtime.step().set_activations(config.training.activations);
   if (config.training.activations == ActivationPrecision::bf16) store.keep_rounded(runtime.step());
   keep_scopes_ = runtime.backend().profiler() != nullptr;
-  optimizer_ = make_optimizer(with_schedule(config.optimizer, config.schedule), store, runtime.step());
-  const std::int64_t pieces = config.training.split;
+  optimizer_ = make_optimizer(with_schedule(config.optimizer, config.schedule), store, runtime.step(),
+                              {.ranks = &runtime.ranks()});
+  const std::int64_t pieces = config.training.split, own = own_pieces(config.training, runtime.ranks());
+  first_piece_ = runtime.ranks().rank() * own;
   const DType dtype = activation_dtype(config.training.activations, store.dtype());
-  for (std::int64_t piece = 0; piece < pieces; ++piece)
+  for (std::int64_t piece = 0; piece < own; ++piece)
     pasts_.push_back(model.training_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
   for (const auto& [name, parameter] : store.parameters())
     if (parameter->gradient_kind() == Gradient::none)
       buffers_.push_back({parameter->value(), Tensor(parameter->value().shape(), parameter->value().dtype(),
                                                      runtime.backend().device(), runtime.memory())});
+  std::vector<Tensor> summed;
+  for (const ParameterGroup& group : store.groups()) summed.push_back(group.gradients);
+  for (const KeptBuffer& buffer : buffers_) summed.push_back(buffer.now);
+  sums_ = PieceSums(std::move(summed), own, runtime.memory());
+  if (!runtime.ranks().alone())
+    sender_ = std::make_unique<BucketSender>(store, optimizer_->buckets(), sums_, runtime.ranks());
   losses_ =
       Tensor({pieces, model.tokens().most_losses() + 1}, store.dtype(), runtime.backend().device(), runtime.memory());
   scalars_.resize(static_cast<std::size_t>(pieces) + 1);
@@ -48,7 +77,7 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
 StepLosses Trainer::step(const data::Block& block) {
   begin(block);
   StepLosses losses;
-  if (runtime_->backend().works_behind()) {
+  if (runtime_->backend().works_behind() && runtime_->ranks().alone()) {
     const auto work = [this] {
       accumulate_pieces();
       update();
@@ -110,9 +139,18 @@ void Trainer::begin(const data::Block& block) {
 }
 
 void Trainer::accumulate_pieces() {
-  store_->zero_gradients(runtime_->step());
-  kernels::fill(runtime_->step(), losses_, 0);
-  for (std::int64_t piece = 0; piece < config_->training.split; ++piece) accumulate_piece(piece);
+  Step& step = runtime_->step();
+  store_->clear_row_gradients();
+  kernels::fill(step, losses_, 0);
+  sums_.begin();
+  const auto own = static_cast<std::int64_t>(pasts_.size());
+  for (std::int64_t i = 0; i < own; ++i) {
+    store_->zero_dense_gradients(step);
+    if (config_->training.split > 1) restore_buffers();  // all pieces begin with the same ones
+    accumulate_piece(first_piece_ + i);
+    if (i + 1 < own) sums_.keep(step);
+  }
+  finish_sums();
   // Gradients of rows are memory of the step, which the update needs.
   if (store_->tables().empty()) runtime_->arena().end_step();
 }
@@ -128,13 +166,18 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   // One mean over the whole batch, whatever pieces it is computed in.
   const double row_weight = loss_factor() / static_cast<double>(scored_);
   ModelTrace trace(step.objects());
-  const Variable hidden =
-      LanguageModel::scored(model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece)], &trace), batch);
+  const Variable hidden = LanguageModel::scored(
+      model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece - first_piece_)], &trace), batch);
   std::pmr::vector<Variable> losses(step.objects());
   for (LossPart& part : model_->tokens().losses(hidden, batch, row_weight)) losses.push_back(std::move(part.loss));
   const Variable penalty = model_->penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
   if (penalty) losses.push_back(penalty);
   if (view_) std::exchange(view_, nullptr)(tape);
+  if (sender_ && piece + 1 == first_piece_ + static_cast<std::int64_t>(pasts_.size())) {
+    sender_->begin(step);
+    // Devices that work behind the host know too late what is final.
+    if (!runtime_->backend().works_behind()) tape.watch_backward(sender_.get());
+  }
   tape.backward(losses);
   // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.
   const std::int64_t row = piece * losses_.shape()[1];
@@ -149,6 +192,27 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   for (std::size_t i = 0; i < losses.size(); ++i) keep(losses[i], static_cast<std::int64_t>(i) + 1);
 }
 
+void Trainer::finish_sums() {
+  if (sender_)
+    sender_->finish();
+  else
+    for (std::size_t group = 0; group < store_->groups().size(); ++group)
+      sums_.finish(runtime_->step(), group, 0, store_->groups()[group].gradients.count());
+  if (config_->training.split > 1) finish_buffers();
+}
+
+void Trainer::finish_buffers() {
+  Step& step = runtime_->step();
+  Communicator& ranks = runtime_->ranks();
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const Tensor now = buffers_[i].now.view({buffers_[i].now.count()});
+    sums_.finish(step, store_->groups().size() + i, 0, now.count());
+    if (!ranks.alone()) gather_sum(step, now, ranks);
+    // Every piece made one update of what was there before the step: their mean is the step's.
+    kernels::accumulate(step, now, 1.0 / static_cast<double>(config_->training.split), {now, Write::set});
+  }
+}
+
 void Trainer::update() {
   runtime_->step().begin_piece(scalars_.size() - 1);
   optimizer_->update(runtime_->step());
@@ -158,6 +222,7 @@ StepLosses Trainer::read_losses() {
   return dispatch_float(losses_.dtype(), "trainer", [&]<class T>() {
     std::pmr::vector<T> host(static_cast<std::size_t>(losses_.count()), runtime_->step().objects());
     runtime_->backend().copy(host.data(), losses_.raw(), losses_.bytes(), CopyKind::device_to_host);
+    if (!runtime_->ranks().alone()) gather_rows<T>(host, runtime_->ranks());
     runtime_->step().wrong_ids().check();
     StepLosses total;
     const auto columns = static_cast<std::size_t>(losses_.shape()[1]);
@@ -186,12 +251,16 @@ StepReplay::Key Trainer::replay_key() {
 void Trainer::undo() {
   store_->clear_row_gradients();
   if (!begun_) return;  // it did not come so far
-  for (const KeptBuffer& buffer : buffers_)
-    runtime_->backend().copy(buffer.now.raw(), buffer.before.raw(), buffer.now.bytes(), CopyKind::device_to_device);
+  restore_buffers();
   auto before = valid_before_.begin();
   for_each_past([&](StatePast& past) {
     if (past.valid() != *before++) past.undo(tokens_.remembered());
   });
+}
+
+void Trainer::restore_buffers() {
+  for (const KeptBuffer& buffer : buffers_)
+    runtime_->backend().copy(buffer.now.raw(), buffer.before.raw(), buffer.now.bytes(), CopyKind::device_to_device);
 }
 
 void Trainer::for_each_past(const std::function<void(StatePast&)>& found) {

@@ -11,6 +11,8 @@
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/run/training/bucket_sender.hpp"
+#include "apps/run/training/piece_sums.hpp"
 #include "apps/run/training/step_replay.hpp"
 #include "autograd/parameter_store.hpp"
 #include "autograd/tape.hpp"
@@ -34,17 +36,21 @@ struct StepLosses {
 
 class Trainer {
  public:
-  /// The store must be placed; all must outlive the trainer. Makes the optimiser's state and, for every piece of a
-  /// batch, the caches. Throws UsageError when weights are to be averaged of a model with tables.
+  /// The store must be placed; all must outlive the trainer. Makes the optimiser's state and the caches of the pieces
+  /// of a batch that this rank computes: rank r of R those from r P / R to before (r + 1) P / R. Throws UsageError when
+  /// weights are to be averaged of a model with tables, and when several ranks cannot share the pieces: each must have
+  /// 1, 2, 4, ... of them, so that sums over all pieces have the same bits for every number of ranks.
   Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& store, Runtime& runtime);
 
   /// One update. The block has training.batch rows of any length, and a target that counts. Throws Diverged when the
   /// loss is not finite: before the update, on devices that work behind the host after it, because nothing waits for
   /// them inside a step. Throws OutOfMemory, after which undo() is due.
   StepLosses step(const data::Block& block);
-  /// The gradients of step() without the update; those of rows are gone when it returns.
+  /// The gradients of step() without the update; those of rows are gone when it returns. With several ranks the part of
+  /// the dense gradients that the rank would update is whole.
   StepLosses accumulate(const data::Block& block);
-  /// After a step() that threw before its update: caches and running statistics are again as they were before it.
+  /// After a step() that threw before its update: caches and running statistics are again as they were before it. Only
+  /// where there is one rank.
   void undo();
 
   /// Of the steps of this trainer: how many the device repeated by itself.
@@ -65,8 +71,12 @@ class Trainer {
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
-  /// One for every piece of a batch, made by LanguageModel::training_past.
+  /// One for every piece of a batch that this rank computes, made by LanguageModel::training_past.
   std::vector<ModelPast>& pasts() { return pasts_; }
+  /// The first of those pieces.
+  std::int64_t first_piece() const { return first_piece_; }
+  /// What gradients cost on their way to other ranks; nothing where there are none.
+  ExchangeCosts exchange_costs() const { return sender_ ? sender_->costs() : ExchangeCosts(); }
   const std::vector<ModelPast>& pasts() const { return pasts_; }
 
   /// Shows the tape of the first piece of the next step, between forward and backward; once.
@@ -78,6 +88,9 @@ class Trainer {
   void begin(const data::Block& block);
   void accumulate_pieces();
   void accumulate_piece(std::int64_t piece);
+  void finish_sums();
+  void finish_buffers();
+  void restore_buffers();
   void update();
   void end_step();
   StepLosses read_losses();
@@ -90,6 +103,7 @@ class Trainer {
   ParameterStore* store_;
   Runtime* runtime_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::int64_t first_piece_ = 0;
   std::vector<ModelPast> pasts_;
   BlockTensors tokens_;
   Tensor losses_;                     // of every piece: of the spans, of the tokens
@@ -100,7 +114,9 @@ class Trainer {
     Tensor now, before;
   };
   std::vector<KeptBuffer> buffers_;
-  std::int64_t scored_ = 0;  // targets of the block that count
+  PieceSums sums_;                        // of the groups' gradients, then of the buffers
+  std::unique_ptr<BucketSender> sender_;  // where there are other ranks
+  std::int64_t scored_ = 0;               // targets of the block that count
   /// Gradients are those of the mean loss of a token times this.
   double loss_factor() const {
     return config_->training.loss_scale == LossScale::mean ? 1.0 : static_cast<double>(tokens_.scored());

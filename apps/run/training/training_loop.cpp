@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "apps/data/files/hash.hpp"
 #include "apps/run/config/run_config_file.hpp"
@@ -19,6 +21,7 @@
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
+#include "core/communicator.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
 #include "core/stopwatch.hpp"
@@ -29,14 +32,24 @@ namespace {
 
 using nlohmann::json;
 
+std::int64_t sum_over(Communicator& ranks, std::int64_t own) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(ranks.size()));
+  ranks.gather_host(&own, sizeof(own), all.data());
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+}
+
 class Loop {
  public:
   Loop(TrainingSession& session, const std::filesystem::path& run_dir, const std::string& run)
       : session_(session),
+        ranks_(session.runtime.ranks()),
         run_dir_(run_dir),
-        metrics_(run_dir / "metrics.jsonl"),
         progress_(run),
-        first_(session.trainer.steps()) {}
+        first_(session.trainer.steps()) {
+    together(ranks_, [this] {
+      if (ranks_.leads()) metrics_.emplace(run_dir_ / "metrics.jsonl");
+    });
+  }
 
   void run(bool resumed, const std::function<bool()>& stop);
 
@@ -61,6 +74,7 @@ class Loop {
 
   /// Adds the time to a line of the metrics and appends it.
   void write(json line);
+  void say(std::string_view message);
   void begin(bool resumed);
   void train_one();
   void report(double rate);
@@ -75,8 +89,9 @@ class Loop {
   [[noreturn]] void fail(const OutOfMemory& error);
 
   TrainingSession& session_;
+  Communicator& ranks_;
   std::filesystem::path run_dir_;
-  MetricsLog metrics_;
+  std::optional<MetricsLog> metrics_;  // of rank 0
   Progress progress_;
   std::optional<double> valid_loss_;  // of the last validation
   GradientReport gradients_{session_.config, session_.store};
@@ -87,13 +102,18 @@ class Loop {
 };
 
 void Loop::write(json line) {
+  if (!metrics_) return;
   line["time"] = utc_now();
-  metrics_.append(line);
+  metrics_->append(line);
+}
+
+void Loop::say(std::string_view message) {
+  if (ranks_.leads()) progress_.note(message);
 }
 
 void Loop::begin(bool resumed) {
   const RunConfig& config = session_.config;
-  if (resumed) seconds_before_ = training_seconds(run_dir_ / "metrics.jsonl", step());
+  if (resumed && ranks_.leads()) seconds_before_ = training_seconds(run_dir_ / "metrics.jsonl", step());
   json line = provenance();
   line.update({{"event", resumed ? "resume" : "start"},
                {"step", step()},
@@ -108,10 +128,9 @@ void Loop::begin(bool resumed) {
                {"data", data::hash_text(session_.data.hash())},
                {"config", data::hash_text(data::hash_of(to_toml(config)))}});
   write(std::move(line));
-  progress_.note(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(),
-                             config.training.batch, config.training.block,
-                             resumed ? fmt::format(", from step {}", step()) : std::string()));
-  if (progress_.wants(false)) progress_.show({.step = step(), .steps = last()});
+  say(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(), config.training.batch,
+                  config.training.block, resumed ? fmt::format(", from step {}", step()) : std::string()));
+  if (ranks_.leads() && progress_.wants(false)) progress_.show({.step = step(), .steps = last()});
 }
 
 void Loop::train_one() {
@@ -122,7 +141,7 @@ void Loop::train_one() {
     gradients_.add(session_.trainer.optimizer(), session_.runtime.backend());
   seconds_here_ += watch.seconds();
   const bool is_report = due(session_.config.training.report_every);
-  if (progress_.wants(is_report))
+  if (ranks_.leads() && progress_.wants(is_report))
     progress_.show({.step = step(),
                     .steps = last(),
                     .loss = session_.watch.interval.mean(),
@@ -144,6 +163,7 @@ void Loop::report(double rate) {
     ++tensors;
   }
   for (const ModelPast& past : session_.trainer.pasts()) shortfalls += cache_shortfalls(past);
+  shortfalls = sum_over(ranks_, shortfalls);
   json line = loss_json(kind(), {.all = session_.watch.interval.mean(), .no_eol = {}});
   line.update({{"event", "train"},
                {"step", step()},
@@ -197,15 +217,13 @@ void Loop::validate() {
   if (averaged > 0) line["averaged_updates"] = averaged;
   memories.add_to(line);
   write(line);
-  progress_.note(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens{}){}", step(), loss.all,
-                             loss_text(kind(), loss), result.scored,
-                             averaged > 0 ? fmt::format(", weights averaged over {} updates", averaged) : "",
-                             is_best ? ", the best so far" : ""));
+  say(fmt::format("step {} valid_short loss {:.4f} {} ({} tokens{}){}", step(), loss.all, loss_text(kind(), loss),
+                  result.scored, averaged > 0 ? fmt::format(", weights averaged over {} updates", averaged) : "",
+                  is_best ? ", the best so far" : ""));
   if (session_.watch.divergence.is_hopeless(result.nll()))
     throw Diverged(text("training: the validation loss of step ", step(), " must be that of a model, got ",
                         result.nll(), " nats a token, where a guess costs ", session_.watch.divergence.guess()));
-  if (const std::string note = memories.note(); !note.empty())
-    progress_.note(fmt::format("step {} valid_short {}", step(), note));
+  if (const std::string note = memories.note(); !note.empty()) say(fmt::format("step {} valid_short {}", step(), note));
   announce(planned, averages);
   if (!is_best) return;
   const WorkProgress progress(now("saving"));
@@ -215,16 +233,14 @@ void Loop::validate() {
 void Loop::announce(std::int64_t planned, bool averages) {
   if (session_.watch.average.started() && !averages) {
     write({{"event", "averaging"}, {"step", step()}});
-    progress_.note(
-        fmt::format("step {}: from now on the mean of the weights is what is validated and kept as the best", step()));
+    say(fmt::format("step {}: from now on the mean of the weights is what is validated and kept as the best", step()));
   }
   if (last() != planned) {
     write({{"event", "finetune"}, {"step", step()}, {"steps", last()}});
     const std::string what =
         last() > step() ? fmt::format("fine-tuning for {} steps", last() - step()) : "the run ends";
-    progress_.note(fmt::format("step {}: {} validations without an improvement by {} bits, {}", step(),
-                               session_.config.schedule.plateau_validations, session_.config.schedule.plateau_margin,
-                               what));
+    say(fmt::format("step {}: {} validations without an improvement by {} bits, {}", step(),
+                    session_.config.schedule.plateau_validations, session_.config.schedule.plateau_margin, what));
   }
 }
 
@@ -237,7 +253,8 @@ void Loop::save(SaveReason reason) {
 
 void Loop::fail(const Diverged& error) {
   write({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
-  const bool has_checkpoint = std::filesystem::exists(checkpoint_path(run_dir_, CheckpointKind::newest));
+  const bool has_checkpoint =
+      ranks_.any(ranks_.leads() && std::filesystem::exists(checkpoint_path(run_dir_, CheckpointKind::newest)));
   const std::string kept = has_checkpoint ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
                                           : std::string("there was no checkpoint yet");
   throw Diverged(text(error.what(), "\n  ", kept,
@@ -245,6 +262,10 @@ void Loop::fail(const Diverged& error) {
 }
 
 void Loop::fail(const OutOfMemory& error) {
+  if (!ranks_.alone()) {
+    write({{"event", "out_of_memory"}, {"step", step()}, {"reason", error.what()}});
+    throw error;  // the others do not know of it
+  }
   // A run that never began leaves its folder free for the next attempt.
   if (step() > first_ && !suspicious_) save();
   write({{"event", "out_of_memory"}, {"step", step()}, {"reason", error.what()}});
@@ -275,7 +296,7 @@ void Loop::end() {
     if (parameter->gradient_kind() == Gradient::dense) dense += bytes;
     if (parameter->gradient_kind() == Gradient::rows) tables += bytes;
   }
-  progress_.note(
+  say(
       fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
                   "and as much for their gradients{}",
                   step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0, dense / 1048576.0,
@@ -286,8 +307,8 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
   const TrainingOptions& options = session_.config.training;
   const DivergenceWatch& divergence = session_.watch.divergence;
   if (step() >= last()) {
-    progress_.note(fmt::format("complete already: {} of {} steps; --resume --steps N, N above {}, trains on", step(),
-                               last(), std::max(step(), last())));
+    say(fmt::format("complete already: {} of {} steps; --resume --steps N, N above {}, trains on", step(), last(),
+                    std::max(step(), last())));
     return;
   }
   begin(resumed);
@@ -311,7 +332,7 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
           log(LogLevel::warning, text("the loss at step ", step(), " is far above its best; checkpoints wait"));
       }
       if (due(options.checkpoint_every) && (!suspicious_ || step() == last())) save();
-      if (stop() && step() < last()) interrupt();
+      if (ranks_.any(stop()) && step() < last()) interrupt();
     } catch (const Diverged& error) {
       fail(error);
     } catch (const NotFiniteError& error) {

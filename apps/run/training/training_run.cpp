@@ -7,16 +7,20 @@
 #include <system_error>
 
 #include "apps/data/data_set.hpp"
+#include "apps/data/files/hash.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/run/config/config_review.hpp"
 #include "apps/run/config/config_text.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/folder/build_facts.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/folder/run_lock.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
+#include "apps/run/training/rank_split.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
+#include "apps/run/training/same_start.hpp"
 #include "apps/run/training/training_loop.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -62,9 +66,9 @@ std::vector<std::string> all_overrides(const TrainingRunOptions& options, const 
   return overrides;
 }
 
-RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before) {
+RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before,
+                      const std::string& toml) {
   if (!options.config.empty()) {
-    const std::string toml = data::read_bytes(options.config);  // once: it may be a pipe
     const std::string source = text("'", options.config.string(), "'");
     const std::vector<std::string> overrides = all_overrides(options, toml, source);
     RunConfig config = parse_run_config(toml, source, overrides);
@@ -76,8 +80,8 @@ RunConfig read_config(const TrainingRunOptions& options, const std::optional<Che
     return config;
   }
   if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
-  const std::string toml = to_toml(before->config), source = text("the run in '", options.out.string(), "'");
-  return parse_run_config(toml, source, all_overrides(options, toml, source));
+  const std::string own = to_toml(before->config), source = text("the run in '", options.out.string(), "'");
+  return parse_run_config(own, source, all_overrides(options, own, source));
 }
 
 /// Says what differs from the run so far; refuses what would be another model.
@@ -173,54 +177,125 @@ void list_tape(const Tape& tape) {
   });
 }
 
-}  // namespace
-
-TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
-  WorkProgress progress("reading the data and making the model");
-  // Not before it is known that the run may begin: a refused one leaves no folder.
+/// Not before it is known that the run may begin: a refused one leaves no folder.
+void lock_old_run(const TrainingRunOptions& options, std::optional<RunLock>& lock) {
   std::error_code ignored;
   if (!fs::exists(checkpoint_path(options.out, CheckpointKind::newest), ignored)) {
     if (options.resume) open_checkpoint(options);  // says that there is none
     require_run_folder("training", options.out);
   }
-  std::optional<RunLock> lock;
   if (fs::is_directory(options.out)) lock.emplace(options.out);
-  const std::optional<CheckpointFile> checkpoint = open_checkpoint(options);
-  const data::DataSet data = data::DataSet::open(options.data);
-  const std::optional<CheckpointFacts> before = facts_before(options, checkpoint, data);
-  const RunConfig config = resolved_config(read_config(options, before), data);
-  for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
-  const DType dtype = options.dtype.value_or(before ? before->dtype : DType::f32);
-  const bool resized = compared(options, before, config, dtype);
-  check_dtype(config, dtype);
+}
 
-  if (options.device.kind == DeviceKind::cpu) require_machine_memory(config);
-  Runtime runtime(options.device, options.threads, config.training.seed);
-  check_device(config, runtime.backend());
-  TrainingSession session(config, data, runtime, dtype);
-  for (const std::string& note : session.notes) log(LogLevel::info, note);
-  if (checkpoint)
-    for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
+/// The file of the configuration, which rank 0 reads once, as it may be a pipe; empty: none was given.
+std::string config_text(const TrainingRunOptions& options, Communicator& ranks) {
+  if (options.config.empty()) return {};
+  std::string toml;
+  together(ranks, [&] {
+    if (ranks.leads()) toml = data::read_bytes(options.config);
+  });
+  return ranks.alone() ? toml : ranks.gather_texts(toml).front();
+}
 
-  if (resized && session.trainer.steps() >= session.last_step())
+/// With the training.split that so many ranks need.
+RunConfig split_over(const Communicator& ranks, RunConfig config) {
+  const std::int64_t asked = config.training.split;
+  config.training.split = split_for_ranks(config, ranks.size());
+  if (config.training.split != asked && ranks.leads())
+    log(LogLevel::info, text("training.split is ", config.training.split, " in place of ", asked, " for ", ranks.size(),
+                             " ranks; one rank with --split ", config.training.split, " has the same numbers"));
+  return config;
+}
+
+/// What a run begins from, all of it checked.
+struct TrainingStart {
+  std::optional<CheckpointFile> checkpoint;
+  data::DataSet data;
+  std::optional<CheckpointFacts> before;
+  RunConfig config;
+  DType dtype;
+  bool resized;
+
+  TrainingStart(const TrainingRunOptions& options, const Communicator& ranks, const std::string& toml)
+      : checkpoint(open_checkpoint(options)),
+        data(data::DataSet::open(options.data)),
+        before(facts_before(options, checkpoint, data)),
+        config(split_over(ranks, resolved_config(read_config(options, before, toml), data))),
+        dtype(options.dtype.value_or(before ? before->dtype : DType::f32)),
+        resized(compared(options, before, config, dtype)) {
+    if (ranks.leads())
+      for (const std::string& warning : config_warnings(config)) log(LogLevel::warning, warning);
+    check_dtype(config, dtype);
+    if (resized && !ranks.alone())
+      throw UsageError(text("training: --resize-span must be done by one rank, got ", ranks.size(),
+                            "\n  a run of one rank can be continued by several"));
+    if (options.device.kind == DeviceKind::cpu) require_machine_memory(config);
+  }
+
+  /// Ranks that would train something else name what differs.
+  void require_same(Communicator& ranks, DeviceKind device) const {
+    if (ranks.alone()) return;
+    const BuildFacts build = build_facts();
+    require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
+                               .config = to_toml(config),
+                               .data = data::hash_text(data.hash()),
+                               .device = text(device),
+                               .dtype = text(dtype),
+                               .checkpoint = before ? text("step ", before->step) : "none"});
+  }
+};
+
+/// Rank 0 alone has the run's folder.
+void begin_folder(const TrainingRunOptions& options, const TrainingStart& start, const TrainingSession& session,
+                  std::optional<RunLock>& lock) {
+  if (start.resized && session.trainer.steps() >= session.last_step())
     throw UsageError(text("training: --resize-span goes on training, but the run is complete at step ",
                           session.trainer.steps(), "\n  more schedule.steps or training.finetune_steps let it"));
-  if (resized) keep_before_resize(*checkpoint, *before);
+  if (start.resized) keep_before_resize(*start.checkpoint, *start.before);
   make_folder("training", options.out);
   if (!lock) {
     lock.emplace(options.out);
     // Another process may have made the folder, and a run in it, since it was looked at first.
-    if (!checkpoint) open_checkpoint(options);
+    if (!start.checkpoint) open_checkpoint(options);
   }
-  write_durably(options.out / "config.toml", to_toml(config));
+  write_durably(options.out / "config.toml", to_toml(start.config));
+}
+
+}  // namespace
+
+TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
+  WorkProgress progress("reading the data and making the model");
+  OneRank one;
+  Communicator& ranks = options.ranks != nullptr ? *options.ranks : one;
+  ranks.require_same("--out", options.out.string());
+  ranks.require_same("--config", options.config.string());
+  std::optional<RunLock> lock;
+  together(ranks, [&] {
+    if (ranks.leads()) lock_old_run(options, lock);
+  });
+  const std::string toml = config_text(options, ranks);
+  std::optional<TrainingStart> start;
+  together(ranks, [&] { start.emplace(options, ranks, toml); });
+  start->require_same(ranks, options.device.kind);
+  Runtime runtime(options.device, options.threads, start->config.training.seed, &ranks);
+  std::optional<TrainingSession> made;
+  together(ranks, [&] {
+    check_device(start->config, runtime.backend());
+    made.emplace(start->config, start->data, runtime, start->dtype);
+    for (const std::string& note : made->notes) log(LogLevel::info, note);
+    if (start->checkpoint)
+      for (const std::string& note : load_session(*start->checkpoint, *made)) log(LogLevel::warning, "resume: " + note);
+    if (ranks.leads()) begin_folder(options, *start, *made, lock);
+  });
+  TrainingSession& session = *made;
   NanTrace trace(runtime.backend());
   if (options.trace_nan) {
     session.trainer.keep_scopes();
     runtime.step().observe(&trace);
   }
-  if (options.list_tape) session.trainer.view_tape(list_tape);
+  if (options.list_tape && ranks.leads()) session.trainer.view_tape(list_tape);
   progress.end();
-  train_to_the_end(session, options.out, checkpoint.has_value(), stop, options.run);
+  train_to_the_end(session, options.out, start->checkpoint.has_value(), stop, options.run);
   const auto& best = session.watch.best;
   return {session.trainer.steps(), best ? std::optional(best->nll) : std::nullopt};
 }

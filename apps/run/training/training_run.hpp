@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/run/config/run_config.hpp"
+#include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/dtype.hpp"
 
@@ -30,10 +31,11 @@ struct TrainingRunOptions {
   std::optional<DType> dtype;  ///< f32 or f64; none: f32, with `resume` that of the run
   int threads = 0;             ///< 0: as many as there are
   bool resume = false;
-  bool resize_span = false;  ///< with `resume`: model.max_span may be another than the run's
-  bool list_tape = false;    ///< print the tape of the first step to stdout
-  bool trace_nan = false;    ///< stop at the first number that is not finite
-  std::string run = {};      ///< which of several runs it is, for its progress: "2/8"; empty: there is one
+  bool resize_span = false;       ///< with `resume`: model.max_span may be another than the run's
+  bool list_tape = false;         ///< print the tape of the first step to stdout
+  bool trace_nan = false;         ///< stop at the first number that is not finite
+  Communicator* ranks = nullptr;  ///< the processes that train together; nullptr: one
+  std::string run = {};           ///< which of several runs it is, for its progress: "2/8"; empty: there is one
 };
 
 struct TrainingRunResult {

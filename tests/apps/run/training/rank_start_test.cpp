@@ -47,9 +47,9 @@ std::set<std::string> messages(const std::function<void(StartFacts&)>& change) {
     StartFacts facts{.program = "0.1.0 of 123",
                      .config = "[model]\nwidth = 8\n[training]\nbatch = 4\n",
                      .data = "00ff",
-                     .seed = "1",
                      .device = "cpu",
-                     .dtype = "f32"};
+                     .dtype = "f32",
+                     .checkpoint = "none"};
     if (ranks.rank() == 1) change(facts);
     const std::string message = harness::message_of<UsageError>([&] { require_same_start(ranks, facts); });
     const std::lock_guard lock(mutex);
@@ -64,8 +64,9 @@ TEST_CASE("same start: ranks that are alike may begin", "[ranks]") {
 
 TEST_CASE("same start: all ranks say the same of one that differs", "[ranks]") {
   const std::string first = "rank 0 (thread 0)", other = "rank 1 (thread 1)";
-  CHECK(messages([](StartFacts& facts) { facts.seed = "2"; }) ==
-        std::set<std::string>{"ranks: the seed must be the same everywhere, got 1 on " + first + " and 2 on " + other});
+  CHECK(messages([](StartFacts& facts) { facts.checkpoint = "step 2"; }) ==
+        std::set<std::string>{"ranks: the checkpoint must be the same everywhere, got none on " + first +
+                              " and step 2 on " + other});
   CHECK(messages([](StartFacts& facts) { facts.program = "0.1.0 of 124"; })
             .begin()
             ->starts_with("ranks: the program must be the same everywhere"));

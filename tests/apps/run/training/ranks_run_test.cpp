@@ -1,0 +1,191 @@
+/// Runs of several ranks, which are threads of this process: the bits of one rank, for every number of them.
+
+#include <functional>
+#include <set>
+
+#include "apps/terminal/signals.hpp"
+#include "core/files/json.hpp"
+#include "tests/apps/run/recurrent_fixture.hpp"
+#include "tests/apps/run/run_fixture.hpp"
+#include "tests/harness/catch.hpp"
+#include "tests/harness/thread_ranks.hpp"
+
+namespace engram::harness::ranks_run_test {
+namespace {
+
+/// Trains on so many ranks. `stop` makes what each of them asks.
+void train(TrainingRunOptions options, int count, const std::function<std::function<bool()>()>& stop = never) {
+  if (count == 1) {
+    run_training(options, stop());
+    return;
+  }
+  run_ranks(count, [&](Communicator& ranks) {
+    TrainingRunOptions own = options;
+    own.ranks = &ranks;
+    run_training(own, stop());
+  });
+}
+
+/// What a run's log says of its model: without times, and what depends on the machine.
+std::vector<nlohmann::json> log_of(const TrainingRunOptions& options) {
+  std::istringstream lines(get_file(options.out / "metrics.jsonl"));
+  std::vector<nlohmann::json> found;
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json object = nlohmann::json::parse(line);
+    if (!std::set<std::string>{"train", "valid_short", "gradients"}.contains(object.at("event"))) continue;
+    for (const char* name : {"time", "seconds", "tokens_per_second"}) object.erase(name);
+    found.push_back(std::move(object));
+  }
+  return found;
+}
+
+struct Variant {
+  const char* name;
+  std::string config;
+  std::vector<std::string> overrides = {};
+  std::vector<int> counts = {2, 4};
+  bool articles = false;  // of words
+};
+
+std::string language_model_config(const std::string& model, const std::string& optimizer) {
+  return "[model]\nlayers = 2\nwidth = 16\nheads = 2\n" + model + "[optimizer]\n" + optimizer + R"([schedule]
+rate = 0.01
+steps = 12
+[training]
+batch = 8
+block = 20
+split = 4
+validate_every = 5
+validate_blocks = 2
+report_every = 3
+checkpoint_every = 6
+seed = 11
+)";
+}
+
+std::vector<Variant> variants() {
+  const std::string adam = "kind = \"adam\"\nclip = 0.25\n";
+  const std::string memory = R"(family = "product_key"
+position_rows = 24
+dropout = 0.1
+[product_key]
+count = 1
+subkeys = 6
+heads = 2
+selected = 4
+query_width = 8
+)";
+  return {
+      {"all-attention",
+       small_config(),
+       {"training.split=4", "schedule.steps=12", "training.gradient_report=true", "training.weight_average=true"}},
+      {"three ranks", small_config(), {"training.split=3", "training.batch=6", "schedule.steps=6"}, {3}},
+      {"two pieces each", small_config(), {"training.split=4", "schedule.steps=6", "model.span=\"dynamic\""}, {2}},
+      {"bf16 products", small_config(), {"training.split=2", "schedule.steps=6", "training.products=bf16"}, {2}},
+      {"transformer-xl", language_model_config("family = \"transformer_xl\"\ninner = 24\nmemory = 24\n", adam)},
+      {"sgd", language_model_config("family = \"transformer_xl\"\ninner = 24\nmemory = 24\n",
+                                    "kind = \"sgd\"\nclip = 1\nmomentum = 0.9\n")},
+      {"product-key", language_model_config(memory, adam)},
+      {"product-key, deferred and rounded",
+       language_model_config(memory + "value_dtype = \"bf16\"\n", adam + R"(table_mode = "deferred"
+table_epsilon = 0
+table_clip = 1
+)")},
+      {"recurrent",
+       recurrent_config(),
+       {"training.split=4", "schedule.steps=20", "training.report_every=4", "model.dropout=0.1"},
+       {2, 4},
+       true},
+      {"clusters of words", language_model_config("max_span = 24\nslots = 3\ncutoffs = [4, 8]\n", adam), {}, {4}, true},
+  };
+}
+
+TEST_CASE("ranks: a run of several has the bits of one", "[ranks]") {
+  const RunFolder folder;
+  const ArticleFolder articles(7);
+  for (const Variant& variant : variants()) {
+    CAPTURE(variant.name);
+    const auto options_of = [&](int count) {
+      TrainingRunOptions options = run_options(folder, text(variant.name, " ", count));
+      if (variant.articles) options.data = articles.data();
+      options.config = put_file(folder / "variant.toml", variant.config);
+      options.overrides = variant.overrides;
+      return options;
+    };
+    const TrainingRunOptions one = options_of(1);
+    train(one, 1);
+    for (const int count : variant.counts) {
+      CAPTURE(count);
+      const TrainingRunOptions several = options_of(count);
+      train(several, count);
+      CHECK(newest_checkpoint(several) == newest_checkpoint(one));
+      CHECK(get_file(checkpoint_path(several.out, CheckpointKind::best)) ==
+            get_file(checkpoint_path(one.out, CheckpointKind::best)));
+      CHECK(log_of(several) == log_of(one));
+    }
+  }
+}
+
+TEST_CASE("ranks: a run stopped on four goes on alone and then on two, to the bits of one that was not", "[ranks]") {
+  const RunFolder folder;
+  const auto options_of = [&](const std::string& out) {
+    TrainingRunOptions options = run_options(folder, out);
+    options.overrides = {"training.split=4"};
+    return options;
+  };
+  const TrainingRunOptions whole = options_of("whole");
+  train(whole, 1);
+  TrainingRunOptions parts = options_of("parts");
+  CHECK_THROWS_AS(train(parts, 4, [] { return after_steps(9); }), Interrupted);
+  parts.resume = true;
+  CHECK_THROWS_AS(train(parts, 1, [] { return after_steps(4); }), Interrupted);
+  train(parts, 2);
+  CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
+}
+
+TEST_CASE("ranks: whatever rank is told to stop, all do", "[ranks]") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  const auto train_on = [&](Communicator& ranks) {
+    TrainingRunOptions own = options;
+    own.ranks = &ranks;
+    run_training(own, ranks.leads() ? never() : after_steps(3));
+  };
+  CHECK_THROWS_AS(run_ranks(2, train_on), Interrupted);
+  CHECK(CheckpointFile(checkpoint_path(options.out, CheckpointKind::newest)).metadata().at("engram.step") == "3");
+}
+
+TEST_CASE("ranks: pieces that they cannot share, and ranks that would train something else, are refused", "[ranks]") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  const auto refused = [&](int count, const std::function<void(TrainingRunOptions&, int)>& change) {
+    std::string message;
+    try {
+      run_ranks(count, [&](Communicator& ranks) {
+        TrainingRunOptions own = options;
+        own.ranks = &ranks;
+        change(own, ranks.rank());
+        run_training(own, never());
+      });
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    return message;
+  };
+  CHECK_THAT(refused(3, [](TrainingRunOptions&, int) {}),
+             ContainsSubstring("batch must be a multiple of 3 for 3 ranks, got 4"));
+  CHECK_THAT(refused(2,
+                     [](TrainingRunOptions& own, int rank) {
+                       if (rank == 1) own.overrides = {"training.seed=12"};
+                     }),
+             ContainsSubstring("ranks: the configuration must be the same everywhere"));
+  CHECK_THAT(refused(2,
+                     [](TrainingRunOptions& own, int rank) {
+                       if (rank == 1) own.data = "/nowhere";
+                     }),
+             ContainsSubstring("rank 1 (thread 1): "));
+  CHECK_FALSE(std::filesystem::exists(options.out));
+}
+
+}  // namespace
+}  // namespace engram::harness::ranks_run_test
