@@ -27,6 +27,9 @@ using std::chrono::milliseconds;
 /// Longer ones are cut: short messages leave without waiting for a receiver.
 constexpr std::size_t kMostWords = 2000;
 
+/// How long messages may take that were sent before a rank's last words.
+constexpr std::chrono::seconds kGrace{1};
+
 std::size_t part_begin(PartEnds ends, int part) { return part == 0 ? 0 : ends[static_cast<std::size_t>(part) - 1]; }
 std::size_t part_length(PartEnds ends, int part) {
   return ends[static_cast<std::size_t>(part)] - part_begin(ends, part);
@@ -210,14 +213,11 @@ void MpiCommunicator::hear() {
     check(calls_.hear(&from, words.data(), static_cast<int>(words.size()), &length), "listening");
     if (from < 0) return;
     words_[static_cast<std::size_t>(from)] = std::string(words.data(), static_cast<std::size_t>(length));
+    if (first_words_ < 0) first_words_ = from;
   }
 }
 
-void MpiCommunicator::look_at_others(bool at_processes) {
-  hear();
-  for (int q = 0; q < size_; ++q)
-    if (const auto& words = words_[static_cast<std::size_t>(q)]) throw RankError(text(described(q), ": ", *words));
-  if (!at_processes) return;
+void MpiCommunicator::look_at_neighbours() const {
   const Place& own = places_[static_cast<std::size_t>(rank_)];
   for (int q = 0; q < size_; ++q) {
     const Place& other = places_[static_cast<std::size_t>(q)];
@@ -230,14 +230,23 @@ void MpiCommunicator::look_at_others(bool at_processes) {
 
 void MpiCommunicator::wait(const std::function<bool()>& arrived, const std::function<int()>& late) {
   const Clock::time_point began = Clock::now();
-  Clock::time_point look = began + milliseconds(2), look_at_processes = began + milliseconds(250);
+  Clock::time_point look = began + milliseconds(2), look_at_processes = began + milliseconds(250), ended{};
   while (!arrived()) {
     const Clock::time_point now = Clock::now();
     if (now >= look) {
-      const bool at_processes = now >= look_at_processes;
-      look_at_others(at_processes);
       look = now + milliseconds(2);
-      if (at_processes) look_at_processes = now + milliseconds(250);
+      hear();
+      if (first_words_ >= 0 && ended == Clock::time_point{}) ended = now;
+    }
+    // What it sent before its last words may still arrive, and all may come to the same end.
+    if (first_words_ >= 0 && now - ended > kGrace) {
+      const int q = late();
+      if (q < 0 || words_[static_cast<std::size_t>(q)])
+        throw RankError(text(described(first_words_), ": ", *words_[static_cast<std::size_t>(first_words_)]));
+    }
+    if (now >= look_at_processes) {
+      look_at_processes = now + milliseconds(250);
+      look_at_neighbours();
     }
     if (duration<double>(now - began).count() > limits_.seconds) {
       const int q = late();

@@ -60,9 +60,10 @@ class MpiCommunicator final : public Communicator {
   void check(int code, const char* what) const;
   /// Takes what other ranks said at their end.
   void hear();
-  /// Throws RankError when another rank has said that it ends, or is no longer there.
-  void look_at_others(bool at_processes);
-  /// Returns when `arrived` says true. Throws RankError as above, and after the deadline, naming what `late` does.
+  /// Throws RankError when a rank of this host is no longer there.
+  void look_at_neighbours() const;
+  /// Returns when `arrived` says true. Throws RankError when the rank that `late` names, which is waited for, has
+  /// ended, with the first rank's words that did, when one of this host has gone, and after the deadline.
   void wait(const std::function<bool()>& arrived, const std::function<int()>& late);
 
   const EngramMpiCalls& calls_;
@@ -70,6 +71,7 @@ class MpiCommunicator final : public Communicator {
   const MpiLimits limits_;
   std::vector<Place> places_;
   std::vector<std::optional<std::string>> words_;  // with which each has ended
+  int first_words_ = -1;                           // the rank whose were heard first
   int on_their_way_ = 0;                           // messages that have not arrived
 };
 

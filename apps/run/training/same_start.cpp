@@ -29,8 +29,8 @@ std::string config_difference(const std::string& first, const std::string& other
 
 void require_same_start(Communicator& ranks, const StartFacts& own) {
   if (ranks.alone()) return;
-  const std::string names[] = {"the program", "the configuration", "the data", "--device", "--dtype", "the checkpoint"};
-  const std::string* const values[] = {&own.program, &own.config, &own.data, &own.device, &own.dtype, &own.checkpoint};
+  const std::string names[] = {"the program", "the data", "--device", "--dtype", "the checkpoint", "the configuration"};
+  const std::string* const values[] = {&own.program, &own.data, &own.device, &own.dtype, &own.checkpoint, &own.config};
   for (std::size_t i = 0; i < std::size(values); ++i) {
     const std::vector<std::string> all = ranks.gather_texts(*values[i]);
     for (std::size_t q = 1; q < all.size(); ++q) {
