@@ -124,7 +124,7 @@ MpiCommunicator::~MpiCommunicator() {
     calls_.end();
     return;
   }
-  if (rank_ == 0) calls_.abort(1);
+  if (rank_ == 0) abort(1);
   std::this_thread::sleep_for(std::chrono::seconds(10));
   std::_Exit(1);
 }
@@ -217,15 +217,17 @@ void MpiCommunicator::hear() {
   }
 }
 
+bool MpiCommunicator::has_gone(int rank) const {
+  const Place &own = places_[static_cast<std::size_t>(rank_)], &other = places_[static_cast<std::size_t>(rank)];
+  if (own.processes.empty() || other.processes != own.processes) return false;
+  return ::kill(other.process, 0) != 0 && errno == ESRCH;
+}
+
 void MpiCommunicator::look_at_neighbours() const {
-  const Place& own = places_[static_cast<std::size_t>(rank_)];
-  for (int q = 0; q < size_; ++q) {
-    const Place& other = places_[static_cast<std::size_t>(q)];
-    if (q == rank_ || own.processes.empty() || other.processes != own.processes) continue;
-    if (::kill(other.process, 0) != 0 && errno == ESRCH)
+  for (int q = 0; q < size_; ++q)
+    if (has_gone(q))
       throw RankError(
           text("ranks: all must stay until the end, got ", described(q), ", which has gone without a word"));
-  }
 }
 
 void MpiCommunicator::wait(const std::function<bool()>& arrived, const std::function<int()>& late) {
@@ -276,12 +278,19 @@ bool MpiCommunicator::all_end_with(std::string_view reason, double seconds) {
     hear();
   }
   if (std::ranges::all_of(words_, has_come) && std::ranges::none_of(words_, is_other)) return true;
-  const auto first = std::ranges::find_if(words_, has_come) - words_.begin();
-  while (first < rank_ && !past(2)) std::this_thread::sleep_for(milliseconds(5));
-  return false;
+  // One speaks for all that say the same, and ends them.
+  const auto first = static_cast<int>(std::ranges::find_if(words_, has_come) - words_.begin());
+  if (first == rank_ || is_other(words_[static_cast<std::size_t>(first)])) return false;
+  while (!past(2) && !has_gone(first)) std::this_thread::sleep_for(milliseconds(5));
+  std::_Exit(1);
 }
 
 void MpiCommunicator::abort(int code) {
+  // mpirun may be busy with a rank's death, and then wait for a minute before it answers.
+  std::thread([code] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::_Exit(code);
+  }).detach();
   calls_.abort(code);
   std::_Exit(code);
 }

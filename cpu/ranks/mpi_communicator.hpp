@@ -40,8 +40,8 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Transfer> start_gather(void* all, PartEnds ends) override;
   void gather_host(const void* own, std::size_t bytes, void* all) override;
   void collect_host(void* all, PartEnds ends) override;
-  /// Of the ranks that have come, where not all have with one reason, the lowest returns first: it is to speak and to
-  /// abort all, so that one speaks.
+  /// Where not all have come with one reason, of those that say the same the lowest returns: it is to speak and to
+  /// abort all. The others wait for that, and end by themselves after twice the seconds.
   bool all_end_with(std::string_view reason, double seconds) override;
   [[noreturn]] void abort(int code) override;
 
@@ -60,7 +60,9 @@ class MpiCommunicator final : public Communicator {
   void check(int code, const char* what) const;
   /// Takes what other ranks said at their end.
   void hear();
-  /// Throws RankError when a rank of this host is no longer there.
+  /// Whether its process is seen to be no longer there: that of a rank of this host.
+  bool has_gone(int rank) const;
+  /// Throws RankError when one has.
   void look_at_neighbours() const;
   /// Returns when `arrived` says true. Throws RankError when the rank that `late` names, which is waited for, has
   /// ended, with the first rank's words that did, when one of this host has gone, and after the deadline.
