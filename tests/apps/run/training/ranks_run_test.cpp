@@ -93,7 +93,7 @@ table_clip = 1
 )")},
       {"recurrent",
        recurrent_config(),
-       {"training.split=4", "schedule.steps=20", "training.report_every=4", "model.dropout=0.1"},
+       {"training.split=4", "schedule.steps=20", "training.report_every=4"},
        {2, 4},
        true},
       {"clusters of words", language_model_config("max_span = 24\nslots = 3\ncutoffs = [4, 8]\n", adam), {}, {4}, true},
