@@ -116,12 +116,13 @@ void run(const std::vector<std::string>& arguments, engram::Communicator& ranks)
   line.run(arguments);
 }
 
-/// The process is one of several, but they have not found each other. The first one speaks for all at once, and ends
-/// them: others have something to say where it had nothing.
+/// The process is one of several, but they have not found each other. The first one speaks for all at once: what is
+/// wrong with how they were started is the same everywhere. Of others that fail otherwise it may know nothing.
 int fail_alone(const engram::LaunchedRank& launched, engram::Ending ending) {
   engram::OneRank alone;
   if (launched.rank > 0) {
     std::this_thread::sleep_for(std::chrono::seconds(3));
+    if (ending.code == kWrongUsage) return kWrongUsage;
     ending.message = engram::text("rank ", launched.rank, " (", alone.place(0), "): ", ending.message);
   }
   return engram::end_with_one_voice(alone, ending, 0);

@@ -27,10 +27,10 @@ std::unique_ptr<Communicator> open_communicator(double seconds) {
   if (!launched || launched->size == 1) return std::make_unique<OneRank>();
   for (const CommunicatorFactory factory : communicator_factories())
     if (std::unique_ptr<Communicator> ranks = factory(seconds)) return ranks;
-  throw NotAvailable(text("ranks: ", launched->size, " processes were started by ", launched->launcher,
-                          ", but this build has no MPI",
-                          "\n  Debian: libopenmpi-dev, and build again; started alone, "
-                          "engram is one process"));
+  throw UsageError(text("ranks: ", launched->size, " processes were started by ", launched->launcher,
+                        ", but this build has no MPI",
+                        "\n  Debian: libopenmpi-dev, and build again; started alone, "
+                        "engram is one process"));
 }
 
 }  // namespace engram

@@ -43,7 +43,7 @@ std::unique_ptr<Communicator> open_mpi(const MpiLimits& limits) {
   if (size != launched->size) {
     std::array<char, 256> library{};
     calls.library(library.data(), library.size());
-    throw NotAvailable(
+    throw UsageError(
         text("ranks: MPI must see the ", launched->size, " processes that ", launched->launcher, " started, got ", size,
              "\n  this build's MPI is ", library.data(),
              ": start it by that one's mpirun, or by srun with --mpi=pmix (srun --mpi=list has the names)"));

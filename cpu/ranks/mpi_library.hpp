@@ -9,7 +9,8 @@
 namespace engram::cpu {
 
 /// Loads it and begins MPI; once in a process. nullptr where no launcher started this process. Throws NotAvailable
-/// where the module or its MPI cannot be loaded, and where MPI does not see the processes that the launcher started.
+/// where the module or its MPI cannot be loaded, UsageError where MPI does not see the processes that the launcher
+/// started.
 std::unique_ptr<Communicator> open_mpi(const MpiLimits& limits);
 
 }  // namespace engram::cpu

@@ -236,12 +236,19 @@ struct TrainingStart {
   void require_same(Communicator& ranks, DeviceKind device) const {
     if (ranks.alone()) return;
     const BuildFacts build = build_facts();
+    std::string state = "none";
+    if (before) {
+      // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
+      const auto run = checkpoint->metadata().find(metadata_keys::kRun);
+      const std::string details = run != checkpoint->metadata().end() ? run->second : "";
+      state = text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
+    }
     require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
                                .config = to_toml(config),
                                .data = data::hash_text(data.hash()),
                                .device = text(device),
                                .dtype = text(dtype),
-                               .checkpoint = before ? text("step ", before->step) : "none"});
+                               .checkpoint = state});
   }
 };
 
