@@ -1,13 +1,19 @@
 /// The program `engram`: one subcommand for each thing that can be done with a model. Every command throws; here is
-/// the only place that catches. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted after saving.
+/// the only place that catches. As one of several processes its end is that of all. Exit codes: 0 done, 1 failed, 2
+/// wrong usage, 130 interrupted after saving.
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/command_line/command.hpp"
@@ -15,18 +21,16 @@
 #include "apps/run/config/config_keys.hpp"
 #include "apps/run/folder/build_facts.hpp"
 #include "apps/terminal/edit_distance.hpp"
+#include "apps/terminal/one_voice.hpp"
 #include "apps/terminal/signals.hpp"
+#include "core/communicator.hpp"
 #include "core/error.hpp"
+#include "core/launcher.hpp"
+#include "core/open_communicator.hpp"
 
 namespace {
 
 constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
-
-int fail(int code, const std::string& message) {
-  const std::string line = "engram: error: " + message + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  return code;
-}
 
 /// `engram help` and `engram help train` are engram --help and engram train --help.
 std::vector<std::string> with_help_as_option(const std::vector<std::string>& arguments) {
@@ -71,27 +75,78 @@ void wait_briefly(char** argv) {
   // No such file on this system: then it runs as it is.
 }
 
+/// How long ranks wait for each other, in seconds. Those of a sweep have work of their own, which takes as long as it
+/// does.
+double rank_timeout(const std::string& command) {
+  const char* const asked = std::getenv("ENGRAM_RANK_TIMEOUT");
+  if (asked == nullptr) return command == "sweep" ? std::numeric_limits<double>::infinity() : 600;
+  char* end = nullptr;
+  const double seconds = std::strtod(asked, &end);
+  if (end == asked || *end != '\0' || !(seconds > 0))
+    throw engram::UsageError(
+        engram::text("ranks: ENGRAM_RANK_TIMEOUT must be a number of seconds above 0, got '", asked, "'"));
+  return seconds;
+}
+
+engram::Ending ending_of(const std::function<void()>& work) {
+  try {
+    work();
+    return {.code = kDone};
+  } catch (const engram::UsageError& error) {
+    return {.code = kWrongUsage, .kind = "error: ", .message = error.what()};
+  } catch (const engram::Interrupted& stopped) {
+    return {.code = kInterrupted, .message = stopped.what()};
+  } catch (const std::bad_alloc&) {
+    return {.code = kFailed, .kind = "error: ", .message = "out of memory"};
+  } catch (const std::exception& error) {
+    return {.code = kFailed, .kind = "error: ", .message = error.what()};
+  }
+}
+
+void run(const std::vector<std::string>& arguments, engram::Communicator& ranks) {
+  engram::CommandLine line("engram", "Engram: language models with memory", engram::version_text());
+  engram::add_all_commands(line.commands(), &ranks);
+  check_command(line, arguments);
+  const std::string& command = arguments.front();
+  const bool is_option = command[0] == '-', asks_for_help = arguments.back() == "--help" || arguments.back() == "-h";
+  if (!ranks.alone() && !is_option && !asks_for_help && !engram::runs_over_ranks(command))
+    throw engram::UsageError(engram::text("ranks: engram ", command, " must be started as one process, got ",
+                                          ranks.size(),
+                                          "\n  docs/several-processes.md says which commands run as several"));
+  line.run(arguments);
+}
+
+/// The process is one of several, but they have not found each other. The first one speaks for all at once: what is
+/// wrong with how they were started is the same everywhere. Of others that fail otherwise it may know nothing.
+int fail_alone(const engram::LaunchedRank& launched, engram::Ending ending) {
+  engram::OneRank alone;
+  if (launched.rank > 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    if (ending.code == kWrongUsage) return kWrongUsage;
+    ending.message = engram::text("rank ", launched.rank, " (", alone.place(0), "): ", ending.message);
+  }
+  return engram::end_with_one_voice(alone, ending, 0);
+}
+
+/// For others to come to the same end.
+constexpr double kEndSeconds = 10;
+
 }  // namespace
 
 int main(int argc, char** argv) {
   open_missing_streams();
   wait_briefly(argv);
-  try {
+  std::unique_ptr<engram::Communicator> ranks;
+  const engram::Ending opened = ending_of([&] {
     engram::take_signals_on_own_thread();
-    const std::vector<std::string> arguments = with_help_as_option({argv + (argc > 0 ? 1 : 0), argv + argc});
-    engram::CommandLine line("engram", "Engram: language models with memory", engram::version_text());
-    engram::add_all_commands(line.commands());
-    check_command(line, arguments);
-    line.run(arguments);
-    return kDone;
-  } catch (const engram::UsageError& error) {
-    return fail(kWrongUsage, error.what());
-  } catch (const engram::Interrupted& stopped) {
-    std::fprintf(stderr, "engram: %s\n", stopped.what());
-    return kInterrupted;
-  } catch (const std::bad_alloc&) {
-    return fail(kFailed, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(kFailed, error.what());
-  }
+    const std::string command = argc > 1 ? argv[1] : "";
+    ranks = engram::open_communicator(rank_timeout(command));
+    engram::leave_speaking_to_rank_0(*ranks);
+  });
+  if (!ranks) return fail_alone(engram::launched_rank().value_or(engram::LaunchedRank{}), opened);
+  if (opened.code != kDone) return engram::end_with_one_voice(*ranks, opened, kEndSeconds);
+  const engram::Ending ending = ending_of([&] {
+    run(with_help_as_option({argv + (argc > 0 ? 1 : 0), argv + argc}), *ranks);
+  });
+  return engram::end_with_one_voice(*ranks, ending, kEndSeconds);
 }

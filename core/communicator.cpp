@@ -63,12 +63,12 @@ void Communicator::require_same(std::string_view what, std::string_view own) {
 void together(Communicator& ranks, const std::function<void()>& work) {
   if (ranks.alone()) return work();
   std::exception_ptr failed;
-  std::string message;  // "+" and what was thrown; empty: nothing was
+  std::string message;  // "+", or "u" for wrong usage, and what was thrown; empty: nothing was
   try {
     work();
   } catch (const std::exception& error) {
     failed = std::current_exception();
-    message = text("+", error.what());
+    message = text(dynamic_cast<const UsageError*>(&error) != nullptr ? "u" : "+", error.what());
   }
   const std::vector<std::string> messages = ranks.gather_texts(message);
   const auto first = std::ranges::find_if_not(messages, &std::string::empty);
@@ -76,7 +76,9 @@ void together(Communicator& ranks, const std::function<void()>& work) {
   const auto number = static_cast<int>(first - messages.begin());
   const bool all_alike = std::ranges::all_of(messages, [&](const std::string& other) { return other == messages[0]; });
   if (all_alike || (number == 0 && ranks.leads())) std::rethrow_exception(failed);
-  throw RankError(number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1)));
+  const std::string one = number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1));
+  if ((*first)[0] == 'u') throw UsageError(one);
+  throw RankError(one);
 }
 
 std::string OneRank::place(int) const {

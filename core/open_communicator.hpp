@@ -15,8 +15,9 @@ using CommunicatorFactory = std::unique_ptr<Communicator> (*)(double seconds);
 bool register_communicator(CommunicatorFactory factory);
 
 /// The ranks that a launcher (mpirun, srun) started this process as one of; OneRank where none did. To be called once,
-/// before other threads begin. Throws NotAvailable where a launcher started several processes and this build, or this
-/// machine, has no library for them.
+/// before other threads begin. Where a launcher started several processes it throws UsageError, alike in all of them,
+/// when this build has no library for them, or another one than the launcher; and NotAvailable when this machine has
+/// not the build's library.
 std::unique_ptr<Communicator> open_communicator(double seconds);
 
 }  // namespace engram

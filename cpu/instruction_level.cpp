@@ -6,12 +6,11 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "core/log.hpp"
 #include "cpu/interface_stamp.hpp"
+#include "cpu/module_file.hpp"
 
 // What a module of this build needs, and no other: see module_stamp.cpp.
 extern "C" {
@@ -25,8 +24,6 @@ namespace engram::cpu {
 #if defined(ENGRAM_CPU_MODULES)
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Level {
   std::string_view name;
   bool (*runs)();
@@ -38,23 +35,13 @@ constexpr Level kLevels[] = {
     {"baseline", [] { return true; }},
 };
 
-// Beside the program when installed, in the folder of the build otherwise.
-fs::path module_file(std::string_view level) {
-  const std::string name = text("libengram_cpu_", level, ".so");
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (!error)
-    for (const fs::path& folder : {program, program / ".." / "lib" / "engram"})
-      if (fs::exists(folder / name, error)) return folder / name;
-  return fs::path(ENGRAM_CPU_MODULES) / name;
-}
-
 // Why a level's kernels cannot be used; empty: they are in use.
 std::string load(const Level& level) {
   if (!level.runs()) return text("this machine does not run ", level.name);
   if (level.name == "baseline") return {};
   // Its static initialisers fill the slots; it stays loaded.
-  if (dlopen(module_file(level.name).c_str(), RTLD_NOW) != nullptr) return {};
+  const std::string module = module_file(text("libengram_cpu_", level.name, ".so"), ENGRAM_CPU_MODULES);
+  if (dlopen(module.c_str(), RTLD_NOW) != nullptr) return {};
   return text("the kernels for ", level.name, " cannot be loaded: ", dlerror());
 }
 

@@ -3,6 +3,8 @@
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
 #                  its modules; a project that includes this one
+#     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces; where MPI was found.
+#                  Ten minutes
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
 set -euo pipefail
@@ -10,10 +12,10 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone sanitizers matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks sanitizers matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|sanitizers|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, sanitizers or matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|ranks|sanitizers|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, sanitizers or matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -36,6 +38,14 @@ for part in "${parts[@]}"; do
       cmake -S tests/subproject -B build/subproject -G Ninja
       cmake --build build/subproject --parallel "$(nproc)"
       build/subproject/uses_engram
+      ;;
+    ranks)
+      begin_part "Several processes (preset program)"
+      bash apps/install_packages.sh openmpi-bin libopenmpi-dev
+      cmake --preset program -DENGRAM_MPI=ON
+      cmake --build build/program --parallel "$(nproc)" --target engram
+      bash tests/ranks.sh "$root/build/program/apps/engram" 100
+      bash tests/ranks_on_two_hosts.sh "$root/build/program/apps/engram"
       ;;
     sanitizers)
       close_part

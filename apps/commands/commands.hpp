@@ -1,12 +1,18 @@
 #pragma once
 /// The commands of the program. Each function adds a subcommand with its options, and returns it; parsing it runs it.
 
+#include <string_view>
+
 #include "apps/command_line/command.hpp"
+#include "core/communicator.hpp"
 
 namespace engram {
 
-/// All of them, in the groups that the program's help shows, and the end of that help.
-void add_all_commands(Command& program);
+/// All of them, in the groups that the program's help shows, and the end of that help. `ranks`, which those that run
+/// over several use, outlives the program's command line; nullptr: there is one.
+void add_all_commands(Command& program, Communicator* ranks = nullptr);
+/// Whether several ranks may run the command of this name together.
+bool runs_over_ranks(std::string_view name);
 
 /// `engram prepare`: from text files to a data folder. The work is that of apps/data/prepare/prepare.hpp. Throws what
 /// data::prepare throws.
@@ -19,10 +25,10 @@ Command* add_keys_command(Command& program);
 Command* add_count_command(Command& program);
 /// `engram train`: trains a model and keeps the run in a folder, from which it can go on. Throws as run_training
 /// (apps/run/training/training_run.hpp).
-Command* add_train_command(Command& program);
+Command* add_train_command(Command& program, Communicator* ranks = nullptr);
 /// `engram sweep`: trains variants of a configuration for the same number of tokens and compares them. Throws what
 /// prepare_runs() and run_sweep() throw.
-Command* add_sweep_command(Command& program);
+Command* add_sweep_command(Command& program, Communicator* ranks = nullptr);
 /// `engram orderings`: whether the variants of a sweep came out in the order that claims say. Throws UsageError as
 /// parse_claim() and judge() do, FileError for a folder without sweep.csv, and with --strict Error unless all claims
 /// hold.

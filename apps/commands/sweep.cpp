@@ -6,9 +6,11 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/shared_options.hpp"
+#include "apps/run/model/rank_share.hpp"
 #include "apps/studies/sweeps/sweep.hpp"
 #include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
+#include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
@@ -24,7 +26,7 @@ struct SweepArguments {
   bool test = false, exact = false, dry_run = false, json = false;
 };
 
-SweepOptions options_of(const SweepArguments& arguments) {
+SweepOptions options_of(const SweepArguments& arguments, Communicator& ranks) {
   SweepOptions options;
   options.config = arguments.config;
   options.data = arguments.data;
@@ -34,19 +36,20 @@ SweepOptions options_of(const SweepArguments& arguments) {
       plan_variants(arguments.vary, arguments.variants,
                     arguments.names.empty() ? std::vector<std::string>() : split_list(arguments.names, ','));
   options.seeds = parse_seeds(arguments.seeds);
-  options.device = parse_device(arguments.device);
+  const RankShare share = share_of(ranks);
+  options.device = device_of_rank(arguments.device, share);
   const DType dtype = dtype_option("sweep", arguments.dtype, true);
   options.dtype = dtype == DType::bf16 ? DType::f32 : dtype;
   // Before --set and the variants, which may say otherwise.
   if (dtype == DType::bf16) options.overrides.insert(options.overrides.begin(), "training.products=bf16");
-  options.threads = arguments.threads;
+  options.threads = threads_of_rank(ranks, share, arguments.threads);
   options.test = arguments.test;
   options.exact = arguments.exact;
   return options;
 }
 
-void run_sweep(const SweepArguments& arguments) {
-  const SweepOptions options = options_of(arguments);
+void run_sweep(const SweepArguments& arguments, Communicator& ranks) {
+  const SweepOptions options = options_of(arguments, ranks);
   const data::DataSet data = data::DataSet::open(options.data);
   const std::vector<SweepRun> runs = prepare_runs(options, data);
   const std::vector<std::string> warnings = sweep_warnings(options, runs);
@@ -55,15 +58,19 @@ void run_sweep(const SweepArguments& arguments) {
     if (arguments.json) return print_json(json_of(options, runs, warnings));
     return print(table_of(runs));
   }
-  const StopSignals signals;
-  const std::vector<RunResult> results = run_sweep(options, data, runs, [&signals] { return signals.received(); });
+  if (!ranks.alone())
+    log(LogLevel::info, text("sweep: ", runs.size(), " runs are dealt over ", ranks.size(),
+                             " ranks; what follows is of the first one's"));
+  const StopSignals signals(ranks.alone());
+  const std::vector<RunResult> results = run_sweep(
+      options, data, runs, [&signals] { return signals.received(); }, ranks);
   if (arguments.json) return print_json(json_of(options, runs, results, warnings));
   print(table_of(options, collect_variants(options, runs, results)));
 }
 
 }  // namespace
 
-Command* add_sweep_command(Command& program) {
+Command* add_sweep_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("sweep", "train variants of a config and compare them in one table");
   const auto arguments = std::make_shared<SweepArguments>();
   command->add_option("--config", arguments->config, "TOML file that all variants begin with")->required();
@@ -97,7 +104,10 @@ Command* add_sweep_command(Command& program) {
   command->footer(
       "The same command again goes on with what was interrupted and trains nothing twice.\n"
       "engram keys lists the keys of a configuration.");
-  command->callback([arguments] { run_sweep(*arguments); });
+  command->callback([arguments, ranks] {
+    OneRank alone;
+    run_sweep(*arguments, ranks != nullptr ? *ranks : alone);
+  });
   return command;
 }
 

@@ -5,9 +5,12 @@
 #include <string>
 
 #include "apps/commands/shared_options.hpp"
+#include "apps/run/model/rank_share.hpp"
 #include "apps/run/training/training_run.hpp"
 #include "apps/terminal/signals.hpp"
+#include "core/communicator.hpp"
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "nn/option_limits.hpp"
 
 namespace engram {
@@ -18,12 +21,24 @@ struct TrainArguments {
   std::string config, data, out;
   std::string device = "cpu";
   std::string dtype;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0, split = 1;
   std::uint64_t seed = 0;
 };
 
-void run_train(const Command& command, const TrainArguments& arguments) {
+/// Which part of the machine each of several ranks gets, which is said.
+void divide_machine(Communicator& ranks, const std::string& device, TrainingRunOptions& options) {
+  const RankShare share = share_of(ranks);
+  options.device = device_of_rank(device, share);
+  if (options.device.kind == DeviceKind::cuda)
+    throw NotAvailable(text("ranks: several must compute on the CPU, got --device ", device,
+                            "\n  what they exchange goes through memory of the host"));
+  options.threads = threads_of_rank(ranks, share, options.threads);
+  log(LogLevel::info, share_text(share, ranks.size(), options.threads, cores_of_host()));
+}
+
+void run_train(const Command& command, const TrainArguments& arguments, Communicator& ranks) {
   TrainingRunOptions options = arguments.run;
+  options.ranks = &ranks;
   options.config = arguments.config;
   options.data = arguments.data;
   options.out = arguments.out;
@@ -35,13 +50,15 @@ void run_train(const Command& command, const TrainArguments& arguments) {
   }
   if (command.count("--steps") > 0) options.steps = arguments.steps;
   if (command.count("--seed") > 0) options.overrides.push_back("training.seed=" + std::to_string(arguments.seed));
-  const StopSignals signals;
+  if (command.count("--split") > 0) options.overrides.push_back(text("training.split=", arguments.split));
+  if (!ranks.alone()) divide_machine(ranks, arguments.device, options);
+  const StopSignals signals(ranks.alone());
   run_training(options, [&signals] { return signals.received(); });
 }
 
 }  // namespace
 
-Command* add_train_command(Command& program) {
+Command* add_train_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("train", "train a model on prepared data");
   const auto arguments = std::make_shared<TrainArguments>();
   command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
@@ -53,6 +70,11 @@ Command* add_train_command(Command& program) {
                    "override schedule.steps; if they are fewer than schedule.warmup, that is a tenth of them")
       ->within(1, static_cast<double>(option_limits::kSteps));
   command->add_option("--seed", arguments->seed, "override training.seed");
+  command
+      ->add_option("--split", arguments->split,
+                   "override training.split; of several ranks (docs/several-processes.md) each has as many of these "
+                   "pieces, a power of two, and it is raised to that")
+      ->within(1, 65535);
   add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");
   add_threads_option(*command, arguments->run.threads);
@@ -62,7 +84,10 @@ Command* add_train_command(Command& program) {
   command->add_flag("--list-tape", arguments->run.list_tape, "print the operations of the first step");
   command->add_flag("--trace-nan", arguments->run.trace_nan, "stop at the first number that is not finite (slow)");
   command->footer("engram keys lists the keys of a configuration, those of [model] for each family of models.");
-  command->callback([command, arguments] { run_train(*command, *arguments); });
+  command->callback([command, arguments, ranks] {
+    OneRank alone;
+    run_train(*command, *arguments, ranks != nullptr ? *ranks : alone);
+  });
   return command;
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 // A handler can reach nothing else.
 std::atomic<bool> stop_received = false;
+std::atomic<bool> stop_is_said = true;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 /// Of TerminalLineSignals: what the system says of a signal is something else while its handler runs.
@@ -53,6 +54,7 @@ extern "C" void engram_leave(int signal) {
 
 extern "C" void engram_stop(int signal) {
   if (stop_received.exchange(true)) return engram_leave(signal);
+  if (!stop_is_said) return;
   const int before = errno;
   const TerminalLineOfHandler line;
   std::string_view note = "\nengram: stopping after this step, then saving; once more: at once, without saving\n";
@@ -76,9 +78,10 @@ void take_signals_on_own_thread() {
   hold_signals_for_good();
 }
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(bool says_so) {
   stop_received = false;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, engram_stop);
+  stop_is_said = says_so;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) install(signal, engram_stop);
   install(SIGPIPE, SIG_IGN);
 }
 StopSignals::~StopSignals() {

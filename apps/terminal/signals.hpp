@@ -20,12 +20,13 @@ class Interrupted : public Error {
 /// take none (core/held_signals.hpp says why). For main, before anything starts a thread.
 void take_signals_on_own_thread();
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP only set a flag and say so on stderr; a second one of them ends the
-/// program at once. Those that were ignored stay ignored: so a shell starts what it leaves in the background. SIGPIPE
-/// is ignored, so that a reader of stderr who goes does not end the run. Not more than one at a time.
+/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 only set a flag and say so on stderr; a second one of them ends
+/// the program at once. Those that were ignored stay ignored: so a shell starts what it leaves in the background.
+/// SIGPIPE is ignored, so that a reader of stderr who goes does not end the run. Not more than one at a time.
 class StopSignals {
  public:
-  StopSignals();
+  /// `says_so`: false for one of several ranks: a launcher also ends them by a signal when one of them has failed.
+  explicit StopSignals(bool says_so = true);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "apps/data/text/utf8.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -18,7 +19,10 @@ std::string_view environment(const char* name) {
 
 }  // namespace
 
-bool is_line_terminal() { return ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb"; }
+bool is_line_terminal() {
+  if (log_is_left_to_others()) return false;
+  return ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb";
+}
 
 bool takes_lines() {
   if (!is_line_terminal()) return false;

@@ -7,7 +7,8 @@
 
 namespace engram {
 
-/// Whether a line can be written over and over on stderr: it is a terminal, and TERM is not "dumb".
+/// Whether a line can be written over and over on stderr: it is a terminal, TERM is not "dumb", and
+/// messages are not left to another process (core/log.hpp).
 bool is_line_terminal();
 /// Whether one may be written now: stderr is such a terminal, and the program is in the foreground; in the background
 /// it would write over what a shell shows.

@@ -67,8 +67,11 @@ TEST_CASE("ranks: what throws on one throws on all, with one message", "[ranks]"
         std::vector<std::string>{"usage: no", "usage: no", "usage: no"});
   CHECK(told([](Communicator& ranks) {
           if (ranks.leads()) throw UsageError("no");
-        }) == std::vector<std::string>{"usage: no", "rank: no", "rank: no"});
-  const std::string named = "rank: rank 1 (thread 1): no";
+        }) == std::vector<std::string>{"usage: no", "usage: no", "usage: no"});
+  CHECK(told([](Communicator& ranks) {
+          if (ranks.leads()) throw FileError("no");
+        }) == std::vector<std::string>{"no", "rank: no", "rank: no"});
+  const std::string named = "usage: rank 1 (thread 1): no";
   CHECK(told([](Communicator& ranks) {
           if (ranks.rank() > 0) throw UsageError(ranks.rank() == 1 ? "no" : "never");
         }) == std::vector<std::string>{named, named, named});

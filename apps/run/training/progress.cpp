@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "apps/run/evaluation/loss_report.hpp"
 #include "apps/terminal/terminal.hpp"
+#include "core/log.hpp"
 #include "core/terminal_line.hpp"
 
 namespace engram {
@@ -63,9 +63,6 @@ void Progress::show(const ProgressLine& line) {
     note(progress_text(line));
 }
 
-void Progress::note(std::string_view message) {
-  const std::string line = std::string(message) + "\n";
-  beside_terminal_line([&line] { std::fwrite(line.data(), 1, line.size(), stderr); });
-}
+void Progress::note(std::string_view message) { log_line(message); }
 
 }  // namespace engram

@@ -124,6 +124,7 @@ void Loop::begin(bool resumed) {
                {"steps", last()},
                {"parameters", session_.store.count()},
                {"threads", session_.runtime.backend().threads()},
+               {"ranks", ranks_.size()},
                {"seed", config.training.seed},
                {"device", text(session_.runtime.backend().device())},
                {"dtype", text(session_.store.dtype())},

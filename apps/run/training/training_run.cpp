@@ -12,13 +12,16 @@
 #include "apps/run/config/config_review.hpp"
 #include "apps/run/config/config_text.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/folder/build_facts.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/folder/run_lock.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
+#include "apps/run/training/rank_split.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/training/sample.hpp"
+#include "apps/run/training/same_start.hpp"
 #include "apps/run/training/training_loop.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -195,6 +198,16 @@ std::string config_text(const TrainingRunOptions& options, Communicator& ranks) 
   return ranks.alone() ? toml : ranks.gather_texts(toml).front();
 }
 
+/// With the training.split that so many ranks need.
+RunConfig split_over(const Communicator& ranks, RunConfig config) {
+  const std::int64_t asked = config.training.split;
+  config.training.split = split_for_ranks(config, ranks.size());
+  if (config.training.split != asked && ranks.leads())
+    log(LogLevel::info, text("training.split is ", config.training.split, " in place of ", asked, " for ", ranks.size(),
+                             " ranks; one rank with --split ", config.training.split, " has the same numbers"));
+  return config;
+}
+
 /// What a run begins from, all of it checked.
 struct TrainingStart {
   std::optional<CheckpointFile> checkpoint;
@@ -208,7 +221,7 @@ struct TrainingStart {
       : checkpoint(open_checkpoint(options)),
         data(data::DataSet::open(options.data)),
         before(facts_before(options, checkpoint, data)),
-        config(resolved_config(read_config(options, before, toml), data)),
+        config(split_over(ranks, resolved_config(read_config(options, before, toml), data))),
         dtype(options.dtype.value_or(before ? before->dtype : DType::f32)),
         resized(compared(options, before, config, dtype)) {
     if (ranks.leads())
@@ -221,14 +234,22 @@ struct TrainingStart {
   }
 
   /// Ranks that would train something else name what differs.
-  void require_same(Communicator& ranks) const {
-    ranks.require_same("the configuration", to_toml(config));
-    ranks.require_same("the data", data::hash_text(data.hash()));
-    // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
-    const auto state = checkpoint ? checkpoint->metadata().find(metadata_keys::kRun) : Metadata::const_iterator();
-    const bool any = checkpoint && state != checkpoint->metadata().end();
-    ranks.require_same("the checkpoint", any ? data::hash_text(data::hash_of(state->second)) : "none");
-    ranks.require_same("--dtype", text(dtype));
+  void require_same(Communicator& ranks, DeviceKind device) const {
+    if (ranks.alone()) return;
+    const BuildFacts build = build_facts();
+    std::string state = "none";
+    if (before) {
+      // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
+      const auto run = checkpoint->metadata().find(metadata_keys::kRun);
+      const std::string details = run != checkpoint->metadata().end() ? run->second : "";
+      state = text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
+    }
+    require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
+                               .config = to_toml(config),
+                               .data = data::hash_text(data.hash()),
+                               .device = text(device),
+                               .dtype = text(dtype),
+                               .checkpoint = state});
   }
 };
 
@@ -254,6 +275,8 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   WorkProgress progress("reading the data and making the model");
   OneRank one;
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : one;
+  ranks.require_same("--out", options.out.string());
+  ranks.require_same("--config", options.config.string());
   std::optional<RunLock> lock;
   together(ranks, [&] {
     if (ranks.leads()) lock_old_run(options, lock);
@@ -261,7 +284,7 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   const std::string toml = config_text(options, ranks);
   std::optional<TrainingStart> start;
   together(ranks, [&] { start.emplace(options, ranks, toml); });
-  start->require_same(ranks);
+  start->require_same(ranks, options.device.kind);
   Runtime runtime(options.device, options.threads, start->config.training.seed, &ranks);
   std::optional<TrainingSession> made;
   together(ranks, [&] {

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/data/files/hash.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/evaluation/model_product_key_usage.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "apps/run/evaluation/span_summary.hpp"
@@ -13,6 +15,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_run.hpp"
+#include "apps/studies/sweeps/rank_results.hpp"
 #include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -188,13 +191,11 @@ void write_tables(const SweepOptions& options, const std::vector<SweepRun>& runs
   write_durably(options.out / "runs.csv", csv_of(options, runs, results));
 }
 
-}  // namespace
-
-std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSet& data,
-                                 const std::vector<SweepRun>& runs, const std::function<bool()>& stop) {
-  std::vector<RunResult> results(runs.size());
-  for (std::size_t i = 0; i < runs.size(); ++i) results[i].step = runs[i].state.step;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
+/// The runs of this rank, in their order; all others stay as they are. Tables are written after each by who is alone.
+void work_own_runs(const SweepOptions& options, const data::DataSet& data, const std::vector<SweepRun>& runs,
+                   const std::function<bool()>& stop, const Communicator& ranks, std::vector<RunResult>& results) {
+  const auto step = static_cast<std::size_t>(ranks.size());
+  for (auto i = static_cast<std::size_t>(ranks.rank()); i < runs.size(); i += step) {
     const SweepRun& run = runs[i];
     const std::string_view known = run.state.kind == RunState::Kind::finished   ? ", trained already"
                                    : run.state.kind == RunState::Kind::diverged ? ", has diverged before"
@@ -202,8 +203,8 @@ std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSe
     log(LogLevel::info, text("sweep: run ", i + 1, " of ", runs.size(), ": ", run.name, known));
     try {
       results[i] = Worker(options, data, run, text(i + 1, "/", runs.size()), stop).work();
-      write_tables(options, runs, results);
-      if (i + 1 < runs.size() && stop()) throw Interrupted("interrupted after it");
+      if (ranks.alone()) write_tables(options, runs, results);
+      if (i + step < runs.size() && stop()) throw Interrupted("interrupted after it");
     } catch (const Interrupted& stopped) {
       std::string what = stopped.what();
       // run_training speaks of its own option.
@@ -211,6 +212,53 @@ std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSe
       throw Interrupted(text("run '", run.name, "': ", what, "; the same sweep again goes on from there"));
     }
   }
+}
+
+/// Every rank's own results become known to all.
+void gather_results(Communicator& ranks, std::vector<RunResult>& results) {
+  for (std::size_t first = 0; first < results.size(); first += static_cast<std::size_t>(ranks.size())) {
+    const std::size_t own = first + static_cast<std::size_t>(ranks.rank());
+    const std::vector<std::string> all =
+        ranks.gather_texts(own < results.size() ? text_of_result(results[own]) : std::string());
+    for (std::size_t q = 0; q < all.size() && first + q < results.size(); ++q)
+      results[first + q] = result_of_text(all[q]);
+  }
+}
+
+/// All ranks must have looked at the folders of the same runs before the first one trains in one.
+void require_same_sweep(Communicator& ranks, const SweepOptions& options, const std::vector<SweepRun>& runs) {
+  std::string all;
+  for (const SweepRun& run : runs) all += text(run.name, "\n", to_toml(run.config), "\n");
+  ranks.require_same("the folder of the sweep", options.out.string());
+  ranks.require_same("the sweep", text(runs.size(), " runs with the hash ", data::hash_text(data::hash_of(all))));
+}
+
+}  // namespace
+
+std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSet& data,
+                                 const std::vector<SweepRun>& runs, const std::function<bool()>& stop,
+                                 Communicator& ranks) {
+  std::vector<RunResult> results(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) results[i].step = runs[i].state.step;
+  if (ranks.alone()) {
+    work_own_runs(options, data, runs, stop, ranks, results);
+    return results;
+  }
+  require_same_sweep(ranks, options, runs);
+  std::string interrupted;
+  together(ranks, [&] {
+    try {
+      work_own_runs(options, data, runs, stop, ranks, results);
+    } catch (const Interrupted& stopped) {
+      interrupted = stopped.what();
+    }
+  });
+  gather_results(ranks, results);
+  together(ranks, [&] {
+    if (ranks.leads()) write_tables(options, runs, results);
+  });
+  for (const std::string& message : ranks.gather_texts(interrupted))
+    if (!message.empty()) throw Interrupted(message);
   return results;
 }
 

@@ -102,6 +102,12 @@ TEST_CASE("signals: a lost terminal and a lost reader of messages lose no run") 
     process.send(SIGHUP);
     CHECK(process.wait().exit_code == 130);
   }
+  SECTION("SIGUSR1, which launchers hand on, saves") {
+    Process process(run.arguments);
+    run.wait_for_a_step(process);
+    process.send(SIGUSR1);
+    CHECK(process.wait().exit_code == 130);
+  }
   SECTION("SIGPIPE does not end it") {
     Process process(run.arguments);
     run.wait_for_a_step(process);

@@ -188,7 +188,7 @@ TEST_CASE("ranks: pieces that they cannot share, and ranks that would train some
     return message;
   };
   CHECK_THAT(refused(3, [](TrainingRunOptions&, int) {}),
-             ContainsSubstring("training.split must be 1, 2, 4, 8, ... times the 3 ranks, got 2"));
+             ContainsSubstring("batch must be a multiple of 3 for 3 ranks, got 4"));
   CHECK_THAT(refused(2,
                      [](TrainingRunOptions& own, int rank) {
                        if (rank == 1) own.overrides = {"training.seed=12"};

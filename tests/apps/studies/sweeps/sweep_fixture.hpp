@@ -43,7 +43,8 @@ inline const SweepBench& bench() {
 
 inline std::vector<RunResult> run_all(const SweepOptions& options, const std::function<bool()>& stop = never()) {
   const data::DataSet data = data::DataSet::open(options.data);
-  return run_sweep(options, data, prepare_runs(options, data), stop);
+  OneRank alone;
+  return run_sweep(options, data, prepare_runs(options, data), stop, alone);
 }
 
 inline std::vector<SweepRun> prepared(const SweepOptions& options) {

@@ -1,0 +1,24 @@
+#pragma once
+/// Ranks that train one model must have begun alike.
+
+#include <string>
+
+#include "core/communicator.hpp"
+
+namespace engram {
+
+/// What must be the same on all ranks.
+struct StartFacts {
+  std::string program;  ///< version and commit
+  std::string config;   ///< as resolved, in TOML
+  std::string data;     ///< the hash of the data folder
+  std::string device;   ///< its kind
+  std::string dtype;
+  std::string checkpoint;  ///< which step the run goes on from
+};
+
+/// Collective. Throws UsageError, the same on all ranks, that names the first rank that differs from rank 0 and what
+/// differs; of configurations every key with both values.
+void require_same_start(Communicator& ranks, const StartFacts& own);
+
+}  // namespace engram
