@@ -124,8 +124,10 @@ class Page:
         begun = time.monotonic()
         self.call("Page.navigate", url=url)
         while time.monotonic() - begun < timeout:
-            if not ready and self.events("Page.loadEventFired"):
-                return time.monotonic() - begun
+            if not ready:
+                self.call("Page.getLayoutMetrics")  # events come with answers
+                if self.events("Page.loadEventFired"):
+                    return time.monotonic() - begun
             try:
                 if ready and self.value(ready):
                     return time.monotonic() - begun

@@ -90,7 +90,7 @@ void CheckpointStudent::show_attention(TrainedModel& trained) {
   std::vector<std::int32_t> tokens;
   std::string from = "the given text";
   if (!request_.text.empty()) {
-    tokens = data::text_tokens(request_.text, trained.reading(data::UnseenWords::unk), "report", "the text");
+    tokens = data::text_tokens(request_.text, trained.reading(unseen_words(trained)), "report", "the text");
     if (std::ssize(tokens) > kReadByHeads) tokens.resize(static_cast<std::size_t>(kReadByHeads));
   } else if (data_) {
     const data::TokenView split = data_->split("valid").beginning(kReadByHeads);

@@ -123,6 +123,8 @@ json log_json(const PageRun& run, const RunSummary& summary) {
   if (run.config) {
     object["tokens_per_step"] = run.config->training.batch * run.config->training.block;
     object["clip"] = run.config->optimizer.clip;
+    if (const std::int64_t symbols = run.config->model.vocabulary(); symbols > 1)
+      object["guess"] = std::log(static_cast<double>(symbols));
   }
   for (const RunMark& mark : run.log.marks()) object["marks"].push_back({{"event", mark.event}, {"step", mark.step}});
   return object;

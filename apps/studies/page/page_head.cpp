@@ -97,8 +97,10 @@ std::string run_row(const PageRun& page_run, const RunSummary& run, std::size_t 
       index, best ? " class=\"best\"" : "", index, index % 8, escaped_xml(page_run.source.name),
       best ? " <em>best</em>" : "", escaped_xml(run.family));
   row += fmt::format("<td class=\"state s-{}\"><span>{}</span></td>", static_cast<int>(run.state), name_of(run.state));
-  row += cell(fmt::format("{}<small>of {}</small><span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span>",
-                          grouped(run.step), grouped(run.planned), 100 * share),
+  // Only of what is not complete.
+  const std::string bar =
+      share < 1 ? fmt::format("<span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span>", 100 * share) : "";
+  row += cell(fmt::format("{}<small>of {}</small>{}", grouped(run.step), grouped(run.planned), bar),
               static_cast<double>(run.step));
   row += loss_cell(run, run.best) + loss_cell(run, run.last);
   row += run.test ? cell(score_number(*run.test), *run.test) : cell("-", std::nan(""));

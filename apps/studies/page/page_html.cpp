@@ -20,8 +20,11 @@ std::vector<RunSummary> summaries_of(const Page& page) {
 }
 
 std::string title_of(const Page& page) {
-  if (page.runs.size() == 1) return page.runs.front().source.name;
-  return fmt::format("{} runs", page.runs.size());
+  constexpr std::size_t kMostNames = 3;
+  if (page.runs.size() > kMostNames) return fmt::format("{} runs", page.runs.size());
+  std::string names;
+  for (const PageRun& run : page.runs) names += (names.empty() ? "" : ", ") + run.source.name;
+  return names;
 }
 
 /// A part of the page. `script`: what is there is drawn by the script.
@@ -76,7 +79,7 @@ json logs_of(const Page& page, const std::vector<RunSummary>& runs) {
 
 std::string html_of(const Page& page) {
   const std::vector<RunSummary> runs = summaries_of(page);
-  json data{{"live", page.live}, {"runs", logs_of(page, runs)}, {"studies", json::array()}};
+  json data{{"live", page.live}, {"studied", page.studied}, {"runs", logs_of(page, runs)}, {"studies", json::array()}};
   for (const PageRun& run : page.runs) data["studies"].push_back(study_json(run));
   const std::string title = escaped_xml(title_of(page));
   std::string html(kPageBeginning);
@@ -104,9 +107,11 @@ std::string html_of(const Page& page) {
   return html + "</script>\n</body>\n</html>\n";
 }
 
-std::string live_json_of(const Page& page) {
+std::string live_json_of(const Page& page, const std::string& version) {
   const std::vector<RunSummary> runs = summaries_of(page);
-  return json_for_html({{"runs", logs_of(page, runs)},
+  return json_for_html({{"version", version},
+                        {"studied", page.studied},
+                        {"runs", logs_of(page, runs)},
                         {"head", head_html(page, runs)},
                         {"samples", samples_html(page)},
                         {"memory", memory_html(page)},

@@ -15,6 +15,7 @@ struct Page {
   std::vector<std::string> problems;  ///< of arguments that are no runs
   nlohmann::json bench;               ///< what `engram bench --json` printed; null: none
   bool live = false;                  ///< `engram watch`: its script asks for what is new
+  std::int64_t studied = 0;           ///< of a live page: grows when it is to be loaded anew
 };
 
 /// What every page begins with.
@@ -23,9 +24,9 @@ inline constexpr std::string_view kPageBeginning = "<!DOCTYPE html>\n<!-- engram
 /// The whole page. Essentials are there without scripts: the runs, what the models write, memory, configurations, how
 /// to repeat them, and a drawing of the losses.
 std::string html_of(const Page& page);
-/// What changes while runs are trained: {"runs": [log_json(), ...], "head": HTML of the runs' table and what is said of
-/// them, "state": HTML of the rest that changes}.
-std::string live_json_of(const Page& page);
+/// What changes while runs are trained, as JSON: {"version", "studied", "runs": [log_json(), ...]}, and the HTML of
+/// parts that need no script under their names.
+std::string live_json_of(const Page& page, const std::string& version);
 
 // The parts of the page, in files of their own. Everything of runs and files in them is escaped.
 

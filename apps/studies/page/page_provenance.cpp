@@ -83,6 +83,11 @@ std::string command_line_of(const nlohmann::json& line) {
   return command;
 }
 
+bool is_sweep(const nlohmann::json& line) {
+  const auto words = line.find("command");
+  return words != line.end() && words->is_array() && words->size() > 1 && words->at(1) == "sweep";
+}
+
 std::string member_words(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -124,14 +129,16 @@ std::string provenance_of(const Page& page, std::size_t index) {
   const auto start = std::ranges::find(marks, "start", &RunMark::event);
   const std::string command = start == marks.end() ? "" : command_line_of(start->line);
   if (!command.empty())
-    html += "<p>The same again:</p><pre class=\"command\"><code>" + escaped_xml(command) + "</code></pre>\n";
+    html += fmt::format("<p>{}</p>", is_sweep(start->line) ? "The sweep that it is of:" : "The same again:") +
+            "<pre class=\"command\"><code>" + escaped_xml(command) + "</code></pre>\n";
   else if (!run.source.folder.empty())
     html += "<p class=\"note\">Its log does not say which command began it.</p>\n";
   const std::filesystem::path place = run.source.folder.empty() ? run.source.checkpoint : run.source.folder;
+  html += fmt::format("<details{}><summary>Program, machine and data</summary>", page.runs.size() <= 3 ? " open" : "");
   html += fmt::format("<dl class=\"facts\"><div><dt>{}</dt><dd>{}</dd></div>\n",
                       run.source.folder.empty() ? "checkpoint" : "folder", escaped_xml(place.string()));
   if (start != marks.end()) html += fact_rows(start->line);
-  html += "</dl>\n";
+  html += "</dl></details>\n";
   if (run.config)
     for (const std::string& warning : config_warnings(*run.config))
       html += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";

@@ -66,7 +66,9 @@ void take_state(const PageRun& run, RunSummary& summary) {
     return;
   }
   const std::string last = marks.empty() ? "" : marks.back().event;
-  const std::string reason = marks.empty() ? "" : member_text(marks.back().line, "reason");
+  std::string reason = marks.empty() ? "" : member_text(marks.back().line, "reason");
+  // Who says so is known.
+  if (reason.starts_with("training: ")) reason.erase(0, std::string_view("training: ").size());
   if (is_locked(run.source.folder)) {
     summary.state = PageState::training;
   } else if (marks.empty() && run.log.train().empty()) {

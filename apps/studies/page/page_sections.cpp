@@ -19,8 +19,10 @@ std::string chip_and_name(const Page& page, std::size_t run) {
 
 /// A text after its beginning.
 std::string written(std::string_view prompt, std::string_view text) {
-  return fmt::format("<p class=\"sample\"><span class=\"prompt\">{}</span>{}</p>", escaped_xml(prompt),
-                     escaped_xml(text));
+  // A line end at the beginning would look as if there were nothing.
+  const bool ends = prompt.empty() && text.starts_with('\n');
+  return fmt::format("<p class=\"sample\"><span class=\"prompt\">{}</span>{}{}</p>", escaped_xml(prompt),
+                     ends ? "⏎ " : "", escaped_xml(text.substr(ends ? 1 : 0)));
 }
 
 /// The samples of the newest weights: for each beginning all runs, one after the other.
@@ -33,18 +35,20 @@ std::string newest_samples(const Page& page) {
   std::string html;
   for (const std::string& prompt : prompts) {
     html += fmt::format(
-        "<div class=\"scroll\"><table class=\"samples\"><caption>After <q>{}</q></caption>\n<thead><tr><th "
-        "scope=\"col\">run</th><th scope=\"col\">always the likeliest token</th><th "
+        "<details class=\"prompt\"{}><summary>After <q>{}</q></summary><div class=\"scroll\"><table "
+        "class=\"samples\">\n<thead><tr><th scope=\"col\">run</th><th scope=\"col\">always the likeliest token</th><th "
         "scope=\"col\">drawn, temperature {}</th></tr></thead><tbody>\n",
-        prompt.empty() ? "a line’s beginning" : escaped_xml(prompt), kSampleTemperature);
+        html.empty() ? " open" : "", prompt.empty() ? "a line’s beginning" : escaped_xml(prompt), kSampleTemperature);
     for (std::size_t i = 0; i < page.runs.size(); ++i) {
       if (!page.runs[i].study) continue;
       for (const TextSample& sample : page.runs[i].study->samples)
         if (sample.prompt == prompt)
-          html += fmt::format("<tr data-run=\"{}\"><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", i,
-                              chip_and_name(page, i), written("", sample.likely), written("", sample.sampled));
+          html += fmt::format(
+              "<tr data-run=\"{}\"><th scope=\"row\">{}</th><td data-label=\"the likeliest\">{}</td><td "
+              "data-label=\"drawn\">{}</td></tr>\n",
+              i, chip_and_name(page, i), written("", sample.likely), written("", sample.sampled));
     }
-    html += "</tbody></table></div>\n";
+    html += "</tbody></table></div></details>\n";
   }
   return html;
 }
@@ -162,9 +166,8 @@ std::string time_html(const Page& page) {
         "scope=\"col\">calls</th><th "
         "scope=\"col\">ms a step</th><th scope=\"col\">share</th><th scope=\"col\">times the "
         "floor</th></tr></thead><tbody>\n",
-        escaped_xml(config.contains("name") && config.at("name").is_string()
-                        ? config.at("name").get<std::string>()
-                        : "bench"),
+        escaped_xml(config.contains("name") && config.at("name").is_string() ? config.at("name").get<std::string>()
+                                                                             : "bench"),
         number(config, "milliseconds_median"), shortened(number(config, "tokens_per_second")),
         100 * number(config, "share_of_product_rate"));
     for (const json& kernel : config.at("kernels")) {

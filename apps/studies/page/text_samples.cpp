@@ -29,6 +29,10 @@ std::string without_end(std::string text) {
 
 }  // namespace
 
+data::UnseenWords unseen_words(const TrainedModel& trained) {
+  return trained.vocabulary().kind() == data::TokenKind::word ? data::UnseenWords::unk : data::UnseenWords::error;
+}
+
 std::vector<std::string> prompts_of(const data::DataSet& data, std::string_view split) {
   const data::TokenView tokens = data.split(split);
   const std::int64_t length = data.kind() == data::TokenKind::character ? 60 : 16;
@@ -52,7 +56,7 @@ std::vector<TextSample> write_samples(TrainedModel& trained, const std::vector<s
   std::vector<TextSample> samples;
   std::int64_t written = 0;
   const std::int64_t all = std::ssize(prompts) * 2 * length;
-  TextWriter writer(trained, data::UnseenWords::unk);
+  TextWriter writer(trained, unseen_words(trained));
   for (const std::string& prompt : prompts) {
     TextSample sample;
     const auto write = [&](double temperature) {

@@ -18,6 +18,8 @@ struct TextSample {
 };
 inline constexpr double kSampleTemperature = 0.8;
 
+/// What becomes of what a model does not know: only vocabularies of words have something for it.
+data::UnseenWords unseen_words(const TrainedModel& trained);
 /// Beginnings from three places of a split, each from after a line end on, if there is one near.
 std::vector<std::string> prompts_of(const data::DataSet& data, std::string_view split);
 /// What the model writes after each, so many tokens. What it does not know of a prompt is replaced, if it has a word

@@ -17,6 +17,8 @@ function weightsOf(maps, head) {
 function storedColumn(maps, column) {
   return column < maps.distance_columns ? maps.distance_columns - 1 - column : column;
 }
+/** A text without marks for spaces. */
+const plain = text => text.replaceAll('␣', ' ');
 const headName = head => `layer ${head.layer}, ${head.context ? 'head' : 'head of slots'} ${head.head}`;
 /** What a head does, in a few words. */
 function headWords(maps, head) {
@@ -65,7 +67,7 @@ function showHead(run, maps, head) {
   drawHead(canvas, maps, head);
   const tokens = maps.tokens.map((token, position) => {
     const own = position >= first;
-    const element = make(own ? 'button' : 'span', {class: 'token' + (own ? ' shown' : ''), type: own ? 'button' : null, tabindex: own ? '-1' : null}, token);
+    const element = make(own ? 'button' : 'span', {class: 'token' + (own ? ' shown' : ''), type: own ? 'button' : null, tabindex: own ? '-1' : null}, plain(token));
     if (own) {
       element.addEventListener('pointerenter', () => ask(position - first));
       element.addEventListener('click', () => ask(position - first));
@@ -119,12 +121,14 @@ function showHead(run, maps, head) {
     const column = shown.column === null ? columns - 1 : shown.column;
     ask(Math.min(maps.rows - 1, Math.max(0, shown.row + moves[0])), Math.min(columns - 1, Math.max(0, column + moves[1])));
   });
+  const share = columns ? `${100 * maps.distance_columns / columns}%` : '0';
   const farthest = maps.nearest + maps.distance_columns * maps.distance_bin - 1;
   const left = make('div', {class: 'chart'}, make('h3', {}, `${headName(head)[0].toUpperCase()}${headName(head).slice(1)}`, make('small', {}, headWords(maps, head))),
-    make('div', {class: 'map'}, canvas, pick,
-         make('div', {class: 'axis'}, make('span', {}, maps.distance_columns ? `← ${farthest} positions back … ${maps.nearest}` : ''),
-              make('span', {}, maps.slot_columns ? `${maps.slot_columns * maps.slot_bin} slots →` : ''),
-              make('span', {}, '0 ', make('span', {class: 'ramp'}), ` ${number(100 * head.most, 2)}%`)), said));
+    make('div', {class: 'map'}, canvas, pick, maps.distance_columns && maps.slot_columns ? make('div', {class: 'divider', style: `left:${share}`}) : '',
+         make('div', {class: 'axis'}, maps.distance_columns ? make('span', {style: `flex-basis:${share}`}, make('span', {}, `← ${farthest} back`), make('span', {}, `${maps.nearest} back`)) : '',
+              maps.slot_columns ? make('span', {style: 'flex-basis:auto; flex-grow:1; padding-left:.6rem'}, 'persistent slots') : ''),
+         make('div', {class: 'axis'}, make('span', {}, make('span', {}, 'Rows: the tokens that look, from the top on.')),
+              make('span', {style: 'flex:none'}, '0 ', make('span', {class: 'ramp'}), ` ${number(100 * head.most, 2)}%`)), said));
   const right = make('div', {class: 'chart'}, make('h3', {}, 'The text, as the outlined token sees it'), text);
   const whole_ = make('div', {}, make('div', {class: 'closely'}, left, right));
   if (head.slots.length) whole_.append(slotWords(maps, head));
@@ -143,7 +147,7 @@ function slotWords(maps, head) {
   for (const slot of head.slots) {
     const examples = slot.at.flatMap((position, i) => {
       const before = maps.tokens.slice(Math.max(0, position - (maps.words ? 4 : 8)), position).join(maps.words ? ' ' : '');
-      return [i ? ', ' : '', '…' + before + (maps.words ? ' ' : ''), make('b', {}, maps.tokens[position])];
+      return [i ? ' · ' : '', '…' + plain(before) + (maps.words ? ' ' : ''), make('b', {}, plain(maps.tokens[position]))];
     });
     list.append(make('li', {}, `slot ${slot.slot} has ${number(100 * slot.share, 2)}% of the weight, most from `, ...examples));
   }

@@ -18,7 +18,8 @@ class LineChart {
     this.readout = make('div', {class: 'readout'});
     this.plot.append(this.canvas, this.band, this.line, this.readout);
     this.unit = make('small', {}, options.unit || '');
-    place.append(make('div', {class: 'chart'}, make('h3', {}, title, this.unit), this.plot));
+    this.keys = make('div', {class: 'keys'});
+    place.append(make('div', {class: 'chart'}, make('h3', {}, title, this.unit), this.plot, this.keys));
     this.listen();
     charts.push(this);
     whenNear(this.plot, () => this.draw());
@@ -32,7 +33,7 @@ class LineChart {
         borderColor: line.faint ? ink + '55' : ink, backgroundColor: ink, borderDash: line.dash || (line.run === undefined ? [] : dashes(line.run)),
         borderWidth: line.width || 1.6, tension: 0, pointRadius: line.dots || line.points.length === 1 ? 3.4 : 0, pointHitRadius: 0, pointHoverRadius: 0,
         pointStyle: ['circle', 'rect', 'triangle', 'rectRot'][(line.run || 0) % 4], pointBorderColor: style('--card'), pointBorderWidth: 1,
-        order: line.faint ? 3 : line.dots ? 1 : 2,
+        clip: 6, order: line.faint ? 3 : line.dots ? 1 : 2,
       };
     });
   }
@@ -48,15 +49,18 @@ class LineChart {
     const y = {type: logarithmic ? 'logarithmic' : 'linear', ticks: {...ticks, maxTicksLimit: 7}, grid: {color: grid, borderColor: grid, tickLength: 0},
                grace: logarithmic ? 0 : '4%'};
     if (this.options.fromZero && !logarithmic) y.min = 0;
+    const most = this.options.most ? this.options.most() : NaN;
+    if (Number.isFinite(most)) y.max = most;
     return {x, y};
   }
 
-  /** The same x for all charts, whatever each has. */
+  /** The same x for all charts, whatever each has; that of a run for those of one run. */
   extent() {
     let most = -Infinity, least = Infinity;
     page.runs.forEach((run, i) => {
+      if (this.options.run !== undefined && this.options.run !== i) return;
       const line = series(run.train.loss) || series(run.valid.loss);
-      if (!line || view.off.has(i) || line.x.length === 0) return;
+      if (!line || (view.off.has(i) && this.options.run !== i) || line.x.length === 0) return;
       const ends = [abscissa(run, line.x[0]), abscissa(run, line.x[line.x.length - 1])].filter(Number.isFinite);
       most = Math.max(most, ...ends);
       least = Math.min(least, ...ends);
@@ -68,6 +72,9 @@ class LineChart {
   draw() {
     const data = {datasets: this.datasets()};
     this.unit.textContent = typeof this.options.unit === 'function' ? this.options.unit() : this.options.unit || '';
+    // Lines of runs have the page's legend.
+    this.keys.replaceChildren(...data.datasets.filter(({line}) => line.colour && !line.faint && line.run === undefined).map(({line}) =>
+      make('span', {}, make('i', {class: 'key', style: `background:${line.colour}`}), line.name)));
     if (this.chart) this.chart.destroy();
     this.chart = new Chart(this.canvas, {
       type: 'line', data,

@@ -28,7 +28,7 @@ function showOff() {
   for (const row of document.querySelectorAll('#runs-table tbody tr')) row.classList.toggle('off', view.off.has(Number(row.dataset.run)));
 }
 
-function drawHead() {
+function drawRuns() {
   const table = byId('runs-table');
   if (!table) return;
   sortable(table, table.tHead.rows[0].cells.length);
@@ -104,7 +104,7 @@ function live() {
       page.runs = fresh.runs;
       for (const [id, html] of [['head', fresh.head], ['samples', fresh.samples], ['memory', fresh.memory], ['provenance', fresh.provenance]])
         replacePart(id, html);
-      drawHead();
+      drawRuns();
       drawCopies();
       refreshCharts();
     } catch (error) {
@@ -131,11 +131,15 @@ function refreshCharts() {
     drawnParts = parts;
     return drawAll();
   }
+  const slider = document.querySelector('#span-maps input');
+  // Who looks at an earlier step is left there.
+  if (!slider || slider.value === slider.max) drawSpans();
+  sweepCharts();
   redrawCharts();
 }
 
 drawTools();
-drawHead();
+drawRuns();
 drawLegend();
 drawAll();
 drawCopies();

@@ -58,7 +58,7 @@ function showSpans(run) {
         return sum / spans.heads;
       })}),
     }));
-    new LineChart(whole_, 'Mean of each layer', lines, {unit: 'positions', fromZero: true, tall: true});
+    new LineChart(whole_, 'Mean of each layer', lines, {run, unit: 'positions', fromZero: true, tall: true});
   }
   const cost = page.studies[run].spans;
   const saved = cost && cost.flops_full > 0 ? 1 - cost.flops / cost.flops_full : NaN;
@@ -86,8 +86,8 @@ function showMemories(run) {
   if (hasCharts && own.length) {
     const lines = (name, scale) => () => own.map((memory, i) => ({name: 'layer ' + memory.layer, colour: layerColour(i, many),
                                                     points: points(page.runs[run], series(memory[name]), y => scale * y)}));
-    new LineChart(grid, 'Slots that were read', lines('usage', 100), {unit: '% of all', fromZero: true});
-    new LineChart(grid, 'Distance from even use', lines('kl', 1), {unit: 'KL, nats; 0: all alike', fromZero: true});
+    new LineChart(grid, 'Slots that were read', lines('usage', 100), {run, unit: '% of all', fromZero: true});
+    new LineChart(grid, 'Distance from even use', lines('kl', 1), {run, unit: 'KL, nats; 0: all alike', fromZero: true});
   }
   if (hasCharts && found.length) {
     const lines = () => found.map((memory, i) => {

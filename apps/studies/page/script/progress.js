@@ -25,6 +25,18 @@ function lossUnit() {
   return [...scores].join(', ');
 }
 
+/** Above what a guess costs there is nothing to see: a run that diverged would hide all others. NaN: all of it is below. */
+function mostLoss() {
+  let bound = -Infinity, most = -Infinity;
+  page.runs.forEach((run, i) => {
+    if (view.off.has(i) || !run.guess) return;
+    bound = Math.max(bound, loss(run, 1.04 * run.guess));
+    for (const line of [series(run.train.loss), series(run.valid.loss)])
+      if (line) for (const nats of line.y) if (Number.isFinite(nats)) most = Math.max(most, loss(run, nats));
+  });
+  return most > bound ? bound : NaN;
+}
+
 function drawLoss() {
   const place = byId('loss-chart');
   if (!place || !hasCharts) return;
@@ -42,9 +54,16 @@ function drawLoss() {
     make('div', {class: 'group', role: 'group', 'aria-label': 'Logarithmic'}, 'Log ', toggle('x', view.logX, on => { view.logX = on; zoom(null); redraw(); }),
          toggle('y', view.logY, on => { view.logY = on; redraw(); })),
     make('label', {}, 'Smooth', slider), zoomOut));
-  new LineChart(place, 'Loss', lossLines, {tall: true, unit: lossUnit, logY: () => view.logY});
+  new LineChart(place, 'Loss', lossLines, {tall: true, unit: lossUnit, logY: () => view.logY, most: mostLoss});
   place.append(make('p', {class: 'note'}, make('small', {}, 'Drag over a chart to look closely, double-click for all of it. With the keyboard: ← → move the '
     + 'cursor, + and - change the range, Escape shows all.')));
+}
+
+/** Far above nearly all norms there are but those of runs that diverge. NaN: none is. */
+function mostNorm() {
+  const all = page.runs.flatMap((run, i) => view.off.has(i) || !run.train.gradient_norm ? [] : [...series(run.train.gradient_norm).y]).filter(Number.isFinite).sort((a, b) => a - b);
+  const bound = 30 * all[Math.floor(0.9 * (all.length - 1))];
+  return all[all.length - 1] > bound ? bound : NaN;
 }
 
 function drawProgress() {
@@ -55,9 +74,11 @@ function drawProgress() {
   const add = (title, pick, options = {}, lines = () => ofRuns(pick, options.value)) => {
     if (page.runs.some(run => pick(run))) new LineChart(multiples, title, lines, options);
   };
-  add('Learning rate', run => run.train.rate, {fromZero: true});
+  // A rate thirty times that of the others would hide them.
+  const rates = page.runs.map(run => series(run.train.rate)).filter(Boolean).map(line => Math.max(...line.y.filter(Number.isFinite)));
+  add('Learning rate', run => run.train.rate, {fromZero: true, logY: () => Math.max(...rates) > 30 * Math.min(...rates)});
   // The clip line of each run in its colour, where there is one.
-  add('Gradient norm', run => run.train.gradient_norm, {logY: () => true}, () => [
+  add('Gradient norm', run => run.train.gradient_norm, {logY: () => true, most: mostNorm}, () => [
     ...ofRuns(run => run.train.gradient_norm, null, {logY: () => true, width: 1.2}),
     ...page.runs.flatMap((run, i) => {
       const line = series(run.train.gradient_norm);
