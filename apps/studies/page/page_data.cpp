@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "apps/studies/page/packed_series.hpp"
@@ -123,8 +124,7 @@ json log_json(const PageRun& run, const RunSummary& summary) {
   if (run.config) {
     object["tokens_per_step"] = run.config->training.batch * run.config->training.block;
     object["clip"] = run.config->optimizer.clip;
-    if (const std::int64_t symbols = run.config->model.vocabulary(); symbols > 1)
-      object["guess"] = std::log(static_cast<double>(symbols));
+    if (const std::optional<double> guess = run.guess()) object["guess"] = *guess;
   }
   for (const RunMark& mark : run.log.marks()) object["marks"].push_back({{"event", mark.event}, {"step", mark.step}});
   return object;

@@ -49,10 +49,13 @@ std::string state_sentences(const Page& page, const std::vector<RunSummary>& run
       done += run.state == PageState::done ? 1 : 0;
       continue;
     }
+    if (run.state == PageState::waiting) {
+      sentences += fmt::format("<li class=\"bad\">{} has not begun</li>\n", bold(page.runs[i].source.name));
+      continue;
+    }
     sentences += fmt::format("<li class=\"{}\">{} {} step {}{}</li>\n",
                              run.state == PageState::training ? "plain" : "bad", bold(page.runs[i].source.name),
                              run.state == PageState::training  ? "is being trained, at"
-                             : run.state == PageState::waiting ? "has not begun:"
                              : run.state == PageState::stopped ? "stopped at"
                              : run.state == PageState::out_of_memory
                                  ? "ran out of memory at"
@@ -148,8 +151,11 @@ std::string loss_svg(const Page& page, const std::vector<RunSummary>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto add = [&](const auto& reports, std::string_view what) {
       Points points;
+      // Above a guess there is nothing to see: a run that diverged would hide all others.
+      const std::optional<double> guess = page.runs[i].guess();
       for (const auto& report : reports)
-        if (std::isfinite(report.loss)) points.add(static_cast<double>(report.step), report.loss);
+        if (std::isfinite(report.loss) && (!guess || report.loss < 1.04 * *guess))
+          points.add(static_cast<double>(report.step), report.loss);
       if (points.x.size() < 2) return;
       points = decimated(points, kFewPoints);
       LineChart::Line line{.name = fmt::format("{}, {}", page.runs[i].source.name, what), .points = {}};

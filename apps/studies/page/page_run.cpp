@@ -61,7 +61,8 @@ std::int64_t member_count(const nlohmann::json& line, const char* name, std::int
 
 void take_state(const PageRun& run, RunSummary& summary) {
   const std::vector<RunMark>& marks = run.log.marks();
-  if (run.source.folder.empty()) {
+  const bool has_log = !marks.empty() || !run.log.train().empty();
+  if (run.source.folder.empty() || (!has_log && run.study && run.study->facts)) {
     summary.state = PageState::checkpoint;
     return;
   }
@@ -71,8 +72,8 @@ void take_state(const PageRun& run, RunSummary& summary) {
   if (reason.starts_with("training: ")) reason.erase(0, std::string_view("training: ").size());
   if (is_locked(run.source.folder)) {
     summary.state = PageState::training;
-  } else if (marks.empty() && run.log.train().empty()) {
-    summary.reason = "nothing was trained";
+  } else if (!has_log) {
+    summary.state = PageState::waiting;
   } else if (last == "end") {
     summary.state = PageState::done;
     if (summary.step < summary.planned) summary.reason = text("ended before the planned ", summary.planned, " steps");
@@ -136,6 +137,11 @@ std::vector<std::string> PageRun::all_problems() const {
   if (!source.folder.empty() && !log.problem().empty()) all.push_back(log.problem());
   if (study) all.insert(all.end(), study->problems.begin(), study->problems.end());
   return all;
+}
+
+std::optional<double> PageRun::guess() const {
+  const std::int64_t symbols = config ? config->model.vocabulary() : 0;
+  return symbols > 1 ? std::optional(std::log(static_cast<double>(symbols))) : std::nullopt;
 }
 
 RunSummary summary_of(const PageRun& run) {

@@ -47,6 +47,8 @@ struct PageRun {
 
   /// Of everything.
   std::vector<std::string> all_problems() const;
+  /// What a guess costs, nats a token: ln V. None where the configuration is not known.
+  std::optional<double> guess() const;
 };
 
 /// Reads all but the checkpoint. What cannot be read is a problem.

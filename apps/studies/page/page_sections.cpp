@@ -60,8 +60,9 @@ std::string samples_by_step(const Page& page) {
   for (std::size_t i = 0; i < page.runs.size(); ++i) {
     const std::vector<WrittenSample>& samples = page.runs[i].log.samples();
     if (samples.empty()) continue;
-    html += fmt::format("<details class=\"steps\"{}><summary>{}: {} samples while it was trained</summary>\n",
-                        page.runs.size() <= 2 ? " open" : "", chip_and_name(page, i), samples.size());
+    html += fmt::format("<details class=\"steps\"{}><summary>{}: {} while it was trained</summary>\n",
+                        page.runs.size() <= 2 ? " open" : "", chip_and_name(page, i),
+                        samples.size() == 1 ? "a sample" : fmt::format("{} samples", samples.size()));
     const std::size_t shown = std::min(kMostSamples, samples.size());
     if (shown < samples.size()) html += fmt::format("<p class=\"note\">Shown are the last {}.</p>", shown);
     for (std::size_t at = 0; at < shown; ++at) {

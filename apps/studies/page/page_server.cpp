@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #ifdef ENGRAM_HAVE_HTTPLIB
 #include <httplib.h>
+#include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
@@ -49,6 +51,11 @@ void set_up(httplib::Server& server, LivePage& page) {
   using std::chrono::seconds;
   constexpr int kThreads = 4;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  // The library's own would share a port with another server that has it already.
+  server.set_socket_options([](socket_t link) {
+    const int yes = 1;
+    ::setsockopt(link, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   server.set_payload_max_length(1);
   server.set_read_timeout(seconds(5));
   server.set_write_timeout(seconds(10));
@@ -81,9 +88,14 @@ void serve_page(LivePage& page, int port, const std::function<void(int)>& began,
   server.set_pre_routing_handler([&hosts](const httplib::Request& request, httplib::Response& response) {
     return check(request, response, hosts);
   });
-  std::thread listener([&server] { server.listen_after_bind(); });
+  std::atomic<bool> ended = false;
+  std::thread listener([&server, &ended] {
+    server.listen_after_bind();
+    ended = true;
+  });
   began(taken);
-  while (!stop()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // A server can be stopped only once it runs.
+  while (!ended && !(stop() && server.is_running())) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   server.stop();
   listener.join();
 }

@@ -56,7 +56,9 @@ bool RunLog::update() {
   if (error) {
     const bool had = line_ > 0;
     clear();
-    problem_ = text("'", file_.string(), "' must be readable, got '", error.message(), "'");
+    // One that has not begun has none.
+    if (error != std::errc::no_such_file_or_directory)
+      problem_ = text("'", file_.string(), "' must be readable, got '", error.message(), "'");
     return had;
   }
   if (size < read_) clear();
