@@ -6,10 +6,10 @@
 set -euo pipefail
 
 # catch2 is for the tests only, but CMake looks for it when the project is configured. libdnnl-dev is oneDNN. libedit-dev
-# is for the editing of lines alone.
+# is for the editing of lines alone, libjs-chart.js for the lines of `engram report`, libcpp-httplib-dev for `engram watch`.
 build_packages=(
   g++ cmake ninja-build libeigen3-dev libdnnl-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsentencepiece-dev libtomlplusplus-dev libedit-dev
+  libsentencepiece-dev libtomlplusplus-dev libedit-dev libjs-chart.js libcpp-httplib-dev
 )
 
 case "${1-}" in

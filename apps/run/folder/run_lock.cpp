@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <string>
 #include <system_error>
 
@@ -25,5 +27,16 @@ RunLock::RunLock(const std::filesystem::path& folder) {
 }
 
 RunLock::~RunLock() { ::close(descriptor_); }
+
+bool is_locked(const std::filesystem::path& folder) {
+  struct stat facts {};
+  if (::stat((folder / "lock").c_str(), &facts) != 0) return false;
+  // "1: FLOCK  ADVISORY  WRITE 4711 fe:01:262146 0 EOF"; the device is not that of stat() on every file system.
+  std::ifstream locks("/proc/locks");
+  const std::string end = text(":", static_cast<std::uint64_t>(facts.st_ino), " ");
+  for (std::string line; std::getline(locks, line);)
+    if (line.find("FLOCK") != std::string::npos && line.find(end) != std::string::npos) return true;
+  return false;
+}
 
 }  // namespace engram

@@ -20,4 +20,8 @@ class RunLock {
   int descriptor_ = -1;
 };
 
+/// Whether a process of this machine holds the lock of a folder. Only asks the system (Linux, /proc/locks), and never
+/// takes the lock itself, so that a training that begins meanwhile is not refused. False where the system does not say.
+bool is_locked(const std::filesystem::path& folder);
+
 }  // namespace engram

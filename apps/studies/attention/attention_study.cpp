@@ -127,6 +127,7 @@ void AttentionStudy::take_row(HeadAttention& head, bool is_studied, AttentionRow
     head.distance += distance / on_context;
     ++head.with_context;
   }
+  if (row_found_) row_found_(head, row);
   if (!is_studied) return;
   slots_.resize(row.slots.size());
   for (std::size_t n = 0; n < row.slots.size(); ++n) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "apps/run/evaluation/watched_plan.hpp"
@@ -59,6 +61,11 @@ class AttentionStudy {
   /// The options of the same model for a study: no dropout, and all weights are kept.
   static AllAttentionOptions studied(AllAttentionOptions options);
 
+  /// Has `found` called with the weights of every query of every head that is read from now on: block by block, in it
+  /// layer by layer, in that head by head, queries in their order. Of the head its place and what it sees are known.
+  using RowFound = std::function<void(const HeadAttention& head, const AttentionRow& row)>;
+  void on_rows(RowFound found) { row_found_ = std::move(found); }
+
   /// Reads a text from the start of a stream, in blocks of at most `block` tokens.
   void read(const std::vector<std::int32_t>& tokens, std::int64_t block, const EvaluationWatch& watch = {});
 
@@ -89,6 +96,7 @@ class AttentionStudy {
   std::int64_t queries_ = 0;
   std::deque<AttentionRow> rows_;
   std::vector<SlotUse> slots_;  // of the studied head, sums over the queries
+  RowFound row_found_;
 };
 
 }  // namespace engram

@@ -45,14 +45,18 @@ void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::i
       HeadDistances& sums = sums_[static_cast<std::size_t>(layer * heads + head)];
       const std::int64_t farthest = trace.context.windows.window[static_cast<std::size_t>(head)];
       if (std::ssize(sums.probability) <= farthest) sums.probability.resize(static_cast<std::size_t>(farthest + 1));
-      for (std::int64_t query = 0; query < queries; ++query)
+      std::vector<double> row(row_found_ ? static_cast<std::size_t>(farthest + 1) : 0);
+      for (std::int64_t query = 0; query < queries; ++query) {
         for (std::int64_t distance = farthest; distance >= 0; --distance) {
           const auto weight = static_cast<double>(*at++);
+          if (row_found_) row[static_cast<std::size_t>(distance)] = weight;
           if (weight == 0) continue;
           sums.probability[static_cast<std::size_t>(distance)] += weight;
           sums.entropy -= weight * std::log2(weight);
           sums.distance += weight * static_cast<double>(distance);
         }
+        if (row_found_) row_found_(sums, queries_ + query, row);
+      }
     }
   });
 }

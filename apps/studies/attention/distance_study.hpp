@@ -4,8 +4,10 @@
 /// (2019), appendix; [transformer-xl 6.8].
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "apps/run/evaluation/watched_plan.hpp"
@@ -32,6 +34,11 @@ class DistanceStudy {
   /// The options of the same model for a study: no dropout.
   static TransformerXlOptions studied(TransformerXlOptions options);
 
+  /// Has `found` called with the weights of every query of every head that is read from now on, by distance, [0] being
+  /// the query's own position; in the order of AttentionStudy::on_rows(). `position`: of the query in the text.
+  using RowFound = std::function<void(const HeadDistances& head, std::int64_t position, std::span<const double> row)>;
+  void on_rows(RowFound found) { row_found_ = std::move(found); }
+
   /// Reads a text from the start of a stream, in blocks of at most `block` tokens. Throws Error on a device that keeps
   /// no weights.
   void read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch = {});
@@ -47,6 +54,7 @@ class DistanceStudy {
   std::optional<ScoreTerm> term_;
   std::vector<HeadDistances> sums_;  // over the queries
   std::int64_t queries_ = 0;
+  RowFound row_found_;
 };
 
 }  // namespace engram

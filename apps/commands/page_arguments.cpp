@@ -1,0 +1,79 @@
+#include "apps/commands/page_arguments.hpp"
+
+#include <algorithm>
+
+#include "apps/commands/shared_options.hpp"
+#include "apps/data/files/read_file.hpp"
+#include "apps/studies/page/checkpoint_study.hpp"
+#include "apps/terminal/work_progress.hpp"
+#include "core/error.hpp"
+#include "core/files/json.hpp"
+#include "core/log.hpp"
+
+namespace engram {
+namespace {
+
+/// The words of the command that began a run; empty where its log does not say.
+std::vector<std::string> command_of(const PageRun& run) {
+  std::vector<std::string> words;
+  for (const RunMark& mark : run.log.marks())
+    if (const auto found = mark.line.find("command"); found != mark.line.end() && found->is_array()) {
+      words.clear();
+      for (const auto& word : *found) words.push_back(word.is_string() ? word.get<std::string>() : "");
+    }
+  return words;
+}
+
+nlohmann::json read_bench(const std::string& file) {
+  try {
+    nlohmann::json bench = nlohmann::json::parse(data::read_bytes(file));
+    if (bench.is_object()) return bench;
+  } catch (const nlohmann::json::exception&) {
+    // Told below.
+  }
+  throw FileError(text("report: --bench must be a file that engram bench --json printed, got '", file, "'"));
+}
+
+}  // namespace
+
+void PageArguments::add_to(Command& command) {
+  command.add_option("runs", runs, "folders of runs and of sweeps, and checkpoint files")
+      ->required()
+      ->value_name("RUN");
+  command.add_option("--data", data_,
+                     "data folder whose valid split the models read [each run's own, where it still is]");
+  command.add_option("--text", text_, "text that heads are shown reading, instead of the valid split");
+  command.add_option("--bench", bench_, "file with what engram bench --json printed: where the time of a step goes");
+  command.add_option("--length", length_, "tokens of every sample")->positive()->capture_default_str();
+  command.add_flag("--only-logs", only_logs_,
+                   "run no model: nothing of attention, samples and memories, which takes longest");
+  add_device_option(command, device_);
+  add_threads_option(command, threads_);
+}
+
+Page PageArguments::read(std::string_view command) const {
+  Page page;
+  if (!bench_.empty()) page.bench = read_bench(bench_);
+  PageSources sources = find_sources(runs);
+  page.problems = std::move(sources.problems);
+  if (sources.runs.empty())
+    throw UsageError(text(command, ": there must be a run, a sweep or a checkpoint to show, got none\n  ",
+                          page.problems.empty() ? std::string("no argument") : page.problems.front()));
+  WorkProgress progress("reading logs");
+  StudyRequest request{.data = data_, .text = text_, .runs_model = !only_logs_, .length = length_, .threads = threads_};
+  request.device = parse_device(device_);
+  for (const PageSource& source : sources.runs) {
+    progress.begin(text("reading '", source.name, "'"));
+    PageRun run = open_run(source);
+    if (const std::filesystem::path checkpoint = checkpoint_of(source); !checkpoint.empty())
+      run.study = study_checkpoint(checkpoint, request, find_run_data(command_of(run), source.folder), progress);
+    page.runs.push_back(std::move(run));
+  }
+  progress.end();
+  for (const std::string& problem : page.problems) log(LogLevel::warning, problem);
+  for (const PageRun& run : page.runs)
+    for (const std::string& problem : run.all_problems()) log(LogLevel::warning, problem);
+  return page;
+}
+
+}  // namespace engram

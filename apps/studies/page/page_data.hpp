@@ -1,0 +1,18 @@
+#pragma once
+/// What the script of a page draws, as JSON: columns of the logs, and what was found in checkpoints.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/studies/page/page_run.hpp"
+
+namespace engram {
+
+/// Of a run's log and configuration: all that changes while it is trained.
+nlohmann::json log_json(const PageRun& run, const RunSummary& summary);
+/// Of its checkpoint; an empty object where there is none.
+nlohmann::json study_json(const PageRun& run);
+
+/// JSON that may stand in a script element: with no "<", which could end it, and of UTF-8 alone.
+std::string json_for_html(const nlohmann::json& object);
+
+}  // namespace engram

@@ -1,0 +1,190 @@
+/// Parts of a page (page_html.hpp) that need no script: configurations, and how runs were made.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "apps/report/svg_canvas.hpp"
+#include "apps/run/config/config_review.hpp"
+#include "apps/run/config/run_config_file.hpp"
+#include "apps/studies/page/page_html.hpp"
+#include "apps/studies/page/page_text.hpp"
+
+namespace engram {
+namespace {
+
+std::string named_chip(const Page& page, std::size_t run) {
+  return fmt::format("<i class=\"chip c{}\"></i>{}", run % 8, escaped_xml(page.runs[run].source.name));
+}
+
+/// The configuration that a run has, or its checkpoint.
+std::string toml_of(const PageRun& run) {
+  if (!run.toml.empty() || !run.study || !run.study->facts) return run.toml;
+  return to_toml(run.study->facts->config);
+}
+
+struct ConfigTable {
+  std::vector<std::string> keys;                           ///< that differ, in the order of the first file with them
+  std::vector<std::map<std::string, std::string>> values;  ///< of every run
+};
+
+ConfigTable differing_keys(const Page& page) {
+  ConfigTable table;
+  std::vector<std::string> order;
+  for (const PageRun& run : page.runs) {
+    auto& values = table.values.emplace_back();
+    std::size_t place = 0;
+    for (auto& [key, value] : config_entries(toml_of(run))) {
+      values[key] = value;
+      const auto found = std::ranges::find(order, key);
+      // A key of one family alone stands behind the one before it.
+      if (found != order.end())
+        place = static_cast<std::size_t>(found - order.begin());
+      else
+        order.insert(order.begin() + static_cast<std::ptrdiff_t>(place), key);
+      ++place;
+    }
+  }
+  for (const std::string& key : order) {
+    const std::string* seen = nullptr;
+    bool differs = false;
+    for (std::size_t i = 0; i < page.runs.size(); ++i) {
+      if (table.values[i].empty()) continue;
+      const auto found = table.values[i].find(key);
+      static const std::string missing;
+      const std::string& value = found == table.values[i].end() ? missing : found->second;
+      differs = differs || (seen != nullptr && *seen != value);
+      seen = &value;
+    }
+    if (differs) table.keys.push_back(key);
+  }
+  return table;
+}
+
+/// A word of a command as a shell takes it.
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           std::string_view("._-+=/,:@%").find(byte) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char byte : word) quoted += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
+  return quoted + "'";
+}
+
+std::string command_line_of(const nlohmann::json& line) {
+  std::string command;
+  const auto words = line.find("command");
+  if (words == line.end() || !words->is_array()) return command;
+  for (const auto& word : *words)
+    if (word.is_string()) command += (command.empty() ? "" : " ") + shell_word(word.get<std::string>());
+  return command;
+}
+
+bool is_sweep(const nlohmann::json& line) {
+  const auto words = line.find("command");
+  return words != line.end() && words->is_array() && words->size() > 1 && words->at(1) == "sweep";
+}
+
+std::string member_words(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// Rows of what a start says of the program and the machine.
+std::string fact_rows(const nlohmann::json& line) {
+  constexpr std::pair<const char*, const char*> kFacts[] = {
+      {"version", "version"}, {"commit", "commit"},       {"build", "build"},           {"compiler", "compiler"},
+      {"host", "host"},       {"processor", "processor"}, {"processors", "processors"}, {"threads", "threads"},
+      {"device", "device"},   {"dtype", "dtype"},         {"products", "products"},     {"activations", "activations"},
+      {"seed", "seed"},       {"data", "data"},           {"config", "config"}};
+  std::string rows;
+  for (const auto& [member, name] : kFacts)
+    if (const auto found = line.find(member); found != line.end())
+      rows += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped_xml(member_words(*found)));
+  return rows;
+}
+
+/// When a run was started, gone on with and left.
+std::string history_rows(const PageRun& run) {
+  std::string rows;
+  for (const RunMark& mark : run.log.marks()) {
+    const auto time = mark.line.find("time");
+    const std::string command = mark.event == "start" || mark.event == "resume" ? command_line_of(mark.line) : "";
+    rows += fmt::format("<li><time>{}</time> <b>{}</b> at step {}{}</li>\n",
+                        time != mark.line.end() && time->is_string() ? escaped_xml(time->get<std::string>()) : "",
+                        escaped_xml(mark.event), grouped(mark.step),
+                        mark.event == "resume" && !command.empty()
+                            ? "<pre class=\"command\"><code>" + escaped_xml(command) + "</code></pre>"
+                            : "");
+  }
+  return rows;
+}
+
+std::string provenance_of(const Page& page, std::size_t index) {
+  const PageRun& run = page.runs[index];
+  std::string html = fmt::format("<article data-run=\"{}\"><h3>{}</h3>\n", index, named_chip(page, index));
+  const std::vector<RunMark>& marks = run.log.marks();
+  const auto start = std::ranges::find(marks, "start", &RunMark::event);
+  const std::string command = start == marks.end() ? "" : command_line_of(start->line);
+  if (!command.empty())
+    html += fmt::format("<p>{}</p>", is_sweep(start->line) ? "The sweep that it is of:" : "The same again:") +
+            "<pre class=\"command\"><code>" + escaped_xml(command) + "</code></pre>\n";
+  else if (!run.source.folder.empty())
+    html += "<p class=\"note\">Its log does not say which command began it.</p>\n";
+  const std::filesystem::path place = run.source.folder.empty() ? run.source.checkpoint : run.source.folder;
+  html += fmt::format("<details{}><summary>Program, machine and data</summary>", page.runs.size() <= 3 ? " open" : "");
+  html += fmt::format("<dl class=\"facts\"><div><dt>{}</dt><dd>{}</dd></div>\n",
+                      run.source.folder.empty() ? "checkpoint" : "folder", escaped_xml(place.string()));
+  if (start != marks.end()) html += fact_rows(start->line);
+  html += "</dl></details>\n";
+  if (run.config)
+    for (const std::string& warning : config_warnings(*run.config))
+      html += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";
+  if (const std::string rows = history_rows(run); !rows.empty())
+    html += "<details><summary>History</summary><ol class=\"history\">" + rows + "</ol></details>\n";
+  return html + "</article>\n";
+}
+
+}  // namespace
+
+std::string config_html(const Page& page) {
+  std::string html;
+  const ConfigTable table = differing_keys(page);
+  if (page.runs.size() > 1 && table.keys.empty()) html += "<p>All runs have the same configuration.</p>\n";
+  if (!table.keys.empty()) {
+    html +=
+        "<div class=\"scroll tall-scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Keys that differ\"><table "
+        "class=\"config\"><caption>Keys that differ</caption><thead><tr><th scope=\"col\">key</th>";
+    for (std::size_t i = 0; i < page.runs.size(); ++i)
+      html += fmt::format("<th scope=\"col\" data-run=\"{}\">{}</th>", i, named_chip(page, i));
+    html += "</tr></thead><tbody>\n";
+    for (const std::string& key : table.keys) {
+      html += "<tr><th scope=\"row\"><code>" + escaped_xml(key) + "</code></th>";
+      for (const auto& values : table.values) {
+        const auto found = values.find(key);
+        html += "<td>" +
+                (found == values.end() ? std::string("<span class=\"none\">-</span>")
+                                       : "<code>" + escaped_xml(found->second) + "</code>") +
+                "</td>";
+      }
+      html += "</tr>\n";
+    }
+    html += "</tbody></table></div>\n";
+  }
+  for (std::size_t i = 0; i < page.runs.size(); ++i)
+    if (const std::string toml = toml_of(page.runs[i]); !toml.empty())
+      html +=
+          fmt::format("<details data-run=\"{}\"><summary>{}: all keys</summary><pre><code>{}</code></pre></details>\n",
+                      i, named_chip(page, i), escaped_xml(toml));
+  return html;
+}
+
+std::string provenance_html(const Page& page) {
+  std::string html = "<div class=\"cards\">\n";
+  for (std::size_t i = 0; i < page.runs.size(); ++i) html += provenance_of(page, i);
+  return html + "</div>\n";
+}
+
+}  // namespace engram

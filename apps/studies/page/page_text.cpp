@@ -1,0 +1,64 @@
+#include "apps/studies/page/page_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace engram {
+
+std::string grouped(std::int64_t number) {
+  std::string digits = fmt::format("{}", number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string shortened(double number) {
+  if (number < 1e6) return grouped(std::llround(number));
+  const int power = number < 1e9 ? 6 : number < 1e12 ? 9 : 12;
+  const double shown = number / std::pow(10, power);
+  return fmt::format("{:.{}f} {}", shown,
+                     shown < 10    ? 2
+                     : shown < 100 ? 1
+                                   : 0,
+                     power == 6   ? "M"
+                     : power == 9 ? "G"
+                                  : "T");
+}
+
+std::string duration_text(double seconds) {
+  const std::int64_t whole = std::llround(seconds);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  if (whole < 86400) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  return fmt::format("{} d {} h", whole / 86400, whole % 86400 / 3600);
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
+  if (bytes < 1048576) return fmt::format("{:.1f} KiB", bytes / 1024);
+  if (bytes < 1073741824) return fmt::format("{:.1f} MiB", bytes / 1048576);
+  return fmt::format("{:.2f} GiB", bytes / 1073741824);
+}
+
+std::string_view score_words(std::string_view score) {
+  return score == "bpc"       ? "bits per character"
+         : score == "ppl"     ? "perplexity"
+         : score == "ppl_bpe" ? "perplexity of subwords"
+                              : "nats per token";
+}
+
+std::string score_number(double score) {
+  if (!std::isfinite(score)) return "-";
+  return score < 10    ? fmt::format("{:.4f}", score)
+         : score < 1e5 ? fmt::format("{:.2f}", score)
+                       : fmt::format("{:.3g}", score);
+}
+
+std::string score_text(std::string_view score, double loss) {
+  if (score.empty()) return score_number(loss);
+  return score_number(score == "bpc" ? loss / std::numbers::ln2 : std::exp(loss));
+}
+
+}  // namespace engram

@@ -1,0 +1,26 @@
+#pragma once
+/// Numbers as the page writes them for people.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace engram {
+
+/// "687,840".
+std::string grouped(std::int64_t number);
+/// "3.07 M", "12,300".
+std::string shortened(double number);
+/// "47 s", "2 min 9 s", "3 h 20 min", "2 d 4 h".
+std::string duration_text(double seconds);
+/// "12.3 MiB".
+std::string bytes_text(double bytes);
+/// What a score of RunSummary is called: "bits per character", "perplexity".
+std::string_view score_words(std::string_view score);
+/// The score of a loss in nats: "1.969", "24.9"; of an empty score the nats.
+std::string score_text(std::string_view score, double loss);
+/// A score as it is.
+std::string score_number(double score);
+
+}  // namespace engram

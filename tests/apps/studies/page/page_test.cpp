@@ -1,0 +1,235 @@
+/// `engram report`: the page against the logs and checkpoints that it is made of, hostile names, and input that is bad.
+
+#include "apps/studies/page/page_html.hpp"
+
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "apps/data/text/utf8.hpp"
+#include "apps/run/folder/metrics_reader.hpp"
+#include "apps/run/folder/run_lock.hpp"
+#include "apps/studies/page/page_text.hpp"
+#include "core/error.hpp"
+#include "tests/apps/commands/command_line_process.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
+#include "tests/apps/run/run_fixture.hpp"
+#include "tests/apps/studies/page/page_contents.hpp"
+#include "tests/harness/catch.hpp"
+
+namespace engram::harness::page_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+Page page_of(const std::vector<std::string>& arguments) {
+  PageSources sources = find_sources(arguments);
+  Page page;
+  page.problems = sources.problems;
+  for (const PageSource& source : sources.runs) page.runs.push_back(open_run(source));
+  return page;
+}
+
+/// The numbers of a series of the page are those of the log.
+void check_series(const nlohmann::json& series, const std::vector<nlohmann::json>& lines, const char* member) {
+  const std::vector<float> x = unpacked_floats(series.at("x")), y = unpacked_floats(series.at("y"));
+  REQUIRE(x.size() == lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    CHECK(x[i] == lines[i].at("step").get<float>());
+    CHECK(y[i] == static_cast<float>(lines[i].at(member).get<double>()));
+  }
+}
+
+TEST_CASE("a page has the numbers of the log, a row for the run, and asks nothing of anybody") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  options.overrides = {"training.gradient_report=true"};
+  run_training(options, never());
+  const auto result = run_engram({"report", (folder / "run").string(), "--data", folder.data().string(), "--out",
+                                  (folder / "page.html").string()});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("page.html: 1 run, "));
+  const std::string html = get_file(folder / "page.html");
+  const auto metrics = folder / "run" / "metrics.jsonl";
+  const nlohmann::json data = data_of(html), run = data.at("runs").at(0), study = data.at("studies").at(0);
+  const auto train = read_reports(metrics, "train"), valid = read_reports(metrics, "valid_short");
+  check_series(run.at("train").at("loss"), train, "nll");
+  check_series(run.at("train").at("rate"), train, "learning_rate");
+  check_series(run.at("train").at("gradient_norm"), train, "gradient_norm");
+  check_series(run.at("train").at("clock"), train, "seconds");
+  check_series(run.at("train").at("mean_span"), train, "span_mean");
+  check_series(run.at("valid").at("loss"), valid, "nll");
+  // All heads of all reports.
+  const std::vector<float> spans = unpacked_floats(run.at("spans").at("values"));
+  REQUIRE(spans.size() == train.size() * 4);
+  for (std::size_t i = 0; i < train.size(); ++i)
+    for (std::size_t k = 0; k < 4; ++k)
+      CHECK(spans[4 * i + k] == train[i].at("spans").at(k / 2).at(k % 2).get<float>());
+  // The head: state, score and the command, for people.
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& line : valid) best = std::min(best, line.at("nll").get<double>());
+  CHECK_THAT(html, ContainsSubstring(score_text("bpc", best)) && ContainsSubstring("bits per character") &&
+                       ContainsSubstring(">done<"));
+  CHECK_THAT(html, ContainsSubstring("The same again:") && ContainsSubstring("Program, machine and data"));
+  CHECK_THAT(html, ContainsSubstring("model.max_span") || ContainsSubstring("max_span = 48"));
+  // Every parameter, with the gradients of the last report.
+  const CheckpointFile checkpoint(checkpoint_path(folder / "run", CheckpointKind::newest));
+  std::set<std::string> names;
+  for (const auto& tensor : study.at("tensors")) names.insert(tensor.at("name"));
+  for (const std::string& name : checkpoint.names()) CHECK(names.contains(name) == is_parameter_name(name));
+  const auto gradients = read_reports(metrics, "gradients").back().at("tensors");
+  CHECK(study.at("gradients").size() == gradients.size());
+  CHECK(study.at("gradients").at(gradients.at(0).at("name").get<std::string>()).at("norm") ==
+        gradients.at(0).at("norm"));
+  // Attention of all heads, and samples after three beginnings.
+  CHECK(study.at("attention").at("heads").size() == 4);
+  CHECK(count_of(html, "data-label=\"drawn\"") == 3);
+  // Nothing of the network: no address but in what may be read, and a policy that says so.
+  CHECK_THAT(html, ContainsSubstring("default-src 'none'"));
+  const std::string page = html.substr(0, html.find("<script type="));
+  CHECK(!std::regex_search(page, std::regex("(src|href)=\"(?!data:|#)")));
+  CHECK(count_of(html, "<script") == 3);
+}
+
+TEST_CASE("names, prompts and commands of a run are text, whatever stands in them") {
+  const TemporaryFolder folder;
+  const std::string evil = "a\"'><script>alert(1)<\\u003c";
+  const fs::path run = folder.path() / "x\"><img src=x onerror=alert(1)>'";
+  fs::create_directories(run);
+  const nlohmann::json hostile = evil + "</script><!--\x01\xff";
+  const auto line = [](nlohmann::json object) {
+    return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  };
+  put_file(
+      run / "metrics.jsonl",
+      line({{"event", "start"}, {"step", 0}, {"command", {"engram", hostile}}, {"host", hostile}, {"data", hostile}}) +
+          line({{"event", "train"}, {"step", 1}, {"nll", 1}, {"bpc", 1}}) +
+          line({{"event", "sample"}, {"step", 1}, {"prompt", hostile}, {"text", hostile}}) +
+          line({{"event", "diverged"}, {"step", 1}, {"reason", hostile}}));
+  put_file(run / "config.toml", "[model]\nname = \"" + evil + "\"\n");
+  const std::string html = html_of(page_of({run.string(), (folder / "<b>none</b>").string()}));
+  // Three scripts: the data, the library and the page's own.
+  CHECK(count_of(html, "<script") == 3);
+  CHECK(count_of(html, "</script") == 3);
+  CHECK(count_of(html, "<img") == 0);
+  CHECK(count_of(html, "<b>none") == 0);
+  CHECK(count_of(html, "<!--") == 1);
+  CHECK(data_of(html).at("runs").at(0).at("name") == run.filename().string());
+  CHECK(data::find_invalid_utf8(html) == html.size());
+}
+
+TEST_CASE("what cannot be read is one line each, and the other runs are shown") {
+  const RunFolder folder;
+  run_training(run_options(folder, "good"), never());
+  for (const char* const name : {"torn", "other", "broken", "empty", "none"}) fs::create_directories(folder / name);
+  fs::copy(folder / "good", folder / "torn", fs::copy_options::recursive);
+  std::string log = get_file(folder / "torn" / "metrics.jsonl");
+  log.insert(log.find('\n') + 1, "{\"event\":\"train\",\"st\n");
+  put_file(folder / "torn" / "metrics.jsonl", log);
+  put_file(folder / "other" / "metrics.jsonl", "");
+  put_file(folder / "other" / "config.toml", "[model]\nkey_of_another_version = 1\n");
+  fs::create_directories(folder / "broken" / "checkpoint");
+  put_file(folder / "broken" / "metrics.jsonl", "");
+  put_file(folder / "broken" / "checkpoint" / "model.safetensors", "no checkpoint");
+  put_file(folder / "empty" / "config.toml", "");
+  const auto path = [&folder](const char* name) { return (folder / name).string(); };
+  const auto result = run_engram({"report", path("good"), path("torn"), path("other"), path("broken"), path("empty"),
+                                  path("none"), path("nothing"), "--out", path("page.html"), "--length", "5"});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  const std::string html = get_file(folder / "page.html");
+  CHECK(data_of(html).at("runs").size() == 5);
+  for (const char* const name : {"torn", "other", "broken", "none", "nothing"}) {
+    CAPTURE(name);
+    CHECK(count_of(result.err, "'" + path(name)) >= 1);
+  }
+  CHECK(count_of(result.err, path("good") + "/") == 0);
+  CHECK_THAT(html, ContainsSubstring("What could not be read") && ContainsSubstring("key_of_another_version") &&
+                       ContainsSubstring("not begun"));
+  CHECK_THAT(run_engram({"report", path("none"), "--out", path("never.html")}).err,
+             ContainsSubstring("must be a run, a sweep or"));
+  CHECK(!fs::exists(folder / "never.html"));
+  // Nothing is written over that is no report.
+  const auto refused = run_engram({"report", path("good"), "--out", path("good/config.toml")});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("nothing is written over"));
+}
+
+TEST_CASE("states and reasons of runs are those of their logs, and the best is of runs of the same data") {
+  const TemporaryFolder folder;
+  const auto put = [&folder](const std::string& name, const std::string& data, double nll, const std::string& end) {
+    fs::create_directories(folder / name);
+    put_file(folder / name / "metrics.jsonl",
+             text("{\"event\":\"start\",\"step\":0,\"steps\":9,\"data\":\"", data, "\"}\n",
+                  "{\"event\":\"train\",\"step\":5,\"nll\":2,\"ppl\":2,\"tokens_per_second\":7}\n",
+                  "{\"event\":\"valid_short\",\"step\":5,\"nll\":", nll, "}\n", end));
+    return (folder / name).string();
+  };
+  const Page page = page_of({put("a", "x", 2, "{\"event\":\"end\",\"step\":9}\n"),
+                             put("b", "x", 1.5, "{\"event\":\"interrupted\",\"step\":7}\n"),
+                             put("c", "y", 1, "{\"event\":\"diverged\",\"step\":6,\"reason\":\"training: it did\"}\n"),
+                             put("d", "x", 3, ""),
+                             put("e", "x", 4, "{\"event\":\"out_of_memory\",\"step\":5,\"reason\":\"none left\"}\n")});
+  std::vector<RunSummary> runs;
+  for (const PageRun& run : page.runs) runs.push_back(summary_of(run));
+  REQUIRE(runs.size() == 5);
+  using enum PageState;
+  const PageState states[] = {done, interrupted, diverged, stopped, out_of_memory};
+  for (std::size_t i = 0; i < 5; ++i) CHECK(name_of(runs[i].state) == name_of(states[i]));
+  CHECK(runs[2].reason == "it did");
+  CHECK(best_runs(runs) == std::vector<std::size_t>{1});
+  CHECK_THAT(html_of(page), ContainsSubstring("<b>b</b> is best") && ContainsSubstring("different data") &&
+                                ContainsSubstring("1 of 5 is done"));
+  // Somebody trains it: it is asked for, and not taken.
+  const RunLock lock(folder / "d");
+  CHECK(name_of(summary_of(page.runs[3]).state) == "training");
+  CHECK(!is_locked(folder / "a"));
+}
+
+TEST_CASE("the runs of a sweep have short names of their own, and a checkpoint is a run without a log") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"s/a", "s/b", "t/a"}) {
+    fs::create_directories(folder / name);
+    put_file(folder / name / "metrics.jsonl", "");
+  }
+  put_file(folder / "s" / "runs.csv", "variant,folder,test_bpc,best_test_bpc\nb,b,2.5,2.25\n");
+  put_file(folder / "model.safetensors", "");
+  const auto path = [&folder](const char* name) { return (folder / name).string(); };
+  const PageSources found = find_sources({path("s"), path("t/a"), path("s/b/"), path("model.safetensors")});
+  REQUIRE(found.runs.size() == 4);
+  CHECK(found.problems.empty());
+  CHECK(found.runs[0].name == "s/a");
+  CHECK(found.runs[1].name == "s/b");
+  CHECK(found.runs[2].name == "t/a");
+  CHECK(found.runs[3].folder.empty());
+  CHECK(summary_of(open_run(found.runs[1])).test == 2.25);
+  CHECK(!summary_of(open_run(found.runs[0])).test);
+}
+
+TEST_CASE("memories are on the page as the log and the checkpoint have them") {
+  const RunFolder folder;
+  run_training(memory_run(folder, "run"), never());
+  const auto result = run_engram({"report", (folder / "run").string(), "--data", folder.data().string(), "--out",
+                                  (folder / "p.html").string(), "--length", "5"});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.empty());
+  const nlohmann::json data = data_of(get_file(folder / "p.html"));
+  const auto valid = read_reports(folder / "run" / "metrics.jsonl", "valid_short");
+  const nlohmann::json memories = data.at("runs").at(0).at("valid").at("memories");
+  REQUIRE(memories.size() == valid[0].at("memory_usage").size());
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    const std::vector<float> usage = unpacked_floats(memories[i].at("usage").at("y"));
+    REQUIRE(usage.size() == valid.size());
+    for (std::size_t k = 0; k < valid.size(); ++k)
+      CHECK(usage[k] == static_cast<float>(valid[k].at("memory_usage").at(i).get<double>()));
+  }
+  const nlohmann::json found = data.at("studies").at(0).at("memories");
+  REQUIRE(!found.empty());
+  CHECK(found[0].at("slots") == kMemorySlots);
+  CHECK_THAT(data.at("studies").at(0).at("no_attention").get<std::string>(), ContainsSubstring("product_key"));
+}
+
+}  // namespace
+}  // namespace engram::harness::page_test
