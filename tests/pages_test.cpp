@@ -1,11 +1,12 @@
-/// How pages are written: widths of their lines, links and anchors that lead somewhere, an index that has them all.
+/// How pages are written: widths of their lines; links, anchors and commands that there are; an index that has them
+/// all.
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <filesystem>
 #include <map>
-#include <ranges>
+#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -153,6 +154,29 @@ std::vector<Link> links_of(const Lines& page) {
   return links;
 }
 
+/// COMMAND of lines of listings that call `engram COMMAND`, by whatever path, or behind mpirun.
+std::vector<std::string> commands_in(const Lines& page) {
+  static const std::regex call(R"(^(\$ )?(mpirun .*)?([^ ]*/)?\$?engram +([a-z]+).*)");
+  std::vector<std::string> commands;
+  const Lines prose = without_listings(page);
+  std::smatch match;
+  for (std::size_t i = 0; i < page.size(); ++i)
+    if (prose[i] != page[i] && std::regex_match(page[i], match, call)) commands.push_back(match[4]);
+  return commands;
+}
+
+/// The names that sources give to commands; the program itself is not linked here.
+std::set<std::string> all_commands() {
+  static const std::regex declaration("add_subcommand\\(\"([a-z]+)\"");
+  std::set<std::string> commands{"help"};
+  std::smatch match;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kRoot / "apps/commands"))
+    if (entry.path().extension() == ".cpp")
+      for (const std::string& line : lines_of(entry.path()))
+        if (std::regex_search(line, match, declaration)) commands.insert(match[1]);
+  return commands;
+}
+
 TEST_CASE("docs: lines of prose and cells of tables are short") {
   std::size_t count = 0;
   for (const std::string& page : all_pages()) {
@@ -187,6 +211,19 @@ TEST_CASE("docs: every link leads to a file, and to a heading of it") {
   CHECK(to_headings > 30);
 }
 
+TEST_CASE("docs: what listings call are commands") {
+  const std::set<std::string> commands = all_commands();
+  CHECK(commands.size() > 20);
+  std::size_t count = 0;
+  for (const std::string& page : all_pages())
+    for (const std::string& command : commands_in(lines_of(kRoot / page))) {
+      ++count;
+      INFO(page << " calls engram " << command);
+      CHECK(commands.contains(command));
+    }
+  CHECK(count > 60);
+}
+
 TEST_CASE("docs: the index has them all") {
   std::set<std::string> linked{"README.md", "docs/index.md"};
   for (const Link& link : links_of(lines_of(kRoot / "docs/index.md")))
@@ -204,6 +241,11 @@ TEST_CASE("docs: what is too long is found") {
   CHECK(too_long({"````", "```", prose + 'a', "````", prose + 'a'}) == std::vector<std::size_t>{5});
   CHECK(width_of("±µé") == 3);
   CHECK(cells_of("| `a | b` |  c d |") == std::vector<std::string>{"", "`a | b`", "c d", ""});
+}
+
+TEST_CASE("docs: calls are found") {
+  CHECK(commands_in({"engram no", "```", "build/x/engram a --b", "$ mpirun -n 2 engram c", "$engram  d", "ENGRAM e",
+                     "the engram f", "engram --version", "```"}) == std::vector<std::string>{"a", "c", "d"});
 }
 
 TEST_CASE("docs: links and anchors are found") {
