@@ -1,4 +1,4 @@
-#include "harness/thread_ranks.hpp"
+#include "tests/harness/thread_ranks.hpp"
 
 #include <cstring>
 #include <exception>
