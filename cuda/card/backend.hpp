@@ -49,11 +49,11 @@ class CardBackend final : public Backend {
   int index_;
   CardFacts facts_;
   Stream stream_;
-  Staging staging_{stream_};
+  Waiting waiting_;
+  Staging staging_{stream_, waiting_};
   ProductPlans products_{stream_};
   cuda::ReservedMemory reserved_;
   Ranges ranges_;
-  Waiting waiting_;
   Capture* capture_ = nullptr;  // while a step is captured
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The one place where the host waits for a card's stream to end.
+/// The one place where the host waits for a card.
 
 #include <cuda_runtime_api.h>
 
@@ -16,10 +16,14 @@ class Waiting {
   void watch(Look look) { look_ = std::move(look); }
   bool is_watched() const { return static_cast<bool>(look_); }
 
-  /// Returns when everything that was handed to the stream is done. Throws DeviceError, and what the look throws.
+  /// Returns when everything that was handed to the stream is done, or when the event has passed. Throws DeviceError,
+  /// and what the look throws.
   void wait_for(cudaStream_t stream) const;
+  void wait_for(cudaEvent_t event) const;
 
  private:
+  void ask(const std::function<cudaError_t()>& query) const;
+
   Look look_;
 };
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace engram::harness::fake_cuda {
 
 using Work = std::function<void()>;
 
@@ -24,7 +24,10 @@ struct Place {
   unsigned long recorded = 0, done = 0;
 };
 
-}  // namespace
+}  // namespace engram::harness::fake_cuda
+
+using engram::harness::fake_cuda::Place;
+using engram::harness::fake_cuda::Work;
 
 struct CUevent_st {
   std::shared_ptr<Place> place = std::make_shared<Place>();
@@ -135,6 +138,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(event->place->mutex);
   return event->place->done == event->place->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  std::unique_lock lock(event->place->mutex);
+  event->place->passed.wait(lock, [event] { return event->place->done == event->place->recorded; });
+  return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   if (stream->capturing) return cudaErrorStreamCaptureUnsupported;
