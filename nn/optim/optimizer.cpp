@@ -111,12 +111,13 @@ void Optimizer::gather(Step& step, Gathered what) {
   if (ranks_->alone()) return;
   std::vector<PartedBuffer> buffers;
   for (const Bucket& bucket : buckets_) {
-    const bool values = what == Gathered::values;
-    const Tensor& block = values ? store_->groups()[bucket.group].values : squares_[bucket.group];
-    const std::int64_t begin = values ? bucket.begin : bucket.first_chunk;
+    const ParameterGroup& group = store_->groups()[bucket.group];
+    const bool squares = what == Gathered::squares;
+    const Tensor& block = squares ? squares_[bucket.group] : what == Gathered::values ? group.values : group.gradients;
+    const std::int64_t begin = squares ? bucket.first_chunk : bucket.begin;
     const std::size_t bytes = size_of(block.dtype());
     std::vector<std::size_t> ends;
-    for (const std::int64_t end : values ? bucket.ends : bucket.chunk_ends)
+    for (const std::int64_t end : squares ? bucket.chunk_ends : bucket.ends)
       ends.push_back(static_cast<std::size_t>(end - begin) * bytes);
     if (ends.back() == 0) continue;
     auto* const all = static_cast<std::byte*>(block.raw()) + static_cast<std::size_t>(begin) * bytes;

@@ -87,6 +87,8 @@ class Optimizer {
   using DividedStateFound =
       std::function<void(const std::string& name, const Tensor& held, const std::optional<Division>& division)>;
   void visit_state(const DividedStateFound& found) const;
+  /// For reports: the dense gradients of the last update are whole on every rank, not in its own parts alone.
+  void gather_gradients(Step& step) { gather(step, Gathered::gradients); }
   /// Norms of every parameter's gradient at the last update, in the order of the groups and their parameters.
   std::vector<double> gradient_norms(Backend& backend) const;
 
@@ -124,7 +126,7 @@ class Optimizer {
  private:
   void make_parts(Step& step);
   void sum_norms(Step& step);
-  enum class Gathered : std::uint8_t { values, squares };
+  enum class Gathered : std::uint8_t { values, gradients, squares };
   /// Every rank's parts become what that rank has.
   void gather(Step& step, Gathered what);
   void visit_divided(const State& state, const DividedStateFound& found) const;

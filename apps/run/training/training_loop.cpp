@@ -185,6 +185,7 @@ void Loop::report(double rate) {
 }
 
 void Loop::report_gradients() {
+  session_.trainer.optimizer().gather_gradients(session_.runtime.step());
   json line = gradients_.take(session_.runtime.backend());
   line["event"] = "gradients";
   line["step"] = step();

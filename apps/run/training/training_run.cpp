@@ -81,8 +81,8 @@ RunConfig read_config(const TrainingRunOptions& options, const std::optional<Che
   return parse_run_config(own, source, all_overrides(options, own, source));
 }
 
-/// Says what differs from the run so far; refuses what would be another model.
-void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype, bool resize_span) {
+/// Says, where it `speaks`, what differs from the run so far; refuses what would be another model.
+void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype, bool resize_span, bool speaks) {
   if (dtype != before.dtype)
     throw UsageError(text("training: --dtype must be that of the run, ", before.dtype, ", got ", dtype));
   std::string refused;
@@ -91,7 +91,7 @@ void compare(const CheckpointFacts& before, const RunConfig& config, DType dtype
     const bool is_span = difference.key == "model.max_span";
     if (difference.refused && !(is_span && resize_span))
       refused += "\n  " + change + (is_span ? " (--resize-span allows this one)" : "");
-    else
+    else if (speaks)
       log(LogLevel::warning, "resume: changed " + change);
   }
   if (!refused.empty())
@@ -137,7 +137,7 @@ bool compared(const TrainingRunOptions& options, const std::optional<CheckpointF
     throw UsageError("training: --resize-span continues a run with another model.max_span, so it needs --resume");
   if (options.resize_span) require_all_attention(config.model, "training: --resize-span");
   if (!before) return false;
-  compare(*before, config, dtype, options.resize_span);
+  compare(*before, config, dtype, options.resize_span, options.ranks == nullptr || options.ranks->leads());
   const bool resized = before->config.model.all_attention.max_span != config.model.all_attention.max_span;
   if (resized && config.model.all_attention.span == SpanKind::dynamic)
     throw UsageError(
@@ -223,7 +223,10 @@ struct TrainingStart {
   void require_same(Communicator& ranks) const {
     ranks.require_same("the configuration", to_toml(config));
     ranks.require_same("the data", data::hash_text(data.hash()));
-    ranks.require_same("the checkpoint's step", text(before ? before->step : -1));
+    // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
+    const auto state = checkpoint ? checkpoint->metadata().find(metadata_keys::kRun) : Metadata::const_iterator();
+    const bool any = checkpoint && state != checkpoint->metadata().end();
+    ranks.require_same("the checkpoint", any ? data::hash_text(data::hash_of(state->second)) : "none");
     ranks.require_same("--dtype", text(dtype));
   }
 };
@@ -263,10 +266,12 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   together(ranks, [&] {
     check_device(start->config, runtime.backend());
     made.emplace(start->config, start->data, runtime, start->dtype);
+    std::vector<std::string> changes;
+    if (start->checkpoint) changes = load_session(*start->checkpoint, *made);
+    if (!ranks.leads()) return;
     for (const std::string& note : made->notes) log(LogLevel::info, note);
-    if (start->checkpoint)
-      for (const std::string& note : load_session(*start->checkpoint, *made)) log(LogLevel::warning, "resume: " + note);
-    if (ranks.leads()) begin_folder(options, *start, *made, lock);
+    for (const std::string& change : changes) log(LogLevel::warning, "resume: " + change);
+    begin_folder(options, *start, *made, lock);
   });
   TrainingSession& session = *made;
   NanTrace trace(runtime.backend());

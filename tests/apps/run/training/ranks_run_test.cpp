@@ -5,6 +5,7 @@
 
 #include "apps/terminal/signals.hpp"
 #include "core/files/json.hpp"
+#include "tests/apps/run/other_devices.hpp"
 #include "tests/apps/run/recurrent_fixture.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
@@ -93,7 +94,7 @@ table_clip = 1
 )")},
       {"recurrent",
        recurrent_config(),
-       {"training.split=4", "schedule.steps=20", "training.report_every=4", "model.dropout=0.1"},
+       {"training.split=4", "schedule.steps=20", "training.report_every=4"},
        {2, 4},
        true},
       {"clusters of words", language_model_config("max_span = 24\nslots = 3\ncutoffs = [4, 8]\n", adam), {}, {4}, true},
@@ -124,6 +125,20 @@ TEST_CASE("ranks: a run of several has the bits of one", "[ranks]") {
       CHECK(log_of(several) == log_of(one));
     }
   }
+}
+
+TEST_CASE("ranks: devices that work behind the host have the bits of one rank too", "[ranks]") {
+  if (!has_simulated_device()) return;
+  const RunFolder folder;
+  const auto options_of = [&](int count) {
+    TrainingRunOptions options = run_options(folder, text("run ", count));
+    options.device = {DeviceKind::simulated, 0};
+    options.overrides = {"schedule.steps=5", "training.validate_every=5"};
+    return options;
+  };
+  train(options_of(1), 1);
+  train(options_of(2), 2);
+  CHECK(newest_checkpoint(options_of(2)) == newest_checkpoint(options_of(1)));
 }
 
 TEST_CASE("ranks: a run stopped on four goes on alone and then on two, to the bits of one that was not", "[ranks]") {
