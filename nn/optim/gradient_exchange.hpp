@@ -13,7 +13,8 @@
 
 namespace engram {
 
-/// What exchanges were since the beginning, on this rank.
+/// What exchanges were since the beginning, on this rank. Seconds are the host's: where a library carries memory of a
+/// device that works behind it, they are those until the waiting was handed over.
 struct ExchangeCosts {
   std::int64_t bytes_sent = 0;
   double seconds = 0;         ///< from the beginning to the end of each bucket's exchange, added up
@@ -46,6 +47,7 @@ class GradientExchange {
     std::vector<Tensor> parts;  // those and the rank's own, in the order of the ranks
     double began = 0;           // on the clock
   };
+  void wait(Pending& pending);
   void arrive(Pending& pending);
 
   Communicator* ranks_;

@@ -109,8 +109,7 @@ void Optimizer::sum_norms(Step& step) {
 
 void Optimizer::gather(Step& step, Gathered what) {
   if (ranks_->alone()) return;
-  if (step.backend().works_behind()) step.backend().synchronize();
-  std::vector<std::unique_ptr<Transfer>> transfers;
+  std::vector<PartedBuffer> buffers;
   for (const Bucket& bucket : buckets_) {
     const ParameterGroup& group = store_->groups()[bucket.group];
     const bool squares = what == Gathered::squares;
@@ -122,9 +121,9 @@ void Optimizer::gather(Step& step, Gathered what) {
       ends.push_back(static_cast<std::size_t>(end - begin) * bytes);
     if (ends.back() == 0) continue;
     auto* const all = static_cast<std::byte*>(block.raw()) + static_cast<std::size_t>(begin) * bytes;
-    transfers.push_back(ranks_->start_gather(all, ends));
+    buffers.push_back({all, std::move(ends)});
   }
-  for (const auto& transfer : transfers) transfer->wait();
+  gather_in_step(*ranks_, step.backend(), std::move(buffers));
 }
 
 void Optimizer::bring_up_to_date(Step& step) {

@@ -17,7 +17,7 @@ class Runtime {
  public:
   /// `threads` of the host; 0: as many as there are. `seed`: of dropout. Throws NotAvailable or DeviceError when there
   /// is no such device, UsageError for a negative number of threads.
-  /// `ranks`: it must outlive the runtime; nullptr: one.
+  /// `ranks`: it must outlive the runtime; nullptr: one. Where there are several, all make theirs together.
   explicit Runtime(Device device = {}, int threads = 0, std::uint64_t seed = 0, Communicator* ranks = nullptr);
 
   Backend& backend() { return *backend_; }
@@ -25,7 +25,7 @@ class Runtime {
   Allocator& memory() { return heap_; }
   Step& step() { return step_; }
   Arena& arena() { return arena_; }
-  /// The processes that compute together.
+  /// The processes that compute together, by what carries the device's memory.
   Communicator& ranks() { return *ranks_; }
 
   /// Calls `use` with a step that has just begun, ends the step and returns what `use` returned. Everything that `use`
@@ -51,6 +51,7 @@ class Runtime {
   Step step_;
   OneRank one_;
   Communicator* ranks_;
+  std::unique_ptr<Communicator> device_ranks_;  // where `ranks_` is another than was given
 };
 
 }  // namespace engram
