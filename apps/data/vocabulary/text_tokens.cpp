@@ -17,12 +17,13 @@ namespace {
 struct Refusal {
   std::string_view where, what;
   const WordVocabulary* words;  // null: of another kind
+  std::string_view unseen_option;
 
   [[noreturn]] void unknown(TokenKind kind, std::string_view lacked) const {
     throw UsageError(text(where, ": ", what, " must have only ", plural_of(kind), " that the model knows, got ", lacked,
                           "\n  the model was trained on a text without it",
-                          words != nullptr && words->unknown_token() >= 0
-                              ? text("; --oov unk puts ", words->marks().unknown, " in its place")
+                          words != nullptr && words->unknown_token() >= 0 && !unseen_option.empty()
+                              ? text("; ", unseen_option, " puts ", words->marks().unknown, " in its place")
                               : ""));
   }
 };
@@ -105,7 +106,7 @@ std::vector<std::int32_t> text_tokens(const std::string& written, const TextRead
     throw UsageError(text(where, ": --oov unk needs a model that knows the word ",
                           words == nullptr ? WordVocabulary::kUnknown : std::string_view(words->marks().unknown),
                           ", got one of ", vocabulary.size(), " ", plural_of(vocabulary.kind()), " without"));
-  const Refusal refusal{where, what, words};
+  const Refusal refusal{where, what, words, reading.unseen_option};
   std::string as_read = written;
   if (words != nullptr && as_read.starts_with(kByteOrderMark)) as_read.erase(0, kByteOrderMark.size());
   if (words != nullptr && reading.rules.lower && !reading.rules.articles) lower_ascii(as_read);

@@ -15,8 +15,9 @@ namespace engram::data {
 /// How a text is read.
 struct TextReading {
   const Vocabulary& vocabulary;
-  TextRules rules{};                        ///< those of the model's data, of words
-  UnseenWords unseen = UnseenWords::error;  ///< what becomes of words that the vocabulary lacks
+  TextRules rules{};                             ///< those of the model's data, of words
+  UnseenWords unseen = UnseenWords::error;       ///< what becomes of words that the vocabulary lacks
+  std::string_view unseen_option = "--oov unk";  ///< that makes them unknown ones, for messages; empty: there is none
 };
 
 /// The ids of a text that may go on behind its end; of words none, if it is white space. A line that has no end gets

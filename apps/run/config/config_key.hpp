@@ -23,6 +23,7 @@ struct ConfigKey {
   std::string rule;  ///< what a value must be: "an integer"
   bool is_list = false;
   bool is_choice = false;  ///< a name out of several, in quotes
+  bool is_text = false;    ///< any text, in quotes
   /// Of a key without a default: a value for a small model and a short run; else empty.
   std::string_view example = {};
   /// Sets the member; false when the text is no such value.

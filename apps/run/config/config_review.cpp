@@ -118,6 +118,8 @@ std::vector<std::string> config_warnings(const RunConfig& config) {
   if (config.schedule.warmup > config.schedule.steps)
     warnings.push_back(text("schedule.warmup ", config.schedule.warmup, " is longer than the run of ",
                             config.schedule.steps, " steps: the full rate is never reached"));
+  if (!config.training.sample_prompt.empty() && config.training.sample_every == 0)
+    warnings.push_back("training.sample_prompt has no effect without training.sample_every");
   return warnings;
 }
 

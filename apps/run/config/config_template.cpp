@@ -51,7 +51,8 @@ RunConfig whole_config(ModelFamily family) {
 std::string key_meaning(const ConfigKey& key, const RunConfig& whole) {
   std::string said(key.meaning);
   // What a list may hold depends on other keys.
-  const std::string range = key.is_choice ? choices_of(key) : key.is_list ? "" : range_rule(key, whole);
+  const bool has_range = !key.is_list && !key.is_text;
+  const std::string range = key.is_choice ? choices_of(key) : has_range ? range_rule(key, whole) : "";
   if (!range.empty() && said.find(range) == std::string::npos) said += text(key.is_choice ? ": " : "; ", range);
   if (!key.example.empty()) said += " (no default)";
   return said;

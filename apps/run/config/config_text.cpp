@@ -21,13 +21,16 @@ std::string_view trimmed(std::string_view part) {
   return part.substr(first, part.find_last_not_of(kSpace) - first + 1);
 }
 
-/// What is inside the quotes of a string; nothing where it is none.
-std::optional<std::string_view> unquoted(std::string_view written) {
+/// What a string of TOML says; nothing where it is none.
+std::optional<std::string> unquoted(std::string_view written) {
   if (written.size() < 2 || written.front() != written.back()) return std::nullopt;
   if (written.front() != '"' && written.front() != '\'') return std::nullopt;
-  const std::string_view inside = written.substr(1, written.size() - 2);
-  if (inside.find(written.front()) != std::string_view::npos) return std::nullopt;
-  return inside;
+  try {
+    const std::vector<TomlEntry> entries = read_toml(text("value = ", written), "");
+    if (entries.size() == 1 && entries[0].kind == TomlEntry::Kind::string) return entries[0].value;
+  } catch (const UsageError&) {
+  }
+  return std::nullopt;
 }
 
 /// As TOML has a part of a key: in quotes, unless it is a bare word.
@@ -102,10 +105,10 @@ Assignment read_override(std::string_view written) {
   if (equals == std::string_view::npos || dot == std::string_view::npos || dot > equals)
     throw UsageError(text("--set must be section.key=value, got '", printable(written), "'"));
   const std::string_view value = trimmed(written.substr(equals + 1));
-  const std::optional<std::string_view> inside = unquoted(value);
+  const std::optional<std::string> inside = unquoted(value);
   Assignment made{.section = std::string(trimmed(written.substr(0, dot))),
                   .name = std::string(trimmed(written.substr(dot + 1, equals - dot - 1))),
-                  .value = std::string(inside.value_or(value)),
+                  .value = inside.value_or(std::string(value)),
                   .quoted = inside.has_value(),
                   .from = text("--set ", printable(written)),
                   .is_override = true};

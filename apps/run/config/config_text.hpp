@@ -25,8 +25,8 @@ struct Assignment {
 /// for a key that is given twice.
 std::vector<Assignment> read_assignments(std::string_view toml, const std::string& source);
 
-/// Of `section.key=value`, blanks around the parts being allowed. The value is TOML, or a word, or integers with
-/// commas. Throws UsageError for anything else.
+/// Of `section.key=value`, blanks around the parts being allowed. The value is TOML, or else what it says: a word, a
+/// text, integers with commas. Throws UsageError for anything else.
 Assignment read_override(std::string_view written);
 
 }  // namespace engram

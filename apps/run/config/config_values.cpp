@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace engram {
 
 bool read_list(std::string_view written, std::vector<std::int64_t>& value) {
@@ -29,6 +33,28 @@ bool read_list(std::string_view written, std::vector<std::int64_t>& value) {
 }
 
 std::string toml_list(const std::vector<std::int64_t>& values) { return fmt::format("[{}]", fmt::join(values, ", ")); }
+
+std::string toml_text(std::string_view value) {
+  constexpr std::pair<char, char> kShort[] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\t', 't'},
+                                              {'\n', 'n'}, {'\f', 'f'},  {'\r', 'r'}};
+  std::string written = "\"";
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(value[i]);
+    const auto found = std::ranges::find(kShort, value[i], &std::pair<char, char>::first);
+    // U+0080 to U+009F, in UTF-8 C2 80 to C2 9F, are control characters of terminals too.
+    const bool is_late_control =
+        byte == 0xc2 && i + 1 < value.size() && static_cast<unsigned char>(value[i + 1]) < 0xa0;
+    if (found != std::end(kShort))
+      written += {'\\', found->second};
+    else if (byte < ' ' || byte == 0x7f)
+      written += fmt::format("\\u{:04X}", byte);
+    else if (is_late_control)
+      written += fmt::format("\\u{:04X}", static_cast<unsigned char>(value[++i]));
+    else
+      written += value[i];
+  }
+  return written + '"';
+}
 
 std::string toml_number(double value) {
   std::string written = fmt::format("{}", value);

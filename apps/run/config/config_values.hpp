@@ -1,6 +1,6 @@
 #pragma once
-/// How the values of a configuration are written: TOML integers, floats, booleans, arrays of integers, and names in
-/// quotes for choices.
+/// How the values of a configuration are written: TOML integers, floats, booleans, arrays of integers, and strings for
+/// choices and texts.
 /// Reading is strict: all of the text must be one value of the type, in its range, and finite.
 
 #include <charconv>
@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "apps/data/text/utf8.hpp"
 #include "apps/run/config/run_config.hpp"
 #include "core/activation_precision.hpp"
 #include "core/dtype.hpp"
@@ -33,6 +34,8 @@ constexpr auto choices() {
 
 template <class T>
 inline constexpr bool kIsList = std::is_same_v<T, std::vector<std::int64_t>>;
+template <class T>
+inline constexpr bool kIsText = std::is_same_v<T, std::string>;
 
 /// What a value of type T must be, for messages: "an integer".
 template <class T>
@@ -45,6 +48,8 @@ std::string value_rule() {
     return "a number";
   } else if constexpr (kIsList<T>) {
     return "a list of integers";
+  } else if constexpr (kIsText<T>) {
+    return "text in quotes (UTF-8)";
   } else {
     std::string names;
     for (const Named<T>& one : choices<T>()) names += text(names.empty() ? "\"" : ", \"", one.name, "\"");
@@ -74,6 +79,10 @@ bool read_value(std::string_view written, T& value) {
     return true;
   } else if constexpr (kIsList<T>) {
     return read_list(written, value);
+  } else if constexpr (kIsText<T>) {
+    if (data::find_invalid_utf8(written) != written.size()) return false;
+    value = written;
+    return true;
   } else {
     for (const Named<T>& one : choices<T>()) {
       if (one.name != written) continue;
@@ -90,6 +99,10 @@ std::string toml_number(double value);
 /// [1, 2, 3]
 std::string toml_list(const std::vector<std::int64_t>& values);
 
+/// In double quotes on one line, with escapes for quotes, backslashes and every control character; UTF-8 stays as it
+/// is.
+std::string toml_text(std::string_view value);
+
 /// The value as TOML writes it.
 template <class T>
 std::string toml_value(const T& value) {
@@ -99,6 +112,8 @@ std::string toml_value(const T& value) {
     return text(value);
   else if constexpr (kIsList<T>)
     return toml_list(value);
+  else if constexpr (kIsText<T>)
+    return toml_text(value);
   else
     return '"' + std::string(name_of(value)) + '"';
 }

@@ -53,6 +53,10 @@ void RunConfig::check() const {
   within("training: validate_every", training.validate_every, 1, kMostSteps);
   within("training: validate_blocks", training.validate_blocks, 1, kMostTokens);
   within("training: checkpoint_every", training.checkpoint_every, 1, kMostSteps);
+  within("training: sample_every", training.sample_every, 0, kMostSteps);
+  constexpr std::size_t kLongestPrompt = 4096;  // it is in every config.toml and checkpoint
+  require(training.sample_prompt.size() <= kLongestPrompt, "training: sample_prompt",
+          text("at most ", kLongestPrompt, " bytes"), text(training.sample_prompt.size(), " bytes"));
 }
 
 }  // namespace engram

@@ -3,6 +3,7 @@
 /// four sections; the same struct is written into the run's folder and into every checkpoint.
 
 #include <cstdint>
+#include <string>
 
 #include "core/activation_precision.hpp"
 #include "core/names.hpp"
@@ -42,6 +43,8 @@ struct TrainingOptions {
   std::int64_t validate_every = 1000;    ///< steps between short validations
   std::int64_t validate_blocks = 100;    ///< blocks of one short validation
   std::int64_t checkpoint_every = 1000;  ///< steps between checkpoints
+  std::int64_t sample_every = 0;         ///< steps between samples of what the model writes; 0: none
+  std::string sample_prompt;             ///< what a sample begins with; empty: the start of a line
   bool weight_average = false;           ///< from when validation stops improving, models are judged by mean weights
   bool gradient_report = false;          ///< norms and clipping of every tensor, in the metrics
   std::uint64_t seed = 1;

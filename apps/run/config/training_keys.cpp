@@ -52,6 +52,8 @@ void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");
   training(&TrainingOptions::checkpoint_every, "checkpoint_every", "steps between checkpoints");
+  training(&TrainingOptions::sample_every, "sample_every", "steps between samples of what the model writes; 0: none");
+  training(&TrainingOptions::sample_prompt, "sample_prompt", "what a sample begins with; empty: the start of a line");
   training(&TrainingOptions::weight_average, "weight_average",
            "once validation stops improving, evaluate with the mean of the weights since then");
   training(&TrainingOptions::gradient_report, "gradient_report",

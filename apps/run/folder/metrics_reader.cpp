@@ -50,7 +50,7 @@ RunEnd read_run_end(const std::filesystem::path& metrics_file) {
     const std::string event = line.at("event");
     end.step = line.at("step");
     if (event == "train") end.tokens_per_second = line.at("tokens_per_second").get<double>();
-    if (event == "train" || event == "valid_short") return;
+    if (event == "train" || event == "valid_short" || event == "gradients" || event == "sample") return;
     end.event = event;
     end.reason = line.value("reason", "");
   });

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <iterator>
@@ -29,6 +30,28 @@ std::string utc_now() {
   ::gmtime_r(&now, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::optional<std::int64_t> utc_seconds(std::string_view written) {
+  constexpr std::string_view kPattern = "0000-00-00T00:00:00Z";
+  if (written.size() != kPattern.size()) return std::nullopt;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const bool is_digit = written[i] >= '0' && written[i] <= '9';
+    if (kPattern[i] == '0' ? !is_digit : written[i] != kPattern[i]) return std::nullopt;
+  }
+  const auto number = [&written](std::size_t at, std::size_t digits) {
+    int value = 0;
+    for (const char digit : written.substr(at, digits)) value = 10 * value + (digit - '0');
+    return value;
+  };
+  const std::chrono::year_month_day day{std::chrono::year(number(0, 4)),
+                                        std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                        std::chrono::day(static_cast<unsigned>(number(8, 2)))};
+  // 60: a second that was put in.
+  if (!day.ok() || number(11, 2) > 23 || number(14, 2) > 59 || number(17, 2) > 60) return std::nullopt;
+  const std::chrono::sys_seconds time = std::chrono::sys_days(day) + std::chrono::hours(number(11, 2)) +
+                                        std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2));
+  return time.time_since_epoch().count();
 }
 
 std::vector<std::string> command_words() {

@@ -1,7 +1,9 @@
 #pragma once
 /// When, where and by which program a run was started, so that it can be repeated.
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,9 @@ namespace engram {
 
 /// Now, as RFC 3339 has it, in UTC and whole seconds: "2026-11-26T02:45:00Z".
 std::string utc_now();
+
+/// The seconds since 1970 began of a time that utc_now() wrote; none for other texts.
+std::optional<std::int64_t> utc_seconds(std::string_view written);
 
 /// The words that this process was started with, the program's name first; empty where the system (Linux) does not say.
 std::vector<std::string> command_words();

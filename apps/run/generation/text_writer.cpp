@@ -10,7 +10,10 @@
 namespace engram {
 
 TextWriter::TextWriter(TrainedModel& trained, data::UnseenWords unseen)
-    : reading_(trained.reading(unseen)), stream_(trained.placed(), TokenStream::window_of(trained.config())) {}
+    : TextWriter(trained.placed(), trained.reading(unseen), TokenStream::window_of(trained.config()), Names()) {}
+
+TextWriter::TextWriter(const PlacedModel& placed, const data::TextReading& reading, std::int64_t window, Names names)
+    : names_(std::move(names)), reading_(reading), stream_(placed, window) {}
 
 void TextWriter::reset() {
   stream_.reset();
@@ -31,14 +34,14 @@ std::vector<std::int32_t> TextWriter::separator(std::string_view part) const {
 }
 
 std::string TextWriter::read(const std::string& part, std::string_view what) {
-  std::vector<std::int32_t> tokens = data::text_tokens(part, reading_, "generate", what);
+  std::vector<std::int32_t> tokens = data::text_tokens(part, reading_, names_.command, what);
   const std::string shown = data::shown_text(tokens, reading_);
   if (last_ < 0) {
     if (tokens.empty()) tokens.push_back(data::text_start_token(reading_));
     if (tokens.back() < 0)
-      throw UsageError(
-          "generate: without a prompt the text begins after a newline, and the model knows none\n  --prompt TEXT gives "
-          "a beginning");
+      throw UsageError(text(names_.command,
+                            ": without a prompt the text begins after a newline, and the model knows none\n  ",
+                            names_.prompt, " gives a beginning"));
   } else if (!tokens.empty()) {
     const std::vector<std::int32_t> before = separator(part);
     // One mark between two sentences is the end of the one and the beginning of the other.

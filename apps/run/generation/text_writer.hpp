@@ -20,16 +20,24 @@ class TextWriter {
   /// Gets text as soon as it is complete: pieces of any length.
   using Show = std::function<void(std::string_view text)>;
 
+  /// For messages: the command, and what gives it a prompt.
+  struct Names {
+    std::string command = "generate", prompt = "--prompt TEXT";
+  };
+
   /// At the start of a text. `unseen`: what becomes of words that the model does not know. The model must outlive this.
   TextWriter(TrainedModel& trained, data::UnseenWords unseen);
+  /// With a model whose parameters do not change meanwhile. `reading`: how it reads texts; what that refers to must
+  /// outlive this too. `window` as TokenStream has it.
+  TextWriter(const PlacedModel& placed, const data::TextReading& reading, std::int64_t window, Names names);
 
   /// Forgets everything that was read and written.
   void reset();
   /// Goes on with a person's part, and returns it as the model reads it. The first part of a text is its beginning;
   /// an empty one makes the text begin as a line does. Every later part begins a line: where the model knows line ends
   /// (or ends of sentences) and the text has none there, one is put before it, else, between characters, a space. An
-  /// empty later part changes nothing. Throws UsageError, beginning "generate: " and `what`, for what the model does
-  /// not know; all is as before then.
+  /// empty later part changes nothing. Throws UsageError, beginning with the command's name and `what`, for what the
+  /// model does not know; all is as before then.
   std::string read(const std::string& part, std::string_view what);
   /// Lets the model write so many tokens, chosen by `sampling`; token number n since the start of the text depends on
   /// the seed and n. `stop` is asked before each. A text must have been begun.
@@ -43,6 +51,7 @@ class TextWriter {
   /// What is put between the text so far and a part that is not its first.
   std::vector<std::int32_t> separator(std::string_view part) const;
 
+  Names names_;
   data::TextReading reading_;
   TokenStream stream_;
   std::vector<std::int32_t> unread_;  // tokens of the text that the model has not read

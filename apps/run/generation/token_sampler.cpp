@@ -35,7 +35,7 @@ TokenSampler::TokenSampler(const SamplingOptions& options) : options_(options) {
 std::int32_t TokenSampler::pick(std::span<const double> logits, std::uint64_t position) {
   for (std::size_t id = 0; id < logits.size(); ++id)
     if (!std::isfinite(logits[id]))
-      throw Error(text("generate: the model's logit of token ", id, " is not finite (", logits[id], ")"));
+      throw NotFiniteError(text("generate: the model's logit of token ", id, " is not finite (", logits[id], ")"));
   const auto best = std::max_element(logits.begin(), logits.end());  // the first of equal ones
   if (options_.temperature == 0) return static_cast<std::int32_t>(best - logits.begin());
 

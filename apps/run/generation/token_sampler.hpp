@@ -23,7 +23,7 @@ class TokenSampler {
   /// Throws UsageError when the options are not valid.
   explicit TokenSampler(const SamplingOptions& options);
 
-  /// The id of token number `position`. Throws Error when a logit is not finite.
+  /// The id of token number `position`. Throws NotFiniteError when a logit is not finite.
   std::int32_t pick(std::span<const double> logits, std::uint64_t position);
 
  private:

@@ -138,8 +138,7 @@ void TrainingSession::with_judged_weights(const std::function<void()>& use) {
   swap();
 }
 
-Evaluation TrainingSession::validate(const EvaluationHooks& hooks) {
-  // As `engram evaluate` does it.
+void TrainingSession::with_judged_model(const std::function<void()>& use) {
   struct Precisions {
     TrainingSession& session;
     explicit Precisions(TrainingSession& of) : session(of) {
@@ -151,12 +150,16 @@ Evaluation TrainingSession::validate(const EvaluationHooks& hooks) {
       session.runtime.step().set_activations(session.config.training.activations);
     }
   };
-  trainer.optimizer().bring_up_to_date(runtime.step());
-  Evaluation result;
   with_judged_weights([&] {
     const Precisions precisions(*this);
-    result = evaluate(placed(), validation, validation_past, hooks);
+    use();
   });
+}
+
+Evaluation TrainingSession::validate(const EvaluationHooks& hooks) {
+  trainer.optimizer().bring_up_to_date(runtime.step());
+  Evaluation result;
+  with_judged_model([&] { result = evaluate(placed(), validation, validation_past, hooks); });
   watch.validation(result);
   return result;
 }

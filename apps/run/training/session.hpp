@@ -41,6 +41,8 @@ class TrainingSession {
 
   /// Does something with the weights that the model is judged by: the mean of the weights, as soon as there is one.
   void with_judged_weights(const std::function<void()>& use);
+  /// with_judged_weights(), computing as `engram evaluate` does it: f32 products and activations.
+  void with_judged_model(const std::function<void()>& use);
 
   /// The step that the run ends with, as far as is known: fine-tuning may begin earlier than planned.
   std::int64_t last_step() const { return trainer.finetune_after() + config.training.finetune_steps; }

@@ -17,7 +17,9 @@
 #include "apps/run/training/product_key_metrics.hpp"
 #include "apps/run/training/progress.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
+#include "apps/run/training/sample.hpp"
 #include "apps/terminal/signals.hpp"
+#include "apps/terminal/terminal.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
@@ -68,6 +70,8 @@ class Loop {
   void validate();
   /// Says what a validation has changed: the step that the run ends with, or whether weights are averaged.
   void announce(std::int64_t planned, bool averages);
+  /// Lets the model write, into the metrics and, as much as a line shows, for people.
+  void sample();
   void save(SaveReason reason = SaveReason::due);
   void interrupt();
   void end();
@@ -228,6 +232,20 @@ void Loop::announce(std::int64_t planned, bool averages) {
   }
 }
 
+void Loop::sample() {
+  const Sample sample = [this] {
+    const WorkProgress progress(now("writing a sample"));
+    return write_sample(session_);
+  }();
+  write({{"event", "sample"},
+         {"step", step()},
+         {"seconds", seconds()},
+         {"prompt", sample.prompt},
+         {"text", sample.text},
+         {"seed", sample.seed}});
+  progress_.note(sample_line(step(), sample, terminal_columns() - 1));
+}
+
 void Loop::save(SaveReason reason) {
   if (saved_ == step()) return;
   const WorkProgress progress(now("saving"));
@@ -304,6 +322,7 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
       if (step() == last() && divergence.lost())
         throw Diverged(fmt::format("training: the loss must end near its best, got {:.4f} after {:.4f}",
                                    divergence.mean(), divergence.best()));
+      if (options.sample_every > 0 && due(options.sample_every)) sample();
       // Weights that may have gone wrong must not replace good ones.
       if (divergence.suspicious() != suspicious_) {
         suspicious_ = divergence.suspicious();

@@ -17,6 +17,7 @@
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
+#include "apps/run/training/sample.hpp"
 #include "apps/run/training/training_loop.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -202,6 +203,7 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   if (checkpoint)
     for (const std::string& note : load_session(*checkpoint, session)) log(LogLevel::warning, "resume: " + note);
 
+  if (config.training.sample_every > 0) check_sample_prompt(session);
   if (resized && session.trainer.steps() >= session.last_step())
     throw UsageError(text("training: --resize-span goes on training, but the run is complete at step ",
                           session.trainer.steps(), "\n  more schedule.steps or training.finetune_steps let it"));

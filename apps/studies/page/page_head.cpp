@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "apps/report/line_chart.hpp"
 #include "apps/report/svg_canvas.hpp"

@@ -167,7 +167,7 @@ TEST_CASE("pages: every option of a command is in its section or on the pages th
     for (const std::string& other : program().names())
       if (section.find("`" + other) != std::string::npos || section.find("engram " + other) != std::string::npos)
         known.merge(options_of_help(program().help(80, other)));
-    known.merge(Names{"--help", "--rule"});
+    known.merge(Names{"--help", "--rule", "--logdir"});  // an old name, and TensorBoard's
     CHECK(joined(without(here, known)) == "");
   }
 }

@@ -132,6 +132,7 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "schedule.finetune") other = "plateau";
     if (name == "schedule.plateau_factor") other = "0.25";
     if (name == "training.latest_half") continue;  // not with an extension
+    if (name == "training.sample_prompt") other = R"("\"It\\\ncame\tto\u0000\u009b pass\"\u007f é")";
     if (name == "training.products" || name == "training.activations") other = "bf16";
     if (name == "schedule.rate") other = "3.0000000000000004e-05";
     if (name == "optimizer.epsilon_at") other = "uncorrected";
