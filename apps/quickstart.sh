@@ -185,7 +185,7 @@ elif [[ -e $run ]]; then
   # Stopped before its first checkpoint.
   set_aside "$run"
 fi
-"$engram" train --config "$config" --data "$data" --out "$run" "${resume[@]}"
+"$engram" train --config "$config" --data "$data" --out "$run" --set training.sample_every=500 "${resume[@]}"
 
 heading "Evaluating on the held-out text"
 result=$("$engram" evaluate "$run" --data "$data" --split test --exact --json)

@@ -79,7 +79,7 @@ Sample write_sample(TrainingSession& session) {
   session.with_judged_model([&] {
     TextWriter writer = sample_writer(session);
     sample.prompt = writer.read(session.config.training.sample_prompt, kPromptKey);
-    writer.write(kSampleLength, {.temperature = kSampleTemperature, .seed = sample.seed},
+    writer.write(Sample::kLength, {.temperature = Sample::kTemperature, .seed = sample.seed},
                  [&sample](std::string_view piece) { sample.text += piece; });
   });
   return sample;

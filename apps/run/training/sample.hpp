@@ -9,15 +9,14 @@
 namespace engram {
 
 struct Sample {
+  /// How it is written: so many tokens, at this temperature.
+  static constexpr std::int64_t kLength = 200;
+  static constexpr double kTemperature = 0.8;
+
   std::string prompt;      ///< as the model reads it
   std::string text;        ///< what it wrote on; bytes that need not be UTF-8
   std::uint64_t seed = 0;  ///< of the choices, below 2^53: a number that every reader of JSON keeps
 };
-
-/// How samples are written: so many tokens, and the temperature that `engram generate` is to be given for the same
-/// text.
-inline constexpr std::int64_t kSampleLength = 200;
-inline constexpr double kSampleTemperature = 0.8;
 
 /// Throws UsageError where the model cannot begin a text with training.sample_prompt: a character or word that it does
 /// not know, or no prompt and a model that knows no line end.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -80,7 +80,11 @@ void add_sample(SummaryEvent& event, const json& line) {
   event.texts.emplace_back("sample", std::move(shown));
 }
 
-double seconds_since_1970(fs::file_time_type time) {
+/// When it was last written; 0 where the system does not say.
+double seconds_of(const fs::path& file) {
+  std::error_code error;
+  const fs::file_time_type time = fs::last_write_time(file, error);
+  if (error) return 0;
   const auto system = std::chrono::file_clock::to_sys(time);
   return static_cast<double>(std::chrono::floor<std::chrono::seconds>(system).time_since_epoch().count());
 }
@@ -163,7 +167,7 @@ std::vector<SummaryEvent> run_events(const fs::path& metrics_file) {
     }
     ++order;
   }
-  double time = seconds_since_1970(fs::last_write_time(metrics_file));
+  double time = seconds_of(metrics_file);
   for (auto event = found.rbegin(); event != found.rend(); ++event) {
     if (event->second.wall_time < 0) event->second.wall_time = time;
     time = event->second.wall_time;

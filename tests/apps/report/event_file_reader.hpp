@@ -2,7 +2,6 @@
 /// Event files read by their format alone: https://github.com/tensorflow/tensorflow has it in record_writer.cc,
 /// event.proto, summary.proto and tensor.proto.
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <map>

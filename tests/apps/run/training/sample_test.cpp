@@ -103,12 +103,12 @@ TEST_CASE("samples: a run writes what engram generate writes with its weights, w
   for (std::size_t i = 0; i < samples.size(); ++i) {
     CHECK(samples[i].at("step") == std::vector{7, 14, 21, 24}[i]);
     CHECK(samples[i].at("prompt") == "bread ");
-    CHECK(samples[i].at("text").get<std::string>().size() == kSampleLength);
+    CHECK(samples[i].at("text").get<std::string>().size() == Sample::kLength);
     CHECK((i == 0 || samples[i].at("seed") != samples[i - 1].at("seed")));
   }
-  const ProcessResult written = run_engram({"generate", whole.out.string(), "--prompt", "bread ", "--length",
-                                            text(kSampleLength), "--temperature", text(kSampleTemperature), "--seed",
-                                            text(samples[3].at("seed").get<std::uint64_t>()), "--threads", "1"});
+  const ProcessResult written = run_engram(
+      {"generate", whole.out.string(), "--prompt", "bread ", "--length", text(Sample::kLength), "--temperature",
+       text(Sample::kTemperature), "--seed", text(samples[3].at("seed").get<std::uint64_t>()), "--threads", "1"});
   CHECK(written.out == "bread " + samples[3].at("text").get<std::string>());
 
   TrainingRunOptions parts = whole;

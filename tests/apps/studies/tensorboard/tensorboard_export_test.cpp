@@ -2,10 +2,15 @@
 
 #include "apps/studies/tensorboard/tensorboard_export.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/folder/provenance.hpp"
