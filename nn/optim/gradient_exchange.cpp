@@ -40,7 +40,7 @@ void GradientExchange::start(Step& step, std::size_t number) {
   Pending& pending = buckets_.at(number);
   // What a device has not computed yet must not leave.
   if (step.backend().works_behind()) step.backend().synchronize();
-  pending.began = clock_.seconds();
+  if (on_their_way_++ == 0) began_ = clock_.seconds();
   costs_.bytes_sent += pending.bytes_sent;
   pending.transfer = ranks_->start_exchange(pending.gradients.raw(), pending.send_ends,
                                             pending.received ? pending.received.raw() : nullptr, pending.receive_ends);
@@ -53,7 +53,7 @@ void GradientExchange::advance() {
 
 void GradientExchange::arrive(Pending& pending) {
   pending.transfer.reset();
-  costs_.seconds += clock_.seconds() - pending.began;
+  if (--on_their_way_ == 0) costs_.seconds += clock_.seconds() - began_;
 }
 
 void GradientExchange::finish(Step& step) {

@@ -7,6 +7,7 @@
 #include "core/host_copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/optim/parameter_blocks.hpp"
 #include "nn/optim/row_exchange.hpp"
 #include "nn/option_limits.hpp"
@@ -88,7 +89,7 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
 
 void Optimizer::update(Step& step) {
   // First, because it may find too little memory for its gradients: then nothing has been updated yet.
-  gather_row_gradients(step, *store_, *ranks_);
+  gather_costs_ += gather_row_gradients(step, *store_, *ranks_);
   if (tables_) tables_->update(step);
   if (!store_->groups().empty()) sum_norms(step);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -110,6 +111,8 @@ void Optimizer::sum_norms(Step& step) {
 void Optimizer::gather(Step& step, Gathered what) {
   if (ranks_->alone()) return;
   if (step.backend().works_behind()) step.backend().synchronize();
+  const Stopwatch watch;
+  ExchangeCosts costs;
   std::vector<std::unique_ptr<Transfer>> transfers;
   for (const Bucket& bucket : buckets_) {
     const ParameterGroup& group = store_->groups()[bucket.group];
@@ -123,8 +126,12 @@ void Optimizer::gather(Step& step, Gathered what) {
     if (ends.back() == 0) continue;
     auto* const all = static_cast<std::byte*>(block.raw()) + static_cast<std::size_t>(begin) * bytes;
     transfers.push_back(ranks_->start_gather(all, ends));
+    const auto own = static_cast<std::size_t>(ranks_->rank());
+    costs.bytes_sent += static_cast<std::int64_t>(ends[own] - (own == 0 ? 0 : ends[own - 1])) * (ranks_->size() - 1);
   }
   for (const auto& transfer : transfers) transfer->wait();
+  costs.seconds = costs.seconds_waited = watch.seconds();
+  gather_costs_ += costs;
 }
 
 void Optimizer::bring_up_to_date(Step& step) {

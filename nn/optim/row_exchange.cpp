@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/stopwatch.hpp"
+
 namespace engram {
 namespace {
 
@@ -30,8 +32,10 @@ struct GatheredRows {
 
 }  // namespace
 
-void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks) {
-  if (ranks.alone()) return;
+ExchangeCosts gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks) {
+  ExchangeCosts costs;
+  if (ranks.alone()) return costs;
+  const Stopwatch watch;
   for (Parameter* const table : store.tables()) {
     std::vector<RowGradient::Part>& parts = table->row_gradient().parts;
     struct GatheredPart {
@@ -43,7 +47,11 @@ void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks
                           GatheredRows(step, part.uses.sources, ranks)});
     parts.clear();
     for (const GatheredPart& part : gathered)
-      for (const GatheredRows* rows : {&part.ids, &part.weights, &part.sources}) rows->transfer->wait();
+      for (const GatheredRows* rows : {&part.ids, &part.weights, &part.sources}) {
+        rows->transfer->wait();
+        const auto all = static_cast<std::int64_t>(rows->all.bytes());
+        costs.bytes_sent += all / ranks.size() * (ranks.size() - 1);
+      }
     for (int q = 0; q < ranks.size(); ++q)
       for (const GatheredPart& part : gathered)
         parts.push_back({.uses = {.ids = part.ids.of(q, ranks.size()),
@@ -51,6 +59,8 @@ void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks
                                   .sources = part.sources.of(q, ranks.size())},
                          .order = {}});
   }
+  costs.seconds = costs.seconds_waited = watch.seconds();
+  return costs;
 }
 
 }  // namespace engram

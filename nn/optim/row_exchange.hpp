@@ -3,11 +3,13 @@
 
 #include "autograd/parameter_store.hpp"
 #include "core/communicator.hpp"
+#include "nn/optim/exchange_costs.hpp"
 
 namespace engram {
 
 /// The gradient of every table becomes what all ranks have of it, those of rank 0 first. All ranks must have as many
 /// parts of a table, with equal shapes. Takes memory of the step. One rank: nothing happens.
-void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks);
+/// Returns what it cost: all of it was waited for.
+ExchangeCosts gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks);
 
 }  // namespace engram
