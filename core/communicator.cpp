@@ -12,6 +12,8 @@
 
 #include "core/backend.hpp"
 
+#include "core/stopwatch.hpp"
+
 namespace engram {
 
 std::string Communicator::name(int rank) const { return text("rank ", rank, " (", place(rank), ")"); }
@@ -95,11 +97,19 @@ void together(Communicator& ranks, const std::function<void()>& work) {
   throw RankError(one);
 }
 
-void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuffer> buffers) {
-  ranks.in_step(backend, [&ranks, buffers = std::move(buffers)] {
+void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuffer> buffers, ExchangeCosts* costs) {
+  ranks.in_step(backend, [&ranks, costs, buffers = std::move(buffers)] {
+    const Stopwatch watch;
     std::vector<std::unique_ptr<Transfer>> transfers;
     for (const PartedBuffer& buffer : buffers) transfers.push_back(ranks.start_gather(buffer.all, buffer.ends));
     for (const auto& transfer : transfers) transfer->wait();
+    if (costs == nullptr) return;
+    ExchangeCosts these{.seconds = watch.seconds(), .seconds_waited = watch.seconds()};
+    const auto own = static_cast<std::size_t>(ranks.rank());
+    for (const PartedBuffer& buffer : buffers)
+      these.bytes_sent +=
+          static_cast<std::int64_t>(buffer.ends[own] - (own == 0 ? 0 : buffer.ends[own - 1])) * (ranks.size() - 1);
+    *costs += these;
   });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/exchange_costs.hpp"
 
 namespace engram {
 
@@ -104,7 +105,9 @@ struct PartedBuffer {
   std::vector<std::size_t> ends;
 };
 /// Of every buffer all ranks get the parts that they do not have, at this place of a step (Communicator::in_step).
-void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuffer> buffers);
+/// `costs`: added to what is there, in every run of the step; it must outlive them. nullptr: nobody asks.
+void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuffer> buffers,
+                    ExchangeCosts* costs = nullptr);
 
 /// One process that has no others: the collective functions copy.
 class OneRank final : public Communicator {

@@ -80,6 +80,6 @@ Command* add_report_command(Command& program);
 Command* add_watch_command(Command& program);
 /// `engram bench`: training steps of some configs against the limits of this machine. Throws UsageError for options and
 /// spans that do not fit the configs, FileError for a config that cannot be read.
-Command* add_bench_command(Command& program);
+Command* add_bench_command(Command& program, Communicator* ranks = nullptr);
 
 }  // namespace engram

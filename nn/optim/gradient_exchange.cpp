@@ -38,7 +38,7 @@ GradientExchange::GradientExchange(ParameterStore& store, const std::vector<Buck
 
 void GradientExchange::start(Step& step, std::size_t number) {
   ranks_->in_step(step.backend(), [this, &pending = buckets_.at(number)] {
-    pending.began = clock_.seconds();
+    if (on_their_way_++ == 0) began_ = clock_.seconds();
     costs_.bytes_sent += pending.bytes_sent;
     pending.transfer =
         ranks_->start_exchange(pending.gradients.raw(), pending.send_ends,
@@ -53,7 +53,7 @@ void GradientExchange::advance() {
 
 void GradientExchange::arrive(Pending& pending) {
   pending.transfer.reset();
-  costs_.seconds += clock_.seconds() - pending.began;
+  if (--on_their_way_ == 0) costs_.seconds += clock_.seconds() - began_;
 }
 
 void GradientExchange::wait(Pending& pending) {

@@ -7,6 +7,7 @@
 #include "core/host_copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/optim/parameter_blocks.hpp"
 #include "nn/optim/row_exchange.hpp"
 #include "nn/option_limits.hpp"
@@ -88,7 +89,7 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
 
 void Optimizer::update(Step& step) {
   // First, because it may find too little memory for its gradients: then nothing has been updated yet.
-  gather_row_gradients(step, *store_, *ranks_);
+  gather_row_gradients(step, *store_, *ranks_, gather_costs_);
   if (tables_) tables_->update(step);
   if (!store_->groups().empty()) sum_norms(step);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -123,7 +124,7 @@ void Optimizer::gather(Step& step, Gathered what) {
     auto* const all = static_cast<std::byte*>(block.raw()) + static_cast<std::size_t>(begin) * bytes;
     buffers.push_back({all, std::move(ends)});
   }
-  gather_in_step(*ranks_, step.backend(), std::move(buffers));
+  gather_in_step(*ranks_, step.backend(), std::move(buffers), &gather_costs_);
 }
 
 void Optimizer::bring_up_to_date(Step& step) {

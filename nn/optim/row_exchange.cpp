@@ -31,7 +31,7 @@ struct GatheredRows {
 
 }  // namespace
 
-void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks) {
+void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks, ExchangeCosts& costs) {
   if (ranks.alone()) return;
   for (Parameter* const table : store.tables()) {
     std::vector<RowGradient::Part>& parts = table->row_gradient().parts;
@@ -47,7 +47,7 @@ void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks
     for (const GatheredPart& part : gathered)
       for (const GatheredRows* rows : {&part.ids, &part.weights, &part.sources})
         buffers.push_back(rows->buffer(ranks.size()));
-    gather_in_step(ranks, step.backend(), std::move(buffers));
+    gather_in_step(ranks, step.backend(), std::move(buffers), &costs);
     for (int q = 0; q < ranks.size(); ++q)
       for (const GatheredPart& part : gathered)
         parts.push_back({.uses = {.ids = part.ids.of(q, ranks.size()),

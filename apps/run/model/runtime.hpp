@@ -9,6 +9,7 @@
 #include "core/arena.hpp"
 #include "core/backend.hpp"
 #include "core/communicator.hpp"
+#include "core/counted_heap.hpp"
 #include "core/step.hpp"
 
 namespace engram {
@@ -23,6 +24,8 @@ class Runtime {
   Backend& backend() { return *backend_; }
   /// For what outlives a step: parameters, caches.
   Allocator& memory() { return heap_; }
+  /// Bytes of that memory in use, without what steps have.
+  std::size_t bytes_in_use() const { return heap_.bytes() - arena_.slab_bytes(); }
   Step& step() { return step_; }
   Arena& arena() { return arena_; }
   /// The processes that compute together, by what carries the device's memory.
@@ -46,7 +49,7 @@ class Runtime {
 
  private:
   std::unique_ptr<Backend> backend_;
-  HeapAllocator heap_;
+  CountedHeap heap_;
   Arena arena_;
   Step step_;
   OneRank one_;
