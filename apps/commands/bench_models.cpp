@@ -75,9 +75,6 @@ RankBenchSetting setting_of(const BenchModelsArguments& arguments, const BenchOp
     throw UsageError(text("bench: --compare-spans and --inference must be of one process, got ", ranks.size()));
   const RankShare share = share_of(ranks);
   setting.device = device_of_rank(shared.device, share);
-  if (setting.device.kind == DeviceKind::cuda)
-    throw NotAvailable(text("ranks: several must compute on the CPU, got --device ", shared.device,
-                            "\n  what they exchange goes through memory of the host"));
   setting.threads = threads_of_rank(ranks, share, shared.threads);
   log(LogLevel::info, share_text(share, ranks.size(), setting.threads, cores_of_host()));
   return setting;
