@@ -76,10 +76,10 @@ void wait_briefly(char** argv) {
 }
 
 /// How long ranks wait for each other, in seconds. Those of a sweep have work of their own, which takes as long as it
-/// does.
+/// does, and so has the first one of a bench.
 double rank_timeout(const std::string& command) {
   const char* const asked = std::getenv("ENGRAM_RANK_TIMEOUT");
-  if (asked == nullptr) return command == "sweep" ? std::numeric_limits<double>::infinity() : 600;
+  if (asked == nullptr) return command == "sweep" || command == "bench" ? std::numeric_limits<double>::infinity() : 600;
   char* end = nullptr;
   const double seconds = std::strtod(asked, &end);
   if (end == asked || *end != '\0' || !(seconds > 0))

@@ -66,7 +66,7 @@ void ParameterStore::add(std::string name, Parameter& parameter) {
 void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
                            const std::filesystem::path& mapped_tables) {
   if (placed()) throw Error("parameter store: memory can be taken only once");
-  allocator_ = std::make_unique<HeapAllocator>(backend);
+  allocator_ = std::make_unique<CountedHeap>(backend);
   dtype_ = dtype;
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
     if (parameter->gradient_kind() != Gradient::dense) {
@@ -76,25 +76,15 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
       else
         place_alone(backend, *parameter, seed);
       if (table) tables_.push_back(parameter);
-      continue;
     }
-    auto group = std::ranges::find(groups_, parameter->group(), &ParameterGroup::name);
-    if (group == groups_.end()) group = groups_.insert(groups_.end(), ParameterGroup{.name = parameter->group()});
-    group->parameters.push_back(parameter);
   }
-  std::ranges::sort(groups_, {}, &ParameterGroup::name);
-
-  const auto aligned = static_cast<std::int64_t>(Allocator::kAlignment / size_of(dtype));
-  for (ParameterGroup& group : groups_) {
-    std::int64_t size = 0;
-    for (const Parameter* parameter : group.parameters) {
-      const std::int64_t count = parameter->shape().count();
-      group.segments.push_back({size, count});
-      add_elements(size, (count + aligned - 1) / aligned * aligned, "the parameters of a group", parameter->name(),
-                   parameter->shape());
-    }
-    group.values = Tensor({size}, dtype, backend.device(), *allocator_);
-    group.gradients = Tensor({size}, dtype, backend.device(), *allocator_);
+  for (GroupLayout& planned : layout(dtype)) {
+    ParameterGroup& group = groups_.emplace_back();
+    group.name = std::move(planned.name);
+    group.parameters = std::move(planned.parameters);
+    group.segments = std::move(planned.segments);
+    group.values = Tensor({planned.count}, dtype, backend.device(), *allocator_);
+    group.gradients = Tensor({planned.count}, dtype, backend.device(), *allocator_);
     std::vector<std::byte> host(group.values.bytes());
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       Parameter& parameter = *group.parameters[i];
@@ -108,6 +98,23 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
     std::ranges::fill(host, std::byte{0});
     backend.copy(group.gradients.raw(), host.data(), host.size(), CopyKind::host_to_device);
   }
+}
+
+std::vector<GroupLayout> ParameterStore::layout(DType dtype) const {
+  std::vector<GroupLayout> groups;
+  const auto aligned = static_cast<std::int64_t>(Allocator::kAlignment / size_of(dtype));
+  for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
+    if (parameter->gradient_kind() != Gradient::dense) continue;
+    auto group = std::ranges::find(groups, parameter->group(), &GroupLayout::name);
+    if (group == groups.end()) group = groups.insert(groups.end(), GroupLayout{.name = parameter->group()});
+    const std::int64_t count = parameter->shape().count();
+    group->parameters.push_back(parameter);
+    group->segments.push_back({group->count, count});
+    add_elements(group->count, (count + aligned - 1) / aligned * aligned, "the parameters of a group", name,
+                 parameter->shape());
+  }
+  std::ranges::sort(groups, {}, &GroupLayout::name);
+  return groups;
 }
 
 void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed) {

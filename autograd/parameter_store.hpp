@@ -12,6 +12,7 @@
 
 #include "autograd/parameter.hpp"
 #include "core/backend.hpp"
+#include "core/counted_heap.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/step.hpp"
 
@@ -25,6 +26,14 @@ struct ParameterGroup {
   Tensor values;                       ///< [n], padding between entries stays zero
   Tensor gradients;                    ///< [n]
   Tensor rounded;                      ///< [n] bf16, of the values; empty: not kept, or no matrix in the group
+};
+
+/// Where the parameters of a group lie in its block.
+struct GroupLayout {
+  std::string name;
+  std::vector<Parameter*> parameters;  ///< sorted by name
+  SegmentTable segments;               ///< in the same order
+  std::int64_t count = 0;              ///< numbers of the block, padding with them
 };
 
 class ParameterStore {
@@ -46,6 +55,9 @@ class ParameterStore {
   /// parameters of a group are too many to count.
   void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {});
   bool placed() const { return allocator_ != nullptr; }
+  /// The groups that place() makes of all that was added, sorted by name. It needs no memory: throws ShapeError where
+  /// the parameters of a group are too many to count.
+  std::vector<GroupLayout> layout(DType dtype) const;
 
   std::vector<ParameterGroup>& groups() { return groups_; }
   const std::vector<ParameterGroup>& groups() const { return groups_; }
@@ -62,6 +74,8 @@ class ParameterStore {
   DType dtype() const { return dtype_; }
   /// Long-lived memory of the same device, for optimiser state and caches.
   Allocator& allocator() const { return *allocator_; }
+  /// Bytes in use of that memory, the parameters' own with them.
+  std::size_t bytes_in_use() const { return allocator_->bytes(); }
 
   /// Dense gradients become zero, gradients of rows empty.
   void zero_gradients(Step& step);
@@ -84,7 +98,7 @@ class ParameterStore {
 
   std::map<std::string, Parameter*, std::less<>> parameters_;
   std::map<std::string, std::string, std::less<>> aliases_;
-  std::unique_ptr<HeapAllocator> allocator_;  // before groups_: it must outlive their tensors
+  std::unique_ptr<CountedHeap> allocator_;  // before groups_: it must outlive their tensors
   std::vector<ParameterGroup> groups_;
   std::vector<Parameter*> tables_;
   DType dtype_ = DType::f32;

@@ -36,6 +36,11 @@ class Backend {
   virtual void synchronize() = 0;
   /// Runs `step` once and returns a way to run it again with the same addresses.
   virtual std::unique_ptr<Replay> capture(std::function<void()> step) = 0;
+  /// Calls `action` at this place of a step. While a step is captured, it is called when the step is run, between what
+  /// the step hands over before it and after it, and in every replay: it must not depend on anything that is gone when
+  /// the step is. It may wait for the device and use memory of the host, which a captured step must not. Anything of
+  /// the step that needs what an action has done must be on the device, or in an action after it.
+  virtual void between(std::function<void()> action) { action(); }
   /// Whether the host hands work to the device and goes on, so that reading a result waits for all work before it, and
   /// a captured step spares the host the work of handing it over: what a step calls on the host then runs only while
   /// it is captured, and it may neither read nor write memory of the host (copy() throws). false: results are there at
@@ -44,6 +49,8 @@ class Backend {
   /// Whether a step is being captured just now.
   virtual bool capturing() const { return false; }
 
+  /// Whether its memory is the host's, so that what carries that to other ranks serves this device too.
+  virtual bool shares_host_memory() const { return true; }
   /// Bytes in use through reserve(), where the device has memory of its own; 0 where it is the host's.
   virtual std::size_t reserved_bytes() const { return 0; }
 

@@ -8,6 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <utility>
+
+#include "core/backend.hpp"
+
+#include "core/stopwatch.hpp"
 
 namespace engram {
 
@@ -60,6 +65,17 @@ void Communicator::require_same(std::string_view what, std::string_view own) {
                            all[q], " on ", name(static_cast<int>(q))));
 }
 
+void Communicator::follow(Backend& backend) {
+  if (backend.works_behind()) backend.synchronize();
+}
+
+void Communicator::in_step(Backend& backend, std::function<void()> calls) {
+  backend.between([this, &backend, calls = std::move(calls)] {
+    follow(backend);
+    calls();
+  });
+}
+
 void together(Communicator& ranks, const std::function<void()>& work) {
   if (ranks.alone()) return work();
   std::exception_ptr failed;
@@ -79,6 +95,22 @@ void together(Communicator& ranks, const std::function<void()>& work) {
   const std::string one = number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1));
   if ((*first)[0] == 'u') throw UsageError(one);
   throw RankError(one);
+}
+
+void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuffer> buffers, ExchangeCosts* costs) {
+  ranks.in_step(backend, [&ranks, costs, buffers = std::move(buffers)] {
+    const Stopwatch watch;
+    std::vector<std::unique_ptr<Transfer>> transfers;
+    for (const PartedBuffer& buffer : buffers) transfers.push_back(ranks.start_gather(buffer.all, buffer.ends));
+    for (const auto& transfer : transfers) transfer->wait();
+    if (costs == nullptr) return;
+    ExchangeCosts these{.seconds = watch.seconds(), .seconds_waited = watch.seconds()};
+    const auto own = static_cast<std::size_t>(ranks.rank());
+    for (const PartedBuffer& buffer : buffers)
+      these.bytes_sent +=
+          static_cast<std::int64_t>(buffer.ends[own] - (own == 0 ? 0 : buffer.ends[own - 1])) * (ranks.size() - 1);
+    *costs += these;
+  });
 }
 
 std::string OneRank::place(int) const {

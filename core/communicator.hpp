@@ -12,8 +12,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/exchange_costs.hpp"
 
 namespace engram {
+
+class Backend;
 
 /// Another rank failed, differs from this one, or did not answer within the deadline. The message names it.
 class RankError : public Error {
@@ -27,7 +30,8 @@ class Transfer {
   virtual ~Transfer() = default;
   /// Lets it go on, and says whether it is complete. To be called now and then while other work is done.
   virtual bool advance() = 0;
-  /// Returns when it is complete. Throws RankError after the deadline.
+  /// What the host does, or hands to the device, from here on finds the bytes there. The host itself waits for them,
+  /// but not where a library carries memory of a device that works behind it. Throws RankError after the deadline.
   virtual void wait() = 0;
 };
 
@@ -45,8 +49,8 @@ class Communicator {
 
   /// Part q of `send` goes to rank q and arrives there as part rank() of `receive`: as many bytes as the sender has for
   /// it. Nothing goes from a rank to itself: part rank() of `receive` stays as it is, and may be empty when that of
-  /// `send` is not. Both are memory of the device that the ranks compute on, and everything that was handed to it is
-  /// done before.
+  /// `send` is not. Both are memory of the device that the ranks compute on; in_step() puts it after what was handed to
+  /// that device before.
   virtual std::unique_ptr<Transfer> start_exchange(const void* send, PartEnds send_ends, void* receive,
                                                    PartEnds receive_ends) = 0;
   /// Part rank() of `all` is this rank's; the others become what the other ranks have there. Ends are equal everywhere.
@@ -63,6 +67,15 @@ class Communicator {
   /// Ends all ranks at once, with this exit code where the library can say so.
   [[noreturn]] virtual void abort(int code) = 0;
 
+  /// What is started from here on begins after all that was handed to the device before: here the host waits for it,
+  /// as what carries memory of the host must.
+  virtual void follow(Backend& backend);
+  /// Throws RankError when it is known that another rank has ended. It waits for nothing, and takes no part in the
+  /// order of the other functions: for whoever waits for something that only the others can complete.
+  virtual void check_others() {}
+  /// Seconds until a rank that others wait for is given up; above 0.
+  virtual double deadline() const { return 600; }
+
   // Made of the above.
   bool alone() const { return size() == 1; }
   bool leads() const { return rank() == 0; }  ///< the rank that writes files and speaks
@@ -75,6 +88,9 @@ class Communicator {
   /// Whether every rank says the same. Otherwise throws RankError naming the first rank that differs from rank 0:
   /// "ranks: `what` must be the same everywhere, got ...".
   void require_same(std::string_view what, std::string_view own);
+  /// Calls `calls`, which start transfers of what a step computes, at this place of the step: after what was handed to
+  /// the device before, and again in every replay of the step (Backend::between()).
+  void in_step(Backend& backend, std::function<void()> calls);
 };
 
 /// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw, with one message, once
@@ -82,6 +98,16 @@ class Communicator {
 /// rank 0 threw, it does, and the others throw a RankError; else all throw a RankError that names the rank. In place of
 /// a RankError it is a UsageError where that was one.
 void together(Communicator& ranks, const std::function<void()>& work);
+
+/// A buffer of which every rank has its part; ends are equal everywhere.
+struct PartedBuffer {
+  void* all = nullptr;
+  std::vector<std::size_t> ends;
+};
+/// Of every buffer all ranks get the parts that they do not have, at this place of a step (Communicator::in_step).
+/// `costs`: added to what is there, in every run of the step; it must outlive them. nullptr: nobody asks.
+void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuffer> buffers,
+                    ExchangeCosts* costs = nullptr);
 
 /// One process that has no others: the collective functions copy.
 class OneRank final : public Communicator {

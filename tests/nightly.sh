@@ -3,8 +3,8 @@
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
 #                  its modules; a project that includes this one; pages of long runs in a browser, a minute
-#     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces; where MPI was found.
-#                  Ten minutes
+#     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces, what is predicted of a
+#                  slow link against what they do; where MPI was found. A quarter of an hour
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
 set -euo pipefail
@@ -49,6 +49,7 @@ for part in "${parts[@]}"; do
       cmake --build build/program --parallel "$(nproc)" --target engram
       bash tests/ranks.sh "$root/build/program/apps/engram" 100
       bash tests/ranks_on_two_hosts.sh "$root/build/program/apps/engram"
+      bash tests/rank_rates.sh "$root/build/program/apps/engram"
       ;;
     sanitizers)
       close_part

@@ -16,19 +16,22 @@ struct BenchArguments {
   bool softmax = false;
 };
 
-void run_bench(const BenchArguments& arguments) {
+void run_bench(const BenchArguments& arguments, Communicator& ranks) {
   const BenchOptions& shared = arguments.shared;
   if (shared.tokens != 0 && !arguments.softmax && !arguments.product_keys.wanted)
     throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", shared.tokens, " and neither"));
+  if (!ranks.alone() && (arguments.vanilla.wanted || arguments.product_keys.wanted || arguments.softmax))
+    throw UsageError(
+        text("bench: --against-vanilla, --memory and --softmax must be of one process, got ", ranks.size()));
   if (arguments.vanilla.wanted) return bench_vanilla(arguments.vanilla, shared);
   if (arguments.product_keys.wanted) return bench_product_keys(arguments.product_keys, shared);
   if (arguments.softmax) return bench_softmax(shared);
-  bench_models(arguments.models, shared);
+  bench_models(arguments.models, shared, ranks);
 }
 
 }  // namespace
 
-Command* add_bench_command(Command& program) {
+Command* add_bench_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("bench", "time training and evaluation against this machine's limits");
   const auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--config", arguments->shared.configs,
@@ -83,8 +86,21 @@ Command* add_bench_command(Command& program) {
   memory->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla);
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));
+  command
+      ->add_option("--one-rank-ms", arguments->models.one_rank_ms,
+                   "several ranks (docs/several-processes.md): milliseconds of a step of one, that they are compared "
+                   "with [rank 0 measures it first]")
+      ->within(1e-3, 1e9)
+      ->excludes(compare)
+      ->excludes(inference)
+      ->excludes(softmax)
+      ->excludes(vanilla)
+      ->excludes(memory);
   command->add_flag("--json", arguments->shared.json, "print one JSON object");
-  command->callback([arguments] { run_bench(*arguments); });
+  command->callback([arguments, ranks] {
+    OneRank alone;
+    run_bench(*arguments, ranks != nullptr ? *ranks : alone);
+  });
   return command;
 }
 

@@ -4,6 +4,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/model/rank_share.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
@@ -59,13 +60,34 @@ BenchCase context_only(BenchCase bench) {
   return bench;
 }
 
+/// Where this rank computes, which is said where there are others.
+RankBenchSetting setting_of(const BenchModelsArguments& arguments, const BenchOptions& shared,
+                            const std::vector<BenchCase>& cases, Communicator& ranks) {
+  RankBenchSetting setting{.device = parse_device(shared.device),
+                           .threads = shared.threads,
+                           .steps = shared.steps,
+                           .alone_seconds = arguments.one_rank_ms / 1e3};
+  if (arguments.one_rank_ms > 0 && (ranks.alone() || cases.size() != 1))
+    throw UsageError(text("bench: --one-rank-ms must be of one config on several ranks, got ", cases.size(),
+                          " configs on ", ranks.size(), " ranks\n  docs/several-processes.md says how to start them"));
+  if (ranks.alone()) return setting;
+  if (arguments.compare_spans || arguments.inference)
+    throw UsageError(text("bench: --compare-spans and --inference must be of one process, got ", ranks.size()));
+  const RankShare share = share_of(ranks);
+  setting.device = device_of_rank(shared.device, share);
+  setting.threads = threads_of_rank(ranks, share, shared.threads);
+  log(LogLevel::info, share_text(share, ranks.size(), setting.threads, cores_of_host()));
+  return setting;
+}
+
 }  // namespace
 
-void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared) {
+void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared, Communicator& ranks) {
   const std::vector<BenchCase> cases = cases_of(arguments, shared);
-  const Device device = parse_device(shared.device);
+  const RankBenchSetting setting = setting_of(arguments, shared, cases, ranks);
+  const Device device = setting.device;
   WorkProgress progress("measuring the machine");
-  const MachineLimits machine = measure_limits(Runtime(device, shared.threads).backend(), shared.product_size);
+  const MachineLimits machine = measure_limits(Runtime(device, setting.threads).backend(), shared.product_size);
   nlohmann::json object{{"machine", json_of(machine)}, {"device", text(device)}};
   if (!shared.json) print(table_of(machine));
 
@@ -76,8 +98,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
   const auto measure = [&](const BenchCase& bench) {
     const MachineLimits limits = machine.with(bench.config.training.products);
     begin(bench.name);
-    Runtime runtime(device, shared.threads, bench.config.training.seed);
-    BenchResult result = bench_training(bench, limits, runtime, shared.steps);
+    BenchResult result = bench_ranks(bench, limits, setting, ranks);
     object["configs"].push_back(json_of(bench, result, limits));
     if (!shared.json) print(table_of(bench, result, limits));
     return result;
@@ -85,7 +106,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
   for (const BenchCase& bench : cases) {
     if (arguments.inference) {
       begin(bench.name);
-      Runtime runtime(device, shared.threads, bench.config.training.seed);
+      Runtime runtime(device, setting.threads, bench.config.training.seed);
       const InferenceResult result = bench_inference(bench, machine, runtime, shared.steps);
       object["inference"].push_back(json_of(bench, result));
       if (!shared.json) print(table_of(bench, result));

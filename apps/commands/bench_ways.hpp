@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/command_line/command.hpp"
+#include "core/communicator.hpp"
 
 namespace engram {
 
@@ -27,8 +28,10 @@ struct BenchModelsArguments {
   std::vector<std::int64_t> spans;  ///< positions
   bool compare_spans = false;
   bool inference = false;
+  double one_rank_ms = 0;  ///< of a step of one rank, as it was measured before; 0: it was not
 };
-void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared);
+/// Of several ranks training alone.
+void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared, Communicator& ranks);
 
 /// --softmax.
 void bench_softmax(const BenchOptions& shared);

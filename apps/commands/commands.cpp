@@ -7,16 +7,17 @@ void add_all_commands(Command& program, Communicator* ranks) {
   add("Before training", add_prepare_command, add_keys_command, add_count_command);
   const auto add_train = [ranks](Command& to) { return add_train_command(to, ranks); };
   const auto add_sweep = [ranks](Command& to) { return add_sweep_command(to, ranks); };
+  const auto add_bench = [ranks](Command& to) { return add_bench_command(to, ranks); };
   add("Training", add_train, add_sweep, add_orderings_command);
   add("Using a model", add_evaluate_command, add_generate_command, add_cbt_command, add_map_command, add_import_command,
       add_export_command);
   add("Studying a model", add_spans_command, add_attention_command, add_memory_command, add_gradients_command,
       add_lengths_command, add_recl_command);
   add("Runs beside each other", add_report_command, add_watch_command);
-  add("Measuring speed", add_bench_command);
+  add("Measuring speed", add_bench);
   program.footer("engram help COMMAND lists the options of a command.");
 }
 
-bool runs_over_ranks(std::string_view name) { return name == "train" || name == "sweep"; }
+bool runs_over_ranks(std::string_view name) { return name == "train" || name == "sweep" || name == "bench"; }
 
 }  // namespace engram

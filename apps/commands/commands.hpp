@@ -61,8 +61,6 @@ Command* add_attention_command(Command& program);
 /// without memories and for a split that is too short, FileError for a checkpoint or data that cannot be read or do not
 /// belong together, and for a file that cannot be written.
 Command* add_memory_command(Command& program);
-/// `engram report`: what runs reported, as event files for TensorBoard. Throws as write_tensorboard().
-Command* add_report_command(Command& program);
 /// `engram gradients`: norms and clipping of every tensor's gradient, and what moves the spans. Throws FileError for
 /// metrics that cannot be read, and for a CSV file that cannot be written; UsageError for a run without gradient
 /// reports.
@@ -73,14 +71,15 @@ Command* add_lengths_command(Command& program);
 /// `engram recl`: relative effective context length of the runs of a group. Throws FileError for checkpoints or data
 /// that cannot be read or do not belong together, and for a file that cannot be written.
 Command* add_recl_command(Command& program);
-/// `engram report`: runs, sweeps and checkpoints in one HTML file. Throws UsageError where nothing of what is named can
-/// be shown, FileError for a file that cannot be written.
+/// `engram report`: runs, sweeps and checkpoints in one HTML file, or event files for TensorBoard. Throws UsageError
+/// where nothing of what is named can be shown, FileError for a file that cannot be written, and as
+/// write_tensorboard().
 Command* add_report_command(Command& program);
 /// `engram watch`: the same page for a browser of this machine, kept up to date. Throws as report, and NotAvailable
 /// where the program was built without a server.
 Command* add_watch_command(Command& program);
 /// `engram bench`: training steps of some configs against the limits of this machine. Throws UsageError for options and
 /// spans that do not fit the configs, FileError for a config that cannot be read.
-Command* add_bench_command(Command& program);
+Command* add_bench_command(Command& program, Communicator* ranks = nullptr);
 
 }  // namespace engram

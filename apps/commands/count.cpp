@@ -19,9 +19,19 @@ struct CountArguments {
   std::string config, data;
   std::vector<std::string> overrides;
   std::int64_t vocabulary = 0, target = 0;
+  std::int64_t ranks = 0, split = 0;
+  RankQuestion link;
   ReportOutput output;
   bool solve = false;
 };
+
+/// Of --ranks; nothing where it was not asked for.
+std::optional<RankReport> ranks_of(const CountArguments& arguments, const RunConfig& config) {
+  if (arguments.ranks == 0) return std::nullopt;
+  RankQuestion question = arguments.link;
+  question.ranks = static_cast<int>(arguments.ranks);
+  return rank_report(config, question);
+}
 
 /// Of --solve; nothing where it was not asked for.
 std::optional<SolvedWidth> solved_of(const CountArguments& arguments, const ModelOptions& model) {
@@ -34,6 +44,10 @@ std::optional<SolvedWidth> solved_of(const CountArguments& arguments, const Mode
 void run_count(const CountArguments& arguments) {
   WorkProgress progress("counting");
   RunConfig config = load_run_config(arguments.config, arguments.overrides);
+  if (arguments.split != 0) {
+    config.training.split = arguments.split;
+    config.check();
+  }
   if (arguments.vocabulary != 0) config.model.set_vocabulary(arguments.vocabulary);
   std::optional<data::DataSet> data;
   if (!arguments.data.empty()) {
@@ -47,6 +61,7 @@ void run_count(const CountArguments& arguments) {
   report.config = arguments.config;
   report.data = arguments.data;
   report.solved = solved_of(arguments, config.model);
+  report.ranks = ranks_of(arguments, config);
   progress.end();
   arguments.output.show(report);
 }
@@ -66,6 +81,25 @@ Command* add_count_command(Command& program) {
                                     "recurrent models: the width that has the number of parameters of an LSTM as wide "
                                     "as the input's vectors, which do not count");
   command->add_option("--target", arguments->target, "this number of parameters instead")->positive()->needs(solve);
+  Option* ranks = command->add_option("--ranks", arguments->ranks,
+                                      "what each of so many processes keeps in memory and sends in a step");
+  ranks->within(1, 4096);
+  command->add_option("--split", arguments->split, "pieces of a batch, instead of the config's training.split")
+      ->positive()
+      ->needs(ranks);
+  Option* bandwidth = command->add_option("--bandwidth", arguments->link.gigabits,
+                                          "Gbit/s of each rank's link, each way: how long a step waits for it");
+  bandwidth->within(1e-6, 1e9)->needs(ranks);
+  command->add_option("--latency", arguments->link.latency, "microseconds until something sent begins to arrive")
+      ->within(0, 1e9)
+      ->needs(bandwidth)
+      ->capture_default_str();
+  command
+      ->add_option("--step-seconds", arguments->link.step_seconds,
+                   "seconds of a step of one rank, as engram bench measures them: what backward hides, and the "
+                   "efficiency of all ranks")
+      ->within(1e-9, 1e9)
+      ->needs(bandwidth);
   arguments->output.add_json(*command);
   command->callback([arguments] { run_count(*arguments); });
   return command;

@@ -1,6 +1,8 @@
 #include "apps/commands/page_arguments.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "apps/commands/shared_options.hpp"
 #include "apps/data/files/read_file.hpp"
@@ -43,7 +45,8 @@ void PageArguments::add_to(Command& command) {
   command.add_option("--data", data_,
                      "data folder whose valid split the models read [each run's own, where it still is]");
   command.add_option("--text", text_, "text that heads are shown reading, instead of the valid split");
-  command.add_option("--bench", bench_, "file with what engram bench --json printed: where the time of a step goes");
+  command.add_option("--bench", bench_, "file with what engram bench --json printed: where the time of a step goes")
+      ->value_name("FILE");
   command.add_option("--length", length_, "tokens of every sample")->positive()->capture_default_str();
   command.add_flag("--only-logs", only_logs_,
                    "run no model: nothing of attention, samples and memories, which takes longest");

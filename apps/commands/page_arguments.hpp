@@ -1,6 +1,7 @@
 #pragma once
 /// What `engram report` and `engram watch` take alike: what is shown, and what is asked of the models.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

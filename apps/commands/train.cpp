@@ -29,10 +29,8 @@ struct TrainArguments {
 void divide_machine(Communicator& ranks, const std::string& device, TrainingRunOptions& options) {
   const RankShare share = share_of(ranks);
   options.device = device_of_rank(device, share);
-  if (options.device.kind == DeviceKind::cuda)
-    throw NotAvailable(text("ranks: several must compute on the CPU, got --device ", device,
-                            "\n  what they exchange goes through memory of the host"));
   options.threads = threads_of_rank(ranks, share, options.threads);
+  options.ranks_here = share.local_ranks;
   log(LogLevel::info, share_text(share, ranks.size(), options.threads, cores_of_host()));
 }
 

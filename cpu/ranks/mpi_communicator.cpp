@@ -285,6 +285,13 @@ bool MpiCommunicator::all_end_with(std::string_view reason, double seconds) {
   std::_Exit(1);
 }
 
+void MpiCommunicator::check_others() {
+  hear();
+  if (first_words_ >= 0)
+    throw RankError(text(described(first_words_), ": ", *words_[static_cast<std::size_t>(first_words_)]));
+  look_at_neighbours();
+}
+
 void MpiCommunicator::abort(int code) {
   // mpirun may be busy with a rank's death, and then wait for a minute before it answers.
   std::thread([code] {

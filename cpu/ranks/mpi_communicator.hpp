@@ -44,6 +44,8 @@ class MpiCommunicator final : public Communicator {
   /// abort all. The others wait for that, and end by themselves after twice the seconds.
   bool all_end_with(std::string_view reason, double seconds) override;
   [[noreturn]] void abort(int code) override;
+  void check_others() override;
+  double deadline() const override { return limits_.seconds; }
 
  private:
   class Messages;

@@ -1,5 +1,7 @@
 #include "cuda/card/backend.hpp"
 
+#include <utility>
+
 #include "core/error.hpp"
 #include "cuda/card/check.hpp"
 #include "cuda/card/launch.hpp"
@@ -7,59 +9,12 @@
 namespace engram::card {
 namespace {
 
-/// A captured step.
-class Graph final : public Replay {
- public:
-  Graph(cudaGraph_t graph, cudaStream_t stream) : stream_(stream) {
-    check(cudaGraphInstantiate(&executable_, graph, 0), "capture of a step");
-  }
-  ~Graph() override { (void)cudaGraphExecDestroy(executable_); }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-  void run() override { check(cudaGraphLaunch(executable_, stream_), "replay of a step"); }
-
- private:
-  cudaStream_t stream_;
-  cudaGraphExec_t executable_ = nullptr;
-};
-
-/// The stream records instead of working, from its making to finish().
-class Capture {
- public:
-  Capture(cudaStream_t stream, bool& flag) : stream_(stream), flag_(flag) {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a step");
-    flag_ = true;
-  }
-  ~Capture() {
-    if (flag_) (void)cudaStreamEndCapture(stream_, &graph_);
-    flag_ = false;
-    if (graph_ != nullptr) (void)cudaGraphDestroy(graph_);
-    (void)cudaGetLastError();
-  }
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
-  /// What was recorded; belongs to this object.
-  cudaGraph_t finish() {
-    flag_ = false;
-    check(cudaStreamEndCapture(stream_, &graph_), "capture of a step");
-    return graph_;
-  }
-
- private:
-  cudaStream_t stream_;
-  bool& flag_;
-  cudaGraph_t graph_ = nullptr;
-};
-
 std::string mebibytes(std::size_t bytes) { return text((bytes + (1 << 20) - 1) >> 20, " MiB"); }
 
 }  // namespace
 
-Stream::Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
-Stream::~Stream() { (void)cudaStreamDestroy(stream_); }
-
 void* CardBackend::reserve(std::size_t bytes) {
-  if (capturing_)
+  if (capturing())
     throw DeviceError(text("memory: a captured step must find its memory in the arena, asked for ", bytes));
   void* data = nullptr;
   const cudaError_t code = cudaMalloc(&data, bytes == 0 ? 1 : bytes);
@@ -88,26 +43,40 @@ void CardBackend::copy(void* to, const void* from, std::size_t bytes, CopyKind k
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy on the card");
     return;
   }
-  if (capturing_) throw DeviceError("copy: a captured step must not read or write memory of the host");
+  if (capturing()) throw DeviceError("copy: a captured step must not read or write memory of the host");
   if (kind == CopyKind::host_to_device) {
     staging_.copy_to_card(to, from, bytes);
   } else {
+    // The copy waits for the card by itself, where nobody would look after the other ranks.
+    if (waiting_.is_watched()) synchronize();
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copy from the card");
     synchronize();
   }
 }
 
 void CardBackend::synchronize() {
-  if (capturing_) throw DeviceError("synchronize: a captured step must not wait for the card");
-  check(cudaStreamSynchronize(stream_), "waiting for the card");
+  if (capturing()) throw DeviceError("synchronize: a captured step must not wait for the card");
+  waiting_.wait_for(stream_);
 }
 
 std::unique_ptr<Replay> CardBackend::capture(std::function<void()> step) {
-  Capture capture(stream_, capturing_);
+  Capture capture(stream_);
+  struct Present {
+    Capture*& place;
+    ~Present() { place = nullptr; }
+  } const present{capture_ = &capture};
   step();
-  auto graph = std::make_unique<Graph>(capture.finish(), stream_);
-  graph->run();
-  return graph;
+  capture_ = nullptr;
+  auto captured = capture.finish();
+  captured->run();
+  return captured;
+}
+
+void CardBackend::between(std::function<void()> action) {
+  if (capturing())
+    capture_->between(std::move(action));
+  else
+    action();
 }
 
 CardBackend& card_of(Backend& backend) {

@@ -7,26 +7,16 @@
 #include <memory>
 
 #include "core/backend.hpp"
+#include "cuda/card/captured_step.hpp"
 #include "cuda/card/find_card.hpp"
 #include "cuda/card/product_plans.hpp"
 #include "cuda/card/ranges.hpp"
 #include "cuda/card/staging.hpp"
+#include "cuda/card/stream.hpp"
+#include "cuda/card/waiting.hpp"
 #include "cuda/reserved_memory.hpp"
 
 namespace engram::card {
-
-/// A stream that waits for no other.
-class Stream {
- public:
-  Stream();
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  operator cudaStream_t() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 class CardBackend final : public Backend {
  public:
@@ -39,7 +29,9 @@ class CardBackend final : public Backend {
   void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override;
   void synchronize() override;
   std::unique_ptr<Replay> capture(std::function<void()> step) override;
-  bool capturing() const override { return capturing_; }
+  void between(std::function<void()> action) override;
+  bool capturing() const override { return capture_ != nullptr; }
+  bool shares_host_memory() const override { return false; }
   std::size_t reserved_bytes() const override { return reserved_.bytes(); }
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }
@@ -50,16 +42,19 @@ class CardBackend final : public Backend {
   cudaStream_t stream() const { return stream_; }
   const CardFacts& facts() const { return facts_; }
   ProductPlans& products() { return products_; }
+  /// Where the host waits for the card.
+  Waiting& waiting() { return waiting_; }
 
  private:
   int index_;
   CardFacts facts_;
   Stream stream_;
-  Staging staging_{stream_};
+  Waiting waiting_;
+  Staging staging_{stream_, waiting_};
   ProductPlans products_{stream_};
   cuda::ReservedMemory reserved_;
   Ranges ranges_;
-  bool capturing_ = false;
+  Capture* capture_ = nullptr;  // while a step is captured
 };
 
 /// Throws DeviceError when it is another kind of device.

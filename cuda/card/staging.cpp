@@ -7,7 +7,7 @@
 
 namespace engram::card {
 
-Staging::Staging(cudaStream_t stream) : stream_(stream) {
+Staging::Staging(cudaStream_t stream, const Waiting& waiting) : stream_(stream), waiting_(&waiting) {
   check(cudaMallocHost(reinterpret_cast<void**>(&memory_), kBytes), "page-locked memory of the host");
   for (Piece& piece : pieces_) check(cudaEventCreateWithFlags(&piece.sent, cudaEventDisableTiming), "event");
 }
@@ -19,7 +19,7 @@ Staging::~Staging() {
 }
 
 void Staging::wait_for_oldest() {
-  check(cudaEventSynchronize(pieces_[oldest_].sent), "copy to the card");
+  waiting_->wait_for(pieces_[oldest_].sent);
   oldest_ = (oldest_ + 1) % kMostPieces;
   --count_;
 }

@@ -7,12 +7,14 @@
 #include <array>
 #include <cstddef>
 
+#include "cuda/card/waiting.hpp"
+
 namespace engram::card {
 
 class Staging {
  public:
-  /// Throws DeviceError when the host has no memory to lock.
-  explicit Staging(cudaStream_t stream);
+  /// Both must outlive it. Throws DeviceError when the host has no memory to lock.
+  Staging(cudaStream_t stream, const Waiting& waiting);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -33,6 +35,7 @@ class Staging {
   void wait_for_oldest();
 
   cudaStream_t stream_;
+  const Waiting* waiting_;
   std::byte* memory_ = nullptr;
   std::size_t next_ = 0;
   std::array<Piece, kMostPieces> pieces_;  // on their way: `count_` of them from `oldest_` on, around the end

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
@@ -72,6 +73,7 @@ class SimulatedBackend final : public Backend {
     captured->run();
     return captured;
   }
+  void between(std::function<void()> action) override { engine.start(std::move(action)); }
   // It does not, but what holds on a card is to be found out here.
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }

@@ -37,13 +37,13 @@ GradientExchange::GradientExchange(ParameterStore& store, const std::vector<Buck
 }
 
 void GradientExchange::start(Step& step, std::size_t number) {
-  Pending& pending = buckets_.at(number);
-  // What a device has not computed yet must not leave.
-  if (step.backend().works_behind()) step.backend().synchronize();
-  pending.began = clock_.seconds();
-  costs_.bytes_sent += pending.bytes_sent;
-  pending.transfer = ranks_->start_exchange(pending.gradients.raw(), pending.send_ends,
-                                            pending.received ? pending.received.raw() : nullptr, pending.receive_ends);
+  ranks_->in_step(step.backend(), [this, &pending = buckets_.at(number)] {
+    if (on_their_way_++ == 0) began_ = clock_.seconds();
+    costs_.bytes_sent += pending.bytes_sent;
+    pending.transfer =
+        ranks_->start_exchange(pending.gradients.raw(), pending.send_ends,
+                               pending.received ? pending.received.raw() : nullptr, pending.receive_ends);
+  });
 }
 
 void GradientExchange::advance() {
@@ -53,17 +53,20 @@ void GradientExchange::advance() {
 
 void GradientExchange::arrive(Pending& pending) {
   pending.transfer.reset();
-  costs_.seconds += clock_.seconds() - pending.began;
+  if (--on_their_way_ == 0) costs_.seconds += clock_.seconds() - began_;
+}
+
+void GradientExchange::wait(Pending& pending) {
+  if (pending.transfer == nullptr) return;
+  const double before = clock_.seconds();
+  pending.transfer->wait();
+  costs_.seconds_waited += clock_.seconds() - before;
+  arrive(pending);
 }
 
 void GradientExchange::finish(Step& step) {
   for (Pending& pending : buckets_) {
-    if (pending.transfer != nullptr) {
-      const double before = clock_.seconds();
-      pending.transfer->wait();
-      costs_.seconds_waited += clock_.seconds() - before;
-      arrive(pending);
-    }
+    step.backend().between([this, &pending] { wait(pending); });
     if (pending.received) sum_by_tree(step, pending.parts, static_cast<std::size_t>(ranks_->rank()));
   }
 }
@@ -79,8 +82,7 @@ void gather_sum(Step& step, const Tensor& own, Communicator& ranks) {
   }
   const Tensor& here = parts[static_cast<std::size_t>(ranks.rank())];
   step.backend().copy(here.raw(), own.raw(), own.bytes(), CopyKind::device_to_device);
-  if (step.backend().works_behind()) step.backend().synchronize();
-  ranks.start_gather(all.raw(), ends)->wait();
+  gather_in_step(ranks, step.backend(), {{all.raw(), ends}});
   sum_by_tree(step, parts, static_cast<std::size_t>(ranks.rank()));
   step.backend().copy(own.raw(), here.raw(), own.bytes(), CopyKind::device_to_device);
 }

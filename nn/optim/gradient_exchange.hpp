@@ -8,17 +8,11 @@
 
 #include "autograd/parameter_store.hpp"
 #include "core/communicator.hpp"
+#include "core/exchange_costs.hpp"
 #include "core/stopwatch.hpp"
 #include "nn/optim/shards.hpp"
 
 namespace engram {
-
-/// What exchanges were since the beginning, on this rank.
-struct ExchangeCosts {
-  std::int64_t bytes_sent = 0;
-  double seconds = 0;         ///< from the beginning to the end of each bucket's exchange, added up
-  double seconds_waited = 0;  ///< in which nothing else was done
-};
 
 class GradientExchange {
  public:
@@ -44,14 +38,16 @@ class GradientExchange {
     Tensor gradients;           // the bucket
     Tensor received;            // the others' parts for this rank, one after the other; none: its part is empty
     std::vector<Tensor> parts;  // those and the rank's own, in the order of the ranks
-    double began = 0;           // on the clock
   };
+  void wait(Pending& pending);
   void arrive(Pending& pending);
 
   Communicator* ranks_;
   std::vector<Pending> buckets_;
   ExchangeCosts costs_;
   Stopwatch clock_;
+  std::int64_t on_their_way_ = 0;  // buckets
+  double began_ = 0;               // on the clock: when the first of those did
 };
 
 /// A small tensor [n] becomes the sum over the ranks, by the tree of sum_by_tree(), on all of them.

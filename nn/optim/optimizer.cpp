@@ -7,6 +7,7 @@
 #include "core/host_copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
+#include "core/stopwatch.hpp"
 #include "nn/optim/parameter_blocks.hpp"
 #include "nn/optim/row_exchange.hpp"
 #include "nn/option_limits.hpp"
@@ -88,7 +89,7 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
 
 void Optimizer::update(Step& step) {
   // First, because it may find too little memory for its gradients: then nothing has been updated yet.
-  gather_row_gradients(step, *store_, *ranks_);
+  gather_row_gradients(step, *store_, *ranks_, gather_costs_);
   if (tables_) tables_->update(step);
   if (!store_->groups().empty()) sum_norms(step);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -109,8 +110,7 @@ void Optimizer::sum_norms(Step& step) {
 
 void Optimizer::gather(Step& step, Gathered what) {
   if (ranks_->alone()) return;
-  if (step.backend().works_behind()) step.backend().synchronize();
-  std::vector<std::unique_ptr<Transfer>> transfers;
+  std::vector<PartedBuffer> buffers;
   for (const Bucket& bucket : buckets_) {
     const ParameterGroup& group = store_->groups()[bucket.group];
     const bool squares = what == Gathered::squares;
@@ -122,9 +122,9 @@ void Optimizer::gather(Step& step, Gathered what) {
       ends.push_back(static_cast<std::size_t>(end - begin) * bytes);
     if (ends.back() == 0) continue;
     auto* const all = static_cast<std::byte*>(block.raw()) + static_cast<std::size_t>(begin) * bytes;
-    transfers.push_back(ranks_->start_gather(all, ends));
+    buffers.push_back({all, std::move(ends)});
   }
-  for (const auto& transfer : transfers) transfer->wait();
+  gather_in_step(*ranks_, step.backend(), std::move(buffers), &gather_costs_);
 }
 
 void Optimizer::bring_up_to_date(Step& step) {

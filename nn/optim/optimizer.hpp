@@ -12,6 +12,7 @@
 #include "autograd/parameter_store.hpp"
 #include "core/communicator.hpp"
 #include "core/division.hpp"
+#include "core/exchange_costs.hpp"
 #include "core/names.hpp"
 #include "nn/optim/shards.hpp"
 #include "nn/optim/table_optimizer.hpp"
@@ -89,6 +90,8 @@ class Optimizer {
   void visit_state(const DividedStateFound& found) const;
   /// For reports: the dense gradients of the last update are whole on every rank, not in its own parts alone.
   void gather_gradients(Step& step) { gather(step, Gathered::gradients); }
+  /// Of updates, which wait for all that they gather (values, gradients of rows, sums of squares), and of reports.
+  const ExchangeCosts& gather_costs() const { return gather_costs_; }
   /// Norms of every parameter's gradient at the last update, in the order of the groups and their parameters.
   std::vector<double> gradient_norms(Backend& backend) const;
 
@@ -138,6 +141,7 @@ class Optimizer {
   std::vector<Tensor> group_norms_;  // slices of it
   std::vector<Tensor> squares_;      // of every group: [chunks] f64
   std::unique_ptr<TableOptimizer> tables_;
+  ExchangeCosts gather_costs_;
 };
 
 }  // namespace engram

@@ -8,6 +8,7 @@ namespace engram {
 
 /// The gradient of every table becomes what all ranks have of it, those of rank 0 first. All ranks must have as many
 /// parts of a table, with equal shapes. Takes memory of the step. One rank: nothing happens.
-void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks);
+/// `costs`: as gather_in_step() has it.
+void gather_row_gradients(Step& step, ParameterStore& store, Communicator& ranks, ExchangeCosts& costs);
 
 }  // namespace engram

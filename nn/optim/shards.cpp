@@ -1,7 +1,7 @@
 #include "nn/optim/shards.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <span>
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
@@ -9,54 +9,69 @@
 namespace engram {
 namespace {
 
-/// "layers.7" of "layers.7.attention.query", "embedding" of "embedding.weight": the part of the model.
-std::string_view part_of(std::string_view name) {
-  const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos || !name.starts_with("layers.")) return name.substr(0, dot);
-  return name.substr(0, name.find('.', dot + 1));
-}
-
-/// Divides the chunks [bucket.first_chunk, chunk_end), whose beginnings are in `chunks`, over the ranks: a rank's part
-/// begins with the first chunk that is not before its share of the elements.
-void divide(Bucket& bucket, const std::vector<std::int64_t>& chunks, std::int64_t chunk_end, int ranks) {
-  std::int64_t chunk = bucket.first_chunk;
+/// Divides the bucket, whose entries are `segments`, over the ranks: a rank's part begins with the first chunk that is
+/// not before its share of the elements.
+void divide(Bucket& bucket, std::span<const Segment> segments, int ranks) {
+  std::int64_t before = bucket.first_chunk;  // chunks before those of segment `s`
+  std::size_t s = 0;
   for (int q = 1; q <= ranks; ++q) {
     // In double: a block has fewer than 2^53 elements.
     const double share = static_cast<double>(q) / static_cast<double>(ranks);
     const auto wanted =
         bucket.begin + static_cast<std::int64_t>(static_cast<double>(bucket.end - bucket.begin) * share);
-    while (chunk < chunk_end && (q == ranks || chunks[static_cast<std::size_t>(chunk)] < wanted)) ++chunk;
-    bucket.chunk_ends.push_back(chunk);
-    bucket.ends.push_back(chunk < chunk_end ? chunks[static_cast<std::size_t>(chunk)] : bucket.end);
+    std::int64_t chunk = 0;  // of segment `s`
+    for (; s < segments.size(); ++s) {
+      const Segment& segment = segments[s];
+      chunk = wanted <= segment.offset ? 0 : (wanted - segment.offset + kSegmentChunk - 1) / kSegmentChunk;
+      if (q < ranks && chunk < chunks_of(segment)) break;
+      before += chunks_of(segment);
+    }
+    const bool inside = s < segments.size();
+    bucket.chunk_ends.push_back(inside ? before + chunk : before);
+    bucket.ends.push_back(inside ? segments[s].offset + chunk * kSegmentChunk : bucket.end);
   }
 }
 
 }  // namespace
 
+std::string_view part_of_model(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || !name.starts_with("layers.")) return name.substr(0, dot);
+  return name.substr(0, name.find('.', dot + 1));
+}
+
 std::vector<Bucket> make_buckets(const ParameterStore& store, int ranks, std::int64_t bucket_bytes) {
+  std::vector<GroupLayout> groups;
+  for (const ParameterGroup& group : store.groups())
+    groups.push_back({group.name, group.parameters, group.segments, group.values.count()});
+  return make_buckets(groups, store.dtype(), ranks, bucket_bytes);
+}
+
+std::vector<Bucket> make_buckets(const std::vector<GroupLayout>& groups, DType dtype, int ranks,
+                                 std::int64_t bucket_bytes) {
   if (ranks < 1) throw Error(text("buckets: ranks must be at least 1, got ", ranks));
+  const auto number_bytes = static_cast<std::int64_t>(size_of(dtype));
   std::vector<Bucket> buckets;
-  for (std::size_t g = 0; g < store.groups().size(); ++g) {
-    const ParameterGroup& group = store.groups()[g];
-    const auto number_bytes = static_cast<std::int64_t>(size_of(group.values.dtype()));
-    std::vector<std::int64_t> chunks;  // where they begin
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const GroupLayout& group = groups[g];
     Bucket open{.group = g};
-    const auto close = [&](std::int64_t end) {
+    std::size_t first = 0;  // segment of the open bucket
+    const auto close = [&](std::size_t next, std::int64_t end) {
       open.end = end;
-      const auto chunk_end = static_cast<std::int64_t>(chunks.size());
-      divide(open, chunks, chunk_end, ranks);
+      divide(open, std::span(group.segments).subspan(first, next - first), ranks);
+      first = next;
+      const std::int64_t chunks = open.chunk_ends.back();
       buckets.push_back(std::move(open));
-      open = {.group = g, .begin = end, .first_chunk = chunk_end};
+      open = {.group = g, .begin = end, .first_chunk = chunks};
     };
-    for (std::size_t i = 0; i < group.segments.size(); ++i) {
-      const Segment& segment = group.segments[i];
-      const bool large = (segment.offset - open.begin) * number_bytes >= bucket_bytes;
-      if (ranks > 1 && i > 0 && large &&
-          part_of(group.parameters[i]->name()) != part_of(group.parameters[i - 1]->name()))
-        close(segment.offset);
-      for (std::int64_t at = 0; at < segment.count; at += kSegmentChunk) chunks.push_back(segment.offset + at);
+    for (std::size_t i = 1; i < group.segments.size(); ++i) {
+      const std::int64_t offset = group.segments[i].offset;
+      const bool large = (offset - open.begin) * number_bytes >= bucket_bytes;
+      if (ranks > 1 && large &&
+          part_of_model(group.parameters[i]->name()) != part_of_model(group.parameters[i - 1]->name()))
+        close(i, offset);
     }
-    close(group.values.count());
+    close(group.segments.size(), group.count);
   }
   return buckets;
 }

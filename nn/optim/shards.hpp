@@ -8,6 +8,7 @@
 /// (kSegmentChunk), so that no result depends on how many ranks there are.
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "autograd/parameter_store.hpp"
@@ -37,6 +38,12 @@ inline constexpr std::int64_t kBucketBytes = std::int64_t{8} << 20;
 /// ("layers.7", "embedding") is another than before, and the bucket before it has that many bytes. One rank: one bucket
 /// for each group. `ranks`: at least 1.
 std::vector<Bucket> make_buckets(const ParameterStore& store, int ranks, std::int64_t bucket_bytes = kBucketBytes);
+/// Those of a store that would be placed with these groups in this dtype.
+std::vector<Bucket> make_buckets(const std::vector<GroupLayout>& groups, DType dtype, int ranks,
+                                 std::int64_t bucket_bytes = kBucketBytes);
+/// The part of a model that an entry belongs to, by its name: "layers.7" of "layers.7.attention.query", "embedding" of
+/// "embedding.weight".
+std::string_view part_of_model(std::string_view name);
 
 /// What of a group's segments lies in [begin, end) of its block, counted from `begin`.
 struct SegmentRange {

@@ -10,6 +10,7 @@ Ends with 77 where there is no Chromium.
 
 import argparse
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -230,12 +231,23 @@ class Check:
             time.sleep(0.1)
 
 
+def unique_names():
+    """The scripts of a page are one: a function that two of them define would be the last one's, without a word."""
+    seen = {}
+    for file in sorted((Path(__file__).resolve().parents[2] / "apps/studies/page/script").glob("*.js")):
+        for name in re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", file.read_text(), re.M):
+            expect(name not in seen, f"{name} must be defined once", f"{seen.get(name)} and {file.name}")
+            seen[name] = file.name
+    expect(len(seen) > 40, "the scripts must have been read", len(seen))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--screenshots", metavar="DIR")
     arguments = parser.parse_args()
+    unique_names()
     chromium = find_chromium()
     if not chromium:
         print("There is no Chromium: pages are not looked at.")

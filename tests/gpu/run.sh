@@ -8,14 +8,15 @@
 #                    CLI11, toml++, Catch2 version 2 (bash tests/gpu/pack_headers.sh FOLDER makes one on a machine that
 #                    has them)
 #   ENGRAM_PYTHON    a Python with PyTorch [python3]
-#   ENGRAM_GPU_PARTS which parts to run [build test sanitize bench]
+#   ENGRAM_GPU_PARTS which parts to run [build test ranks sanitize bench]; `ranks` needs NCCL's library and header, and
+#                    with several cards MPI
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd -- "$root"
 results=${1:-runs/gpu}
 python=${ENGRAM_PYTHON:-python3}
-parts=${ENGRAM_GPU_PARTS:-build test sanitize bench}
+parts=${ENGRAM_GPU_PARTS:-build test ranks sanitize bench}
 build=build/gpu
 mkdir -p "$results"
 
@@ -48,6 +49,32 @@ export OMP_WAIT_POLICY=passive ENGRAM_TEST_DEVICE=cuda
 if wants test; then
   heading "Kernels and training on the card"
   ctest --test-dir "$build" --output-on-failure -L gpu --no-tests=error | tee "$results/tests.txt" || failed+=(test)
+fi
+
+if wants ranks; then
+  heading "NCCL with one rank, and captured steps that are cut"
+  "$build/tests/engram_tests_ops" "captured step*" | tee "$results/ranks.txt" || failed+=(ranks)
+  cards=$(nvidia-smi -L | wc -l)
+  if ((cards > 1)) && command -v mpirun >/dev/null; then
+    heading "Training on two cards and on one: the same checkpoint"
+    seq 1 50000 >"$results/numbers.txt"
+    rm -rf "$results/numbers"
+    "$build/apps/engram" prepare --text "$results/numbers.txt" --out "$results/numbers" >"$results/numbers-prepare.txt"
+    small=(train --device cuda --config apps/configs/kjv/kjv-quick.toml --data "$results/numbers" --steps 30
+      --set training.split=2)
+    rm -rf "$results/one-card" "$results/two-cards"
+    "$build/apps/engram" "${small[@]}" --out "$results/one-card" >"$results/one-card.txt" 2>&1 || failed+=(one-card)
+    # Machines with cards are often containers, where all is done by root.
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 NCCL_DEBUG=WARN timeout 600 \
+      mpirun -n 2 "$build/apps/engram" "${small[@]}" --out "$results/two-cards" >"$results/two-cards.txt" 2>&1 ||
+      failed+=(two-cards)
+    for file in "$results"/one-card/checkpoint/*.safetensors; do
+      cmp "$file" "$results/two-cards/checkpoint/$(basename "$file")" || failed+=(same-checkpoint)
+    done
+    tail -n 1 "$results/two-cards/metrics.jsonl"
+  else
+    echo "ranks: $cards card(s); two and mpirun are needed for more"
+  fi
 fi
 
 if wants sanitize; then

@@ -30,6 +30,11 @@ class RankMeeting {
   void meet(int rank, Brought brought, const std::function<void(const std::vector<Brought>&)>& take);
   /// This rank comes to no meeting any more.
   void end();
+  /// Whether a rank comes to none any more.
+  bool has_ended() {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
   int count() const { return static_cast<int>(brought_.size()); }
 
  private:
@@ -56,6 +61,9 @@ class ThreadRank final : public Communicator {
   void gather_host(const void* own, std::size_t bytes, void* all) override;
   bool all_end_with(std::string_view reason, double seconds) override;
   [[noreturn]] void abort(int code) override;
+  void check_others() override {
+    if (meeting_->has_ended()) throw RankError("ranks: all must go on, got one that has ended");
+  }
 
  private:
   RankMeeting* meeting_;

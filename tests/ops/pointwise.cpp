@@ -50,7 +50,13 @@ TEST_CASE("activations at the ends of the number line", "[ops]") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> ends{-infinity, -1000, -0.0, 0, 1000, infinity};
   CHECK(values_of<Relu, float>(ends) == std::vector<double>{0, 0, 0, 0, 1000, infinity});
-  CHECK(values_of<Tanh, float>(ends) == std::vector<double>{-1, -1, 0, 0, 1, 1});
+  const std::vector<double> tanhs = values_of<Tanh, float>(ends);
+  for (const std::size_t i : {0, 1, 2, 3, 4, 5}) {
+    const double limit = i < 2 ? -1 : i < 4 ? 0 : 1;
+    // Eigen's for aarch64 stops 4 roundings before -1; nothing may go beyond.
+    CHECK(std::abs(tanhs[i] - limit) <= 2.5e-7);
+    CHECK(std::abs(tanhs[i]) <= std::abs(limit));
+  }
   CHECK(values_of<Tanh, double>(ends) == std::vector<double>{-1, -1, 0, 0, 1, 1});
   for (const std::vector<double>& sigmoids : {values_of<Sigmoid, float>(ends), values_of<Sigmoid, double>(ends)}) {
     for (const int small : {0, 1}) CHECK((sigmoids[small] >= 0 && sigmoids[small] < 1e-37));

@@ -7,15 +7,14 @@ namespace {
 
 constexpr std::int64_t kNumberBytes = 4;  // bytes
 
-/// Bytes of the optimiser's state of a row.
-std::int64_t state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
+}  // namespace
+
+std::int64_t table_row_state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
   const std::int64_t last_use = optimizer.last_use ? kNumberBytes : 0;
   if (optimizer.kind == TableKind::row_adagrad) return kNumberBytes + last_use;  // the sum
   const bool counts = optimizer.mode == TableMode::row_step || optimizer.mode == TableMode::deferred;
   return 2 * kNumberBytes * row_numbers + (counts ? kNumberBytes : 0) + last_use;  // moments
 }
-
-}  // namespace
 
 TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,
                        const TableOptimizerOptions& optimizer) {
@@ -26,7 +25,7 @@ TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std
   sizes.rows = options.slots();
   sizes.row_numbers = options.value_width_in(width);
   sizes.value_bytes = sizes.parameters() * static_cast<std::int64_t>(size_of(options.value_dtype));
-  sizes.state_bytes = sizes.tables * sizes.rows * state_bytes(optimizer, sizes.row_numbers);
+  sizes.state_bytes = sizes.tables * sizes.rows * table_row_state_bytes(optimizer, sizes.row_numbers);
   return sizes;
 }
 
@@ -44,9 +43,9 @@ TableTraffic table_traffic(const ProductKeyOptions& options, std::int64_t width,
   // Memories that share a table go through its rows one after the other.
   traffic.gradient_bytes = memories * touched_rows(rows, uses * tables / memories) * row_bytes;
   const bool all = optimizer.kind == TableKind::adam && optimizer.mode == TableMode::dense;
-  traffic.update_bytes =
-      (all ? tables * rows : traffic.touched) *
-      (2 * row_bytes + kNumberBytes * row_numbers + 2 * static_cast<double>(state_bytes(optimizer, sizes.row_numbers)));
+  traffic.update_bytes = (all ? tables * rows : traffic.touched) *
+                         (2 * row_bytes + kNumberBytes * row_numbers +
+                          2 * static_cast<double>(table_row_state_bytes(optimizer, sizes.row_numbers)));
   return traffic;
 }
 

@@ -54,10 +54,9 @@ std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
 /// Appends what `owner` (an Optimizer, a WeightAverage) visits as its state, with the prefix before each name.
 template <class Owner>
 void append_state(std::vector<NamedTensor>& tensors, std::string_view prefix, const Owner& owner) {
-  owner.visit_state(
-      [&](const std::string& name, const Tensor& tensor, const std::optional<Division>& division = {}) {
-        tensors.push_back({std::string(prefix) + name, tensor, division});
-      });
+  owner.visit_state([&](const std::string& name, const Tensor& tensor, const std::optional<Division>& division = {}) {
+    tensors.push_back({std::string(prefix) + name, tensor, division});
+  });
 }
 
 /// What a checkpoint says about its model.

@@ -57,11 +57,13 @@ RankShare share_of(const std::vector<RankPlace>& places, int rank) {
   std::set<int> used;
   RankShare share;
   double cores = 0;
+  share.local_ranks = 0;
   for (const RankPlace& place : places) hosts.insert(place.host);
   for (int q = 0; q < static_cast<int>(places.size()); ++q) {
     const RankPlace& place = places[static_cast<std::size_t>(q)];
     if (place.host != own.host) continue;
     if (q < rank) ++share.local_rank;
+    ++share.local_ranks;
     used.insert(place.cores.begin(), place.cores.end());
   }
   for (const int core : own.cores) {

@@ -17,10 +17,11 @@ struct RankPlace {
 };
 
 struct RankShare {
-  int local_rank = 0;  ///< among the ranks of its host
-  int hosts = 1;       ///< of all ranks
-  int threads = 1;     ///< each core's time is shared equally by the ranks that may use it; at least 1
-  int used_cores = 1;  ///< that the ranks of its host may use together
+  int local_rank = 0;   ///< among the ranks of its host
+  int local_ranks = 1;  ///< of its host
+  int hosts = 1;        ///< of all ranks
+  int threads = 1;      ///< each core's time is shared equally by the ranks that may use it; at least 1
+  int used_cores = 1;   ///< that the ranks of its host may use together
 };
 
 /// `places`: of all ranks, in their order.

@@ -9,6 +9,7 @@
 #include "core/arena.hpp"
 #include "core/backend.hpp"
 #include "core/communicator.hpp"
+#include "core/counted_heap.hpp"
 #include "core/step.hpp"
 
 namespace engram {
@@ -17,15 +18,17 @@ class Runtime {
  public:
   /// `threads` of the host; 0: as many as there are. `seed`: of dropout. Throws NotAvailable or DeviceError when there
   /// is no such device, UsageError for a negative number of threads.
-  /// `ranks`: it must outlive the runtime; nullptr: one.
+  /// `ranks`: it must outlive the runtime; nullptr: one. Where there are several, all make theirs together.
   explicit Runtime(Device device = {}, int threads = 0, std::uint64_t seed = 0, Communicator* ranks = nullptr);
 
   Backend& backend() { return *backend_; }
   /// For what outlives a step: parameters, caches.
   Allocator& memory() { return heap_; }
+  /// Bytes of that memory in use, without what steps have.
+  std::size_t bytes_in_use() const { return heap_.bytes() - arena_.slab_bytes(); }
   Step& step() { return step_; }
   Arena& arena() { return arena_; }
-  /// The processes that compute together.
+  /// The processes that compute together, by what carries the device's memory.
   Communicator& ranks() { return *ranks_; }
 
   /// Calls `use` with a step that has just begun, ends the step and returns what `use` returned. Everything that `use`
@@ -46,11 +49,12 @@ class Runtime {
 
  private:
   std::unique_ptr<Backend> backend_;
-  HeapAllocator heap_;
+  CountedHeap heap_;
   Arena arena_;
   Step step_;
   OneRank one_;
   Communicator* ranks_;
+  std::unique_ptr<Communicator> device_ranks_;  // where `ranks_` is another than was given
 };
 
 }  // namespace engram

@@ -6,16 +6,19 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "apps/run/cost/parameter_groups.hpp"
+#include "apps/run/cost/rank_memory.hpp"
 #include "apps/run/cost/training_state.hpp"
+#include "apps/run/training/rank_setting.hpp"
 #include "core/error.hpp"
+#include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
 
-std::string in_gibibytes(std::int64_t bytes) {
-  return fmt::format("{:.3g} GiB", static_cast<double>(bytes) / static_cast<double>(1 << 30));
-}
+std::string in_gibibytes(double bytes) { return fmt::format("{:.3g} GiB", bytes / static_cast<double>(1 << 30)); }
 
 }  // namespace
 
@@ -29,15 +32,21 @@ std::int64_t machine_memory_bytes() {
 #endif
 }
 
-void require_machine_memory(const RunConfig& config, std::int64_t available) {
+void require_machine_memory(const RunConfig& config, int ranks, int ranks_here, std::int64_t available) {
   const ModelOptions& model = config.model;
-  const std::int64_t parameters = count_parameters(*make_model(model)).total;
+  const std::unique_ptr<LanguageModel> made = make_model(model);
+  const std::int64_t parameters = count_parameters(*made).total;
   const TableSizes tables = table_sizes(model.memories(), model.width(), model.layers(), config.optimizer.tables);
-  const std::int64_t needed = training_state_bytes(parameters, tables, config.optimizer.kind);
-  if (available > 0 && needed > available)
-    throw OutOfMemory(text("training: the machine's memory and swap, ", in_gibibytes(available), ", must hold the ",
-                           parameters, " parameters with gradients and optimiser state, got ", in_gibibytes(needed),
-                           " of them\n  engram count says where they are"));
+  training_state_bytes(parameters, tables, config.optimizer.kind);  // what does not fit a number fits no machine
+  ParameterStore store;
+  collect(*made, store);
+  const std::int64_t needed = largest_rank_memory(rank_setting(config), store, ranks).total();
+  if (available > 0 && needed > available / ranks_here)
+    throw OutOfMemory(
+        text("training: the machine's memory and swap, ", in_gibibytes(static_cast<double>(available)),
+             ", must hold the ", parameters, " parameters with gradients, optimiser state and sums over pieces",
+             ranks > 1 ? text(" of ", ranks_here, " of the ", ranks, " ranks") : std::string(), ", got ",
+             in_gibibytes(static_cast<double>(needed) * ranks_here), " of them\n  engram count says where they are"));
 }
 
 }  // namespace engram

@@ -10,8 +10,10 @@ namespace engram {
 /// Bytes of memory and swap; 0 where the system does not say.
 std::int64_t machine_memory_bytes();
 
-/// Throws OutOfMemory, with both numbers, when a run's parameters, gradients and optimiser state alone are more than
+/// Throws OutOfMemory, with both numbers, when what `ranks_here` of `ranks` ranks keep from step to step (parameters,
+/// gradients, their parts of the optimiser's state, sums over their pieces, what arrives from other ranks) is more than
 /// `available` bytes (0: not known). `config` must be resolved.
-void require_machine_memory(const RunConfig& config, std::int64_t available = machine_memory_bytes());
+void require_machine_memory(const RunConfig& config, int ranks = 1, int ranks_here = 1,
+                            std::int64_t available = machine_memory_bytes());
 
 }  // namespace engram

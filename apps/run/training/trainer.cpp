@@ -77,7 +77,7 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
 StepLosses Trainer::step(const data::Block& block) {
   begin(block);
   StepLosses losses;
-  if (runtime_->backend().works_behind() && runtime_->ranks().alone()) {
+  if (runtime_->backend().works_behind()) {
     const auto work = [this] {
       accumulate_pieces();
       update();
@@ -175,8 +175,7 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   if (view_) std::exchange(view_, nullptr)(tape);
   if (sender_ && piece + 1 == first_piece_ + static_cast<std::int64_t>(pasts_.size())) {
     sender_->begin(step);
-    // Devices that work behind the host know too late what is final.
-    if (!runtime_->backend().works_behind()) tape.watch_backward(sender_.get());
+    tape.watch_backward(sender_.get());
   }
   tape.backward(losses);
   // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.

@@ -75,8 +75,10 @@ class Trainer {
   std::vector<ModelPast>& pasts() { return pasts_; }
   /// The first of those pieces.
   std::int64_t first_piece() const { return first_piece_; }
-  /// What gradients cost on their way to other ranks; nothing where there are none.
+  /// What gradients cost on their way to other ranks while backward runs; nothing where there are none.
   ExchangeCosts exchange_costs() const { return sender_ ? sender_->costs() : ExchangeCosts(); }
+  /// What updates gather from other ranks, and wait for.
+  ExchangeCosts gather_costs() const { return optimizer_->gather_costs(); }
   const std::vector<ModelPast>& pasts() const { return pasts_; }
 
   /// Shows the tape of the first piece of the next step, between forward and backward; once.

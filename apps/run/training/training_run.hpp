@@ -35,6 +35,7 @@ struct TrainingRunOptions {
   bool list_tape = false;         ///< print the tape of the first step to stdout
   bool trace_nan = false;         ///< stop at the first number that is not finite
   Communicator* ranks = nullptr;  ///< the processes that train together; nullptr: one
+  int ranks_here = 1;             ///< of those, the ones on this machine, which share its memory
   std::string run = {};           ///< which of several runs it is, for its progress: "2/8"; empty: there is one
 };
 

@@ -78,10 +78,10 @@ BenchModel::BenchModel(const BenchCase& bench, Backend& backend)
     require_all_attention(config.model, "bench: spans");
 }
 
-StepCost BenchModel::cost(std::int64_t block) const {
+StepCost BenchModel::cost(std::int64_t block, int ranks) const {
   StepSetting setting{.block = block,
                       .extension = config.training.extension,
-                      .batch = config.training.batch,
+                      .batch = config.training.batch / ranks,
                       .window = 0,
                       .optimizer = config.optimizer.kind,
                       .parameters = store.count(),

@@ -29,8 +29,9 @@ class BenchModel {
   BenchModel(const BenchModel&) = delete;
   BenchModel& operator=(const BenchModel&) = delete;
 
-  /// By the formulas of its family, for blocks of so many tokens, with the past full and the spans that it has.
-  StepCost cost(std::int64_t block) const;
+  /// By the formulas of its family, for blocks of so many tokens, with the past full and the spans that it has: of one
+  /// of so many ranks that share the batch.
+  StepCost cost(std::int64_t block, int ranks = 1) const;
   /// Positions of a stream after which no step costs more than the one before.
   std::int64_t longest_past() const;
 

@@ -135,6 +135,35 @@ nlohmann::json json_of(const MachineLimits& limits) {
           {"exponentials_per_second", limits.exponentials_per_second}};
 }
 
+namespace {
+
+std::string rank_lines(const BenchResult& result) {
+  const RankBench& found = result.rank_bench;
+  std::string lines = fmt::format("  {} ranks", found.ranks);
+  if (found.alone_seconds > 0)
+    lines += fmt::format(": {:.3f} of {} times one rank, which takes {:.1f} ms a step alone", result.efficiency(),
+                         found.ranks, found.alone_seconds * 1e3);
+  lines += fmt::format("\n  rank 0 sends {:.3f} MB a step; gradients are on their way for {:.2f} ms,\n",
+                       static_cast<double>(found.bytes_sent) / 1e6, found.exchange_seconds * 1e3);
+  return lines + fmt::format("  {:.1f}% of it hidden ({:.2f} ms waited); updates wait {:.2f} ms for values and norms\n",
+                             100 * found.hidden(), found.exchange_waited * 1e3, found.gather_seconds * 1e3);
+}
+
+nlohmann::json ranks_json(const BenchResult& result) {
+  const RankBench& found = result.rank_bench;
+  nlohmann::json object{{"ranks", found.ranks},
+                        {"bytes_sent_per_step", found.bytes_sent},
+                        {"milliseconds_exchange", found.exchange_seconds * 1e3},
+                        {"milliseconds_exchange_waited", found.exchange_waited * 1e3},
+                        {"hidden_share", found.hidden()},
+                        {"milliseconds_gather", found.gather_seconds * 1e3}};
+  if (found.alone_seconds > 0)
+    object.update({{"milliseconds_one_rank", found.alone_seconds * 1e3}, {"efficiency", result.efficiency()}});
+  return object;
+}
+
+}  // namespace
+
 std::string table_of(const BenchCase& bench, const BenchResult& result, const MachineLimits& limits) {
   const double median = result.median_seconds();
   std::string text = fmt::format("\n{}: {}, {}, {} parameters\n", bench.name, sizes_text(bench.config),
@@ -145,10 +174,11 @@ std::string table_of(const BenchCase& bench, const BenchResult& result, const Ma
   if (!result.seconds_one_by_one.empty())
     text += fmt::format("  replayed; {:.1f} ms with kernels handed over one by one, {:.2f} times as long\n",
                         result.median_one_by_one() * 1e3, result.median_one_by_one() / median);
+  if (result.rank_bench.ranks > 1) text += rank_lines(result);
   const bool rounded = bench.config.training.products == ProductPrecision::bf16;
-  text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate{}\n",
+  text += fmt::format("  {:.1f} GFLOP/s of the formulas, {:.1f}% of the product rate{}{}\n",
                       result.flops_per_second() / kGiga, 100 * result.flops_per_second() / limits.flops_per_second,
-                      rounded ? " (operands rounded to bf16)" : "");
+                      rounded ? " (operands rounded to bf16)" : "", result.rank_bench.ranks > 1 ? ", each rank" : "");
   text += fmt::format("  {:.2f} times the floor of {:.1f} ms that this machine's limits set\n",
                       median / result.least_seconds, result.least_seconds * 1e3);
   text +=
@@ -202,6 +232,7 @@ nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const 
                  {"device_bytes", result.device_bytes},
                  {"milliseconds_one_by_one", result.median_one_by_one() * 1e3},
                  {"kernels", kernels}});
+  if (result.rank_bench.ranks > 1) object["ranks"] = ranks_json(result);
   return object;
 }
 

@@ -5,6 +5,7 @@
 
 #include "apps/run/folder/resident_memory.hpp"
 #include "apps/run/model/block_tensors.hpp"
+#include "apps/run/training/rank_split.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "autograd/tape.hpp"
 #include "core/stopwatch.hpp"
@@ -67,18 +68,12 @@ class Rehearsal {
     return seconds;
   }
 
-  StepCost cost() const { return rehearsed_.cost(config_.training.block); }
+  StepCost cost() const { return rehearsed_.cost(config_.training.block, runtime_.ranks().size()); }
   std::int64_t parameters() const { return rehearsed_.store.count(); }
   std::size_t arena_bytes() const { return runtime_.arena().peak_bytes(); }
-  std::size_t parameter_bytes() const {
-    std::size_t bytes = 0;
-    for (const ParameterGroup& group : rehearsed_.store.groups())
-      bytes += group.values.bytes() * static_cast<std::size_t>(values_per_parameter(config_.optimizer.kind));
-    // Tables and buffers have no gradient of their size.
-    for (const auto& [name, parameter] : rehearsed_.store.parameters())
-      if (parameter->gradient_kind() != Gradient::dense) bytes += parameter->value().bytes();
-    return bytes;
-  }
+  std::size_t parameter_bytes() const { return rehearsed_.store.bytes_in_use(); }
+  ExchangeCosts exchange_costs() const { return trainer_->exchange_costs(); }
+  ExchangeCosts gather_costs() const { return trainer_->gather_costs(); }
 
  private:
   RunConfig config_;
@@ -111,7 +106,7 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
                            : kernel == "project_past_forward"  ? flops.past_forward
                            : kernel == "project_past_backward" ? flops.past_backward
                                                                : 0;
-  return per_token * static_cast<double>(tokens);
+  return per_token * static_cast<double>(own_tokens);
 }
 
 double BenchResult::kernel_exponentials(std::string_view kernel) const {
@@ -121,7 +116,7 @@ double BenchResult::kernel_exponentials(std::string_view kernel) const {
                            : kernel == "window_additive_weights" || kernel == "window_additive_gradients"
                                ? cost.window_exponentials
                                : 0;
-  return per_token * static_cast<double>(tokens);
+  return per_token * static_cast<double>(own_tokens);
 }
 
 double BenchResult::kernel_floor(std::string_view kernel, const MachineLimits& limits) const {
@@ -130,6 +125,21 @@ double BenchResult::kernel_floor(std::string_view kernel, const MachineLimits& l
   return std::max({kernel_flops(kernel) / limits.flops_per_second,
                    kernel_exponentials(kernel) / limits.exponentials_per_second, bytes / limits.bytes_per_second});
 }
+
+namespace {
+
+/// What was added to both in so many steps, for one.
+RankBench costs_between(const ExchangeCosts& exchange_before, const ExchangeCosts& exchange,
+                        const ExchangeCosts& gather_before, const ExchangeCosts& gather, std::int64_t steps) {
+  const auto count = static_cast<double>(steps);
+  return {.bytes_sent =
+              (exchange.bytes_sent - exchange_before.bytes_sent + gather.bytes_sent - gather_before.bytes_sent) / steps,
+          .exchange_seconds = (exchange.seconds - exchange_before.seconds) / count,
+          .exchange_waited = (exchange.seconds_waited - exchange_before.seconds_waited) / count,
+          .gather_seconds = (gather.seconds - gather_before.seconds) / count};
+}
+
+}  // namespace
 
 BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
   reset_peak_resident_bytes();
@@ -144,22 +154,43 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
     observed = rehearsal.train(steps, &result.kernels, false);
   } else {
     rehearsal.train(kWarmUpSteps, nullptr, false);
+    const ExchangeCosts exchange = rehearsal.exchange_costs(), gather = rehearsal.gather_costs();
     observed = result.seconds = rehearsal.train(steps, &result.kernels, false);
+    result.rank_bench = costs_between(exchange, rehearsal.exchange_costs(), gather, rehearsal.gather_costs(), steps);
   }
+  result.rank_bench.ranks = runtime.ranks().size();
   for (const double seconds : observed) result.observed_seconds += seconds;
 
   const RunConfig& config = bench.config;
   result.cost = rehearsal.cost();
   result.tokens = config.training.batch * config.training.block;
+  result.own_tokens = result.tokens / result.rank_bench.ranks;
   result.parameters = rehearsal.parameters();
   result.parameter_bytes = rehearsal.parameter_bytes();
   result.arena_bytes = rehearsal.arena_bytes();
   result.resident_bytes = peak_resident_bytes();
   result.device_bytes = runtime.backend().reserved_bytes();
-  const auto tokens = static_cast<double>(result.tokens);
+  const auto tokens = static_cast<double>(result.own_tokens);
   result.least_seconds = std::max({result.cost.training.total() * tokens / limits.flops_per_second,
                                    result.cost.exponentials * tokens / limits.exponentials_per_second,
                                    result.cost.bytes / limits.bytes_per_second});
+  return result;
+}
+
+BenchResult bench_ranks(BenchCase bench, const MachineLimits& limits, const RankBenchSetting& setting,
+                        Communicator& ranks) {
+  const std::uint64_t seed = bench.config.training.seed;
+  double alone = setting.alone_seconds;
+  const std::int64_t split = split_for_ranks(bench.config, ranks.size());
+  together(ranks, [&] {
+    if (alone > 0 || ranks.alone() || !ranks.leads()) return;
+    Runtime runtime(setting.device, setting.threads, seed);
+    alone = bench_training(bench, limits, runtime, setting.steps).median_seconds();
+  });
+  bench.config.training.split = split;
+  Runtime runtime(setting.device, setting.threads, seed, &ranks);
+  BenchResult result = bench_training(bench, limits, runtime, setting.steps);
+  result.rank_bench.alone_seconds = alone;
   return result;
 }
 

@@ -10,7 +10,9 @@
 #include "apps/run/cost/recurrent_cost.hpp"
 #include "apps/run/cost/training_state.hpp"
 #include "apps/run/cost/transformer_xl_cost.hpp"
+#include "apps/run/training/rank_setting.hpp"
 #include "core/files/json.hpp"
+#include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
@@ -134,6 +136,10 @@ CountReport count_report(const RunConfig& config, const std::optional<data::Toke
   report.bytes_per_parameter = 4 * values_per_parameter(config.optimizer.kind);
   report.state_bytes = training_state_bytes(report.parameters.total,
                                             report.tables ? report.tables->sizes : TableSizes(), config.optimizer.kind);
+  ParameterStore store;
+  collect(*model, store);
+  report.pieces = config.training.split;
+  report.sum_bytes = largest_rank_memory(rank_setting(config), store, 1).sums;
   report.tokens_per_step = config.training.batch * config.training.block;
   return report;
 }
@@ -148,6 +154,9 @@ std::string table_of(const CountReport& report) {
   lines += fmt::format(
       "training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter{}\n\n",
       report.state_bytes, report.bytes_per_parameter, report.tables ? "; tables as below, without gradients" : "");
+  if (report.sum_bytes > 0)
+    lines += fmt::format("{:<14} {:>14}  bytes: copies of gradients, for sums over {} pieces of a batch\n\n", "sums",
+                         report.sum_bytes, report.pieces);
   if (report.tables) lines += tables_lines(*report.tables);
   if (report.solved)
     lines +=
@@ -171,6 +180,7 @@ std::string table_of(const CountReport& report) {
   if (report.family == ModelFamily::all_attention)
     lines += "; engram spans RUN --cost says what a trained model's own spans cost";
   lines += '\n';
+  if (report.ranks) lines += table_of(*report.ranks);
   return lines;
 }
 
@@ -179,7 +189,8 @@ nlohmann::json json_of(const CountReport& report) {
                         {"vocabulary", report.vocabulary},
                         {"tensors", report.parameters.tensors},
                         {"parameters", report.parameters.total},
-                        {"training_state_bytes", report.state_bytes}};
+                        {"training_state_bytes", report.state_bytes},
+                        {"piece_sum_bytes", report.sum_bytes}};
   for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
     object["groups"][std::string(kParameterRoles[role])] = report.parameters.by_role[role];
   if (report.tables) object["tables"] = tables_json(*report.tables);
@@ -196,6 +207,7 @@ nlohmann::json json_of(const CountReport& report) {
     object["solved"] = {{"width", report.solved->width},
                         {"parameters_without_embedding", report.solved->parameters},
                         {"target", report.solved->target}};
+  if (report.ranks) object["ranks"] = json_of(*report.ranks);
   return object;
 }
 

@@ -13,6 +13,7 @@
 #include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/cost/solved_width.hpp"
 #include "apps/run/cost/table_cost.hpp"
+#include "apps/studies/cost/rank_report.hpp"
 
 namespace engram {
 
@@ -45,11 +46,14 @@ struct CountReport {
   ParameterCount parameters;
   std::int64_t state_bytes = 0;        ///< of training
   int bytes_per_parameter = 0;         ///< of it
+  std::int64_t sum_bytes = 0;          ///< of copies that sums over the pieces of a split batch keep besides
+  std::int64_t pieces = 1;             ///< of a batch
   std::optional<ValueTables> tables;   ///< none without memories
   std::vector<double> cluster_shares;  ///< empty without clusters
   CostTable costs;
   std::int64_t tokens_per_step = 0;
   std::optional<SolvedWidth> solved;  ///< left to who asks for it
+  std::optional<RankReport> ranks;    ///< left to who asks for it
 };
 
 /// Counts a model whose vocabulary is known. `training`: the split that words of clusters are counted in; none: their

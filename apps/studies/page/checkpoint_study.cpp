@@ -1,6 +1,7 @@
 #include "apps/studies/page/checkpoint_study.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <system_error>
 #include <utility>
 

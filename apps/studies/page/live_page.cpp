@@ -1,8 +1,10 @@
-#include <algorithm>
+#include "apps/studies/page/live_page.hpp"
+
+#include <cstdint>
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
-#include "apps/studies/page/page_server.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -39,7 +41,7 @@ struct LivePage::State {
   std::vector<PageState> states;
   std::int64_t version = 1;  // of what changes
   std::int64_t studied = 1;  // of the page itself: a browser that has an older one loads it anew
-  std::int64_t cached_ = 0;  // version of the text below
+  std::int64_t cached = 0;   // version of the text below
   std::string cached_text;
 };
 
@@ -79,10 +81,10 @@ std::string LivePage::changes(const std::string& since) {
   const std::scoped_lock lock(state_->mutex);
   state_->update();
   if (since == text(state_->version)) return "";
-  if (state_->cached_ != state_->version) {
+  if (state_->cached != state_->version) {
     state_->page.studied = state_->studied;
     state_->cached_text = live_json_of(state_->page, text(state_->version));
-    state_->cached_ = state_->version;
+    state_->cached = state_->version;
   }
   return state_->cached_text;
 }

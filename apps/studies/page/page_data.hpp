@@ -2,6 +2,7 @@
 /// What the script of a page draws, as JSON: columns of the logs, and what was found in checkpoints.
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "apps/studies/page/page_run.hpp"
 

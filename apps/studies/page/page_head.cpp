@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/report/line_chart.hpp"
 #include "apps/report/svg_canvas.hpp"
@@ -17,7 +22,32 @@ namespace {
 
 std::string bold(std::string_view name) { return fmt::format("<b>{}</b>", escaped_xml(name)); }
 
-/// "a is best: ...": one sentence for each data set.
+/// "3", or "3 to 133" of numbers that differ when they are rounded.
+std::string range_text(double least, double most) {
+  const std::int64_t low = std::llround(least), high = std::llround(most);
+  return low == high ? grouped(low) : fmt::format("{} to {}", grouped(low), grouped(high));
+}
+
+/// Where the heads of a run look, in one sentence; empty: not known.
+std::string attention_sentence(const PageRun& run) {
+  if (!run.study || !run.study->attention) return "";
+  std::vector<double> distances, shares;
+  for (const AttentionMap& head : run.study->attention->heads) {
+    if (head.sees_context) distances.push_back(head.distance);
+    if (head.sees_context && head.sees_slots) shares.push_back(100 * head.slot_share);
+  }
+  if (distances.empty()) return "";
+  const auto range = [](const std::vector<double>& numbers) {
+    return range_text(*std::ranges::min_element(numbers), *std::ranges::max_element(numbers));
+  };
+  return fmt::format(
+      "{} look{} {} positions back on average{}. ",
+      distances.size() == 1 ? "Its attention" : fmt::format("Its {} heads", distances.size()),
+      distances.size() == 1 ? "s" : "", range(distances),
+      shares.empty() ? "" : fmt::format(", with {}% of their weight on persistent slots", range(shares)));
+}
+
+/// "a is best: ...": a sentence or two for each data set, and where to read on.
 std::string best_sentences(const Page& page, const std::vector<RunSummary>& runs) {
   std::string sentences;
   for (const std::size_t i : best_runs(runs)) {
@@ -26,6 +56,9 @@ std::string best_sentences(const Page& page, const std::vector<RunSummary>& runs
                              bold(page.runs[i].source.name), runs.size() > 1 ? "is best" : "is at its best with",
                              score_words(run.score), score_text(run.score, run.best->second), run.best->second,
                              grouped(run.best->first));
+    const std::string heads = attention_sentence(page.runs[i]);
+    sentences += fmt::format("<p class=\"note\">{}{}<a href=\"#provenance\">How to repeat it</a></p>\n", heads,
+                             heads.empty() ? "" : "<a href=\"#attention\">Where each looks</a> · ");
   }
   std::set<std::string> data, scores;
   for (const RunSummary& run : runs)

@@ -1,6 +1,7 @@
 #pragma once
 /// The page of `engram report` and `engram watch`: one HTML file that opens anywhere and asks nothing of the network.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

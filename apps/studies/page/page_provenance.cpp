@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <utility>
 
 #include "apps/report/svg_canvas.hpp"
 #include "apps/run/config/config_review.hpp"

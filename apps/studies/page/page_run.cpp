@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <string_view>
 #include <system_error>
 
 #include "apps/data/files/read_file.hpp"

@@ -1,7 +1,9 @@
 #pragma once
 /// A run as a page shows it: its log, its configuration, and what was found in its checkpoint.
 
+#include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "apps/run/folder/run_folder.hpp"
 #include "core/error.hpp"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <utility>
 
 #include "apps/run/generation/text_writer.hpp"
 #include "core/error.hpp"

@@ -11,7 +11,8 @@ class LineChart {
   constructor(place, title, lines, options = {}) {
     this.lines = lines;
     this.options = options;
-    this.plot = make('div', {class: 'plot' + (options.tall ? ' tall' : ''), tabindex: '0', role: 'img', 'aria-label': title});
+    this.plot =
+        make('div', {class: 'plot' + (options.tall ? ' tall' : ''), tabindex: '0', role: 'img', 'aria-label': title});
     this.canvas = make('canvas');
     this.line = make('div', {class: 'cursor'});
     this.band = make('div', {class: 'band'});
@@ -29,26 +30,56 @@ class LineChart {
     return this.lines().filter(line => line.run === undefined || !view.off.has(line.run)).map(line => {
       const ink = line.colour || colour(line.run);
       return {
-        label: line.name, line, data: line.points, parsing: false, normalized: true, spanGaps: true, showLine: !line.dots,
-        borderColor: line.faint ? ink + '55' : ink, backgroundColor: ink, borderDash: line.dash || (line.run === undefined ? [] : dashes(line.run)),
-        borderWidth: line.width || 1.6, tension: 0, pointRadius: line.dots || line.points.length === 1 ? 3.4 : 0, pointHitRadius: 0, pointHoverRadius: 0,
-        pointStyle: ['circle', 'rect', 'triangle', 'rectRot'][(line.run || 0) % 4], pointBorderColor: style('--card'), pointBorderWidth: 1,
-        clip: 6, order: line.faint ? 3 : line.dots ? 1 : 2,
+        label: line.name,
+        line,
+        data: line.points,
+        parsing: false,
+        normalized: true,
+        spanGaps: true,
+        showLine: !line.dots,
+        borderColor: line.faint ? ink + '55' : ink,
+        backgroundColor: ink,
+        borderDash: line.dash || (line.run === undefined ? [] : dashes(line.run)),
+        borderWidth: line.width || 1.6,
+        tension: 0,
+        pointRadius: line.dots || line.points.length === 1 ? 3.4 : 0,
+        pointHitRadius: 0,
+        pointHoverRadius: 0,
+        pointStyle: ['circle', 'rect', 'triangle', 'rectRot'][(line.run || 0) % 4],
+        pointBorderColor: style('--card'),
+        pointBorderWidth: 1,
+        clip: 6,
+        order: line.faint ? 3 :
+            line.dots     ? 1 :
+                            2,
       };
     });
   }
 
   scales() {
     const own = this.options.axis, soft = style('--soft'), grid = style('--grid');
-    const ticks = {color: soft, maxRotation: 0, autoSkipPadding: 14, font: {size: 11}, callback: value => number(value, 3)};
-    const x = {type: own ? own.type || 'linear' : view.logX ? 'logarithmic' : 'linear', ticks, grid: {color: grid, borderColor: grid, tickLength: 4}};
+    const ticks =
+        {color: soft, maxRotation: 0, autoSkipPadding: 14, font: {size: 11}, callback: value => number(value, 3)};
+    const x = {
+      type: own     ? own.type || 'linear' :
+          view.logX ? 'logarithmic' :
+                      'linear',
+      ticks,
+      grid: {color: grid, borderColor: grid, tickLength: 4}
+    };
     if (!own && view.range) [x.min, x.max] = view.range;
     if (!own) Object.assign(x, view.range ? {} : this.extent());
     x.title = {display: true, text: own ? own.name : abscissaName[view.x], color: soft, font: {size: 11}, padding: 0};
     const logarithmic = this.options.logY && this.options.logY();
-    const y = {type: logarithmic ? 'logarithmic' : 'linear', ticks: {...ticks, maxTicksLimit: 7}, grid: {color: grid, borderColor: grid, tickLength: 0},
-               grace: logarithmic ? 0 : '4%'};
+    const y = {
+      type: logarithmic ? 'logarithmic' : 'linear',
+      ticks: {...ticks, maxTicksLimit: 7},
+      grid: {color: grid, borderColor: grid, tickLength: 0},
+      grace: logarithmic ? 0 : '4%'
+    };
     if (this.options.fromZero && !logarithmic) y.min = 0;
+    if (this.options.least)
+      y.min = typeof this.options.least === 'function' ? this.options.least() : this.options.least;
     const most = this.options.most ? this.options.most() : NaN;
     if (Number.isFinite(most)) y.max = most;
     return {x, y};
@@ -73,14 +104,25 @@ class LineChart {
     const data = {datasets: this.datasets()};
     this.unit.textContent = typeof this.options.unit === 'function' ? this.options.unit() : this.options.unit || '';
     // Lines of runs have the page's legend.
-    this.keys.replaceChildren(...data.datasets.filter(({line}) => line.colour && !line.faint && line.run === undefined).map(({line}) =>
-      make('span', {}, make('i', {class: 'key', style: `background:${line.colour}`}), line.name)));
+    this.keys.replaceChildren(
+        ...data.datasets.filter(({line}) => line.colour && !line.faint && line.run === undefined)
+            .map(
+                ({line}) =>
+                    make('span', {}, make('i', {class: 'key', style: `background:${line.colour}`}), line.name)));
     if (this.chart) this.chart.destroy();
     this.chart = new Chart(this.canvas, {
-      type: 'line', data,
-      options: {animation: false, responsive: true, maintainAspectRatio: false, events: [], interaction: {mode: null},
-                layout: {padding: {top: 6, right: 8}}, scales: this.scales(),
-                plugins: {legend: {display: false}, tooltip: {enabled: false}}},
+      type: 'line',
+      data,
+      options: {
+        animation: false,
+        responsive: true,
+        maintainAspectRatio: false,
+        events: [],
+        interaction: {mode: null},
+        layout: {padding: {top: 6, right: 8}},
+        scales: this.scales(),
+        plugins: {legend: {display: false}, tooltip: {enabled: false}}
+      },
     });
     this.place(cursorX);
   }
@@ -116,10 +158,15 @@ class LineChart {
     if (!this.chart) return;
     const {min, max} = this.chart.scales.x, step = (max - min) / (event.shiftKey ? 10 : 100);
     const here = cursorX === null ? (min + max) / 2 : cursorX;
-    const moves = {ArrowLeft: () => this.move(Math.max(min, here - step)), ArrowRight: () => this.move(Math.min(max, here + step)),
-                   Home: () => this.move(min), End: () => this.move(max), Escape: () => (this.move(null), zoom(null)),
-                   '+': () => zoom([here - (here - min) / 2, here + (max - here) / 2]),
-                   '-': () => zoom([here - 2 * (here - min), here + 2 * (max - here)])};
+    const moves = {
+      ArrowLeft: () => this.move(Math.max(min, here - step)),
+      ArrowRight: () => this.move(Math.min(max, here + step)),
+      Home: () => this.move(min),
+      End: () => this.move(max),
+      Escape: () => (this.move(null), zoom(null)),
+      '+': () => zoom([here - (here - min) / 2, here + (max - here) / 2]),
+      '-': () => zoom([here - 2 * (here - min), here + 2 * (max - here)])
+    };
     if (this.options.axis && ['+', '-', 'Escape'].includes(event.key)) return;
     if (!moves[event.key]) return;
     event.preventDefault();
@@ -127,34 +174,46 @@ class LineChart {
   }
 
   stretch(from, to) {
-    const pixels = [from, to].map(x => this.chart.scales.x.getPixelForValue(x)).sort((a, b) => a - b), area = this.chart.chartArea;
-    Object.assign(this.band.style, {display: 'block', left: pixels[0] + 'px', width: pixels[1] - pixels[0] + 'px', top: area.top + 'px',
-                                    height: area.bottom - area.top + 'px'});
+    const pixels = [from, to].map(x => this.chart.scales.x.getPixelForValue(x)).sort((a, b) => a - b),
+          area = this.chart.chartArea;
+    Object.assign(this.band.style, {
+      display: 'block',
+      left: pixels[0] + 'px',
+      width: pixels[1] - pixels[0] + 'px',
+      top: area.top + 'px',
+      height: area.bottom - area.top + 'px'
+    });
   }
 
   /** The cursor of all charts of the same axis. */
   move(x) {
     if (this.options.axis) return this.place(x);
     cursorX = x;
-    for (const chart of charts) if (!chart.options.axis) chart.place(x);
+    for (const chart of charts)
+      if (!chart.options.axis) chart.place(x);
   }
 
   place(x) {
     if (!this.chart) return;
-    const scale = this.chart.scales.x, area = this.chart.chartArea, pixel = x === null ? NaN : scale.getPixelForValue(x);
+    const scale = this.chart.scales.x, area = this.chart.chartArea,
+          pixel = x === null ? NaN : scale.getPixelForValue(x);
     const seen = area && pixel >= area.left - 1 && pixel <= area.right + 1;
     this.line.style.display = this.readout.style.display = seen ? 'block' : 'none';
     if (!seen) return;
     Object.assign(this.line.style, {left: pixel + 'px', top: area.top + 'px', height: area.bottom - area.top + 'px'});
-    this.readout.replaceChildren(make('b', {}, `${this.options.axis ? this.options.axis.name : abscissaName[view.x]} ${number(x)}`));
+    this.readout.replaceChildren(
+        make('b', {}, `${this.options.axis ? this.options.axis.name : abscissaName[view.x]} ${number(x)}`));
     for (const set of this.chart.data.datasets) {
       const found = set.line.faint || set.line.still ? null : nearest(set.data, x);
       if (!found) continue;
-      this.readout.append(make('div', {}, set.line.run === undefined ? null : make('i', {class: 'chip c' + set.line.run % 8}),
-                               `${number(found.y)} ${set.label}`));
+      this.readout.append(make(
+          'div', {}, set.line.run === undefined ? null : make('i', {class: 'chip c' + set.line.run % 8}),
+          `${number(found.y)} ${set.label}`));
     }
     const width = this.readout.offsetWidth, right = pixel + 10 + width < this.plot.clientWidth;
-    Object.assign(this.readout.style, {top: area.top + 4 + 'px', left: (right ? pixel + 10 : Math.max(0, pixel - 10 - width)) + 'px'});
+    Object.assign(
+        this.readout.style,
+        {top: area.top + 4 + 'px', left: (right ? pixel + 10 : Math.max(0, pixel - 10 - width)) + 'px'});
   }
 }
 
@@ -164,7 +223,10 @@ function nearest(line, x) {
   let low = 0, high = line.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (line[middle].x <= x) low = middle; else high = middle;
+    if (line[middle].x <= x)
+      low = middle;
+    else
+      high = middle;
   }
   return Math.abs(line[low].x - x) <= Math.abs(line[high].x - x) ? line[low] : line[high];
 }
@@ -173,7 +235,8 @@ function zoom(range) {
   view.range = range;
   const button = byId('zoom-out');
   if (button) button.classList.toggle('hidden', range === null);
-  for (const chart of charts) if (!chart.options.axis) chart.redraw();
+  for (const chart of charts)
+    if (!chart.options.axis) chart.redraw();
 }
 /** Draws anew what has been drawn, as after a change of what is shown. */
 function redrawCharts() {

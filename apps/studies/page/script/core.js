@@ -1,20 +1,31 @@
 'use strict';
-// What all scripts of the page share: its data, unpacked, what is shown of them, and small helpers. No script asks anything
-// of the network but live.js, on a page that `engram watch` serves.
+// What all scripts of the page share: its data, unpacked, what is shown of them, and small helpers. No script asks
+// anything of the network but live.js, on a page that `engram watch` serves.
 
 const page = JSON.parse(document.getElementById('page-data').textContent);
 const root = document.documentElement;
 
 /** What is shown. `x`: steps, tokens or hours; `range`: of x, null for all; `off`: runs that are switched off. */
-const view = {x: 'steps', y: 'score', logX: false, logY: false, smooth: 0.3, range: null, off: new Set(), selected: new Map()};
+const view = {
+  x: 'steps',
+  y: 'score',
+  logX: false,
+  logY: false,
+  smooth: 0.3,
+  range: null,
+  off: new Set(),
+  selected: new Map()
+};
 // The perplexities of the first steps would hide all others.
 view.logY = page.runs.some(run => run.score !== 'bpc');
 /** An element: make('button', {class: 'a', onclick: f}, 'text', child ...). Texts never become markup. */
 function make(tag, members = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(members)) {
-    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
+    if (name.startsWith('on'))
+      element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? '' : value);
   }
   element.append(...children.filter(child => child !== null && child !== undefined));
   return element;
@@ -66,16 +77,24 @@ function abscissa(run, step) {
   if (step <= clock.x[0]) return clock.y[0] * (step / clock.x[0]) / 3600;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (clock.x[middle] <= step) low = middle; else high = middle;
+    if (clock.x[middle] <= step)
+      low = middle;
+    else
+      high = middle;
   }
   const share = (step - clock.x[low]) / Math.max(1, clock.x[high] - clock.x[low]);
   return (clock.y[low] + share * (clock.y[high] - clock.y[low])) / 3600;
 }
-const abscissaName = {steps: 'step', tokens: 'tokens', hours: 'hours'};
+const abscissaName = {
+  steps: 'step',
+  tokens: 'tokens',
+  hours: 'hours'
+};
 
 /** Nats as what is shown: nats, bits, perplexity, or each run's own score. */
 function loss(run, nats) {
-  const what = view.y === 'score' ? {bpc: 'bits', ppl: 'perplexity', ppl_bpe: 'perplexity'}[run.score] || 'nats' : view.y;
+  const what =
+      view.y === 'score' ? {bpc: 'bits', ppl: 'perplexity', ppl_bpe: 'perplexity'}[run.score] || 'nats' : view.y;
   return what === 'nats' ? nats : what === 'bits' ? nats / Math.LN2 : Math.exp(nats);
 }
 
@@ -110,7 +129,8 @@ function choices(name, list, value, choose) {
   for (const [key, words] of list) {
     const button = make('button', {class: 'button', type: 'button', 'aria-pressed': String(key === value)}, words);
     button.addEventListener('click', () => {
-      for (const other of group.querySelectorAll('button')) other.setAttribute('aria-pressed', String(other === button));
+      for (const other of group.querySelectorAll('button'))
+        other.setAttribute('aria-pressed', String(other === button));
       choose(key);
     });
     group.append(button);
@@ -136,8 +156,9 @@ function perRun(place, part, has, show) {
   const draw = () => shown.replaceChildren(show(view.selected.get(part)));
   const tabs = make('div', {class: 'tabs', role: 'group', 'aria-label': 'Run'});
   for (const run of runs) {
-    const button = make('button', {class: 'choice', type: 'button', 'aria-pressed': String(run === view.selected.get(part))},
-                        make('i', {class: 'chip c' + run % 8}), page.runs[run].name);
+    const button = make(
+        'button', {class: 'choice', type: 'button', 'aria-pressed': String(run === view.selected.get(part))},
+        make('i', {class: 'chip c' + run % 8}), page.runs[run].name);
     button.addEventListener('click', () => {
       view.selected.set(part, run);
       for (const other of tabs.children) other.setAttribute('aria-pressed', String(other === button));
@@ -155,7 +176,8 @@ function ramp() {
   const ends = ['--map-low', '--map-middle', '--map-high'].map(name => style(name).split(',').map(Number));
   const all = new Uint8ClampedArray(256 * 3);
   for (let i = 0; i < 256; ++i) {
-    const place = i / 255 * 2, from = ends[Math.min(1, Math.floor(place))], to = ends[Math.min(1, Math.floor(place)) + 1];
+    const place = i / 255 * 2, from = ends[Math.min(1, Math.floor(place))],
+          to = ends[Math.min(1, Math.floor(place)) + 1];
     const share = place - Math.min(1, Math.floor(place));
     for (let k = 0; k < 3; ++k) all[3 * i + k] = from[k] + share * (to[k] - from[k]);
   }
@@ -165,7 +187,8 @@ function ramp() {
 function drawMap(canvas, rows, columns, value) {
   canvas.width = Math.max(1, columns);
   canvas.height = Math.max(1, rows);
-  const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, canvas.height), colours = ramp();
+  const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, canvas.height),
+        colours = ramp();
   for (let row = 0; row < rows; ++row)
     for (let column = 0; column < columns; ++column) {
       const shade = Math.max(0, Math.min(255, Math.round(value(row, column)))), at = 4 * (row * columns + column);
@@ -176,7 +199,8 @@ function drawMap(canvas, rows, columns, value) {
 /** Runs `draw` when the element comes near the window, or the page is printed. */
 const waiting = new Map();
 const nearby = new IntersectionObserver(entries => {
-  for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
+  for (const entry of entries)
+    if (entry.isIntersecting) drawNow(entry.target);
 }, {rootMargin: '300px'});
 function drawNow(element) {
   nearby.unobserve(element);

@@ -3,20 +3,26 @@
 
 function drawContents() {
   const contents = byId('contents');
-  contents.replaceChildren(...[...document.querySelectorAll('main section:not(.hidden) > h2')].map(title => make('a', {href: '#' + title.parentElement.id}, title.textContent)));
+  contents.replaceChildren(...[...document.querySelectorAll('main section:not(.hidden) > h2')].map(
+      title => make('a', {href: '#' + title.parentElement.id}, title.textContent)));
 }
 
 function drawLegend() {
   const legend = byId('legend');
   if (page.runs.length < 2) return;
   legend.replaceChildren(...page.runs.map((run, i) => {
-    const button = make('button', {class: 'choice', type: 'button', 'aria-pressed': 'true', title: 'Show or hide this run; with Shift, it alone'},
-                        make('i', {class: 'chip c' + i % 8}), run.name);
+    const button = make(
+        'button',
+        {class: 'choice', type: 'button', 'aria-pressed': 'true', title: 'Show or hide this run; with Shift, it alone'},
+        make('i', {class: 'chip c' + i % 8}), run.name);
     button.addEventListener('click', event => {
       const alone = event.shiftKey && !(view.off.size === page.runs.length - 1 && !view.off.has(i));
-      if (event.shiftKey) view.off = new Set(alone ? page.runs.map((_, k) => k).filter(k => k !== i) : []);
-      else if (view.off.has(i)) view.off.delete(i);
-      else view.off.add(i);
+      if (event.shiftKey)
+        view.off = new Set(alone ? page.runs.map((_, k) => k).filter(k => k !== i) : []);
+      else if (view.off.has(i))
+        view.off.delete(i);
+      else
+        view.off.add(i);
       [...legend.children].forEach((other, k) => other.setAttribute('aria-pressed', String(!view.off.has(k))));
       showOff();
       redrawCharts();
@@ -25,7 +31,8 @@ function drawLegend() {
   }));
 }
 function showOff() {
-  for (const row of document.querySelectorAll('#runs-table tbody tr')) row.classList.toggle('off', view.off.has(Number(row.dataset.run)));
+  for (const row of document.querySelectorAll('#runs-table tbody tr'))
+    row.classList.toggle('off', view.off.has(Number(row.dataset.run)));
 }
 
 function drawRuns() {
@@ -48,7 +55,8 @@ function drawAll() {
 }
 
 function drawTools() {
-  const isDark = () => root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  const isDark = () =>
+      root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   const button = make('button', {class: 'button', type: 'button', id: 'theme'}, isDark() ? 'Light' : 'Dark');
   button.addEventListener('click', () => {
     root.dataset.theme = isDark() ? 'light' : 'dark';
@@ -70,7 +78,10 @@ function drawTools() {
     for (const element of [...waiting.keys()]) drawNow(element);
   });
   addEventListener('afterprint', () => {
-    if (before === null) delete root.dataset.theme; else root.dataset.theme = before;
+    if (before === null)
+      delete root.dataset.theme;
+    else
+      root.dataset.theme = before;
     drawAll();
   });
 }
@@ -81,7 +92,9 @@ function drawCopies() {
   for (const command of document.querySelectorAll('.command')) {
     if (command.querySelector('button')) continue;
     const words = command.textContent, button = make('button', {class: 'button', type: 'button'}, 'Copy');
-    button.addEventListener('click', () => navigator.clipboard.writeText(words).then(() => { button.textContent = 'Copied'; }, () => {}));
+    button.addEventListener('click', () => navigator.clipboard.writeText(words).then(() => {
+      button.textContent = 'Copied';
+    }, () => {}));
     command.prepend(button);
   }
 }
@@ -102,7 +115,9 @@ function live() {
       version = fresh.version;
       if (fresh.runs.length !== page.runs.length || fresh.studied !== page.studied) return location.reload();
       page.runs = fresh.runs;
-      for (const [id, html] of [['head', fresh.head], ['samples', fresh.samples], ['memory', fresh.memory], ['provenance', fresh.provenance]])
+      for (const [id, html] of [
+               ['head', fresh.head], ['samples', fresh.samples], ['memory', fresh.memory],
+               ['provenance', fresh.provenance]])
         replacePart(id, html);
       drawRuns();
       drawCopies();
@@ -120,7 +135,8 @@ function live() {
 function replacePart(id, html) {
   const part = byId(id);
   if (!part) return;
-  for (const old of [...part.children]) if (!old.matches('h2, .about')) old.remove();
+  for (const old of [...part.children])
+    if (!old.matches('h2, .about')) old.remove();
   part.insertAdjacentHTML('beforeend', html);
 }
 let drawnParts = '';

@@ -11,20 +11,35 @@ function showTensors(run) {
   const study = page.studies[run], gradients = study.gradients || {}, reported = Object.keys(gradients).length > 0;
   const body = make('tbody');
   for (const tensor of study.tensors) {
-    const canvas = make('canvas', {role: 'img', 'aria-label': `Histogram from ${number(tensor.least)} to ${number(tensor.most)}`});
+    const canvas =
+        make('canvas', {role: 'img', 'aria-label': `Histogram from ${number(tensor.least)} to ${number(tensor.most)}`});
     whenNear(canvas, () => drawHistogram(canvas, floats(tensor.histogram)));
     const gradient = gradients[tensor.name] || {};
-    const cell = value => make('td', {class: 'number', 'data-order': Number.isFinite(value) ? value : ''}, number(value));
-    body.append(make('tr', {}, make('th', {scope: 'row', 'data-order': tensor.name}, make('code', {}, tensor.name)),
-                     make('td', {class: 'number', 'data-order': tensor.count}, tensor.shape.join(' × ') || '1'), cell(tensor.norm),
-                     cell(tensor.norm / Math.sqrt(Math.max(1, tensor.count))), cell(tensor.least), cell(tensor.most),
-                     ...(reported ? [cell(gradient.norm ?? NaN), make('td', {class: 'number', 'data-order': gradient.clipped ?? ''},
-                                         gradient.clipped === undefined ? '-' : number(100 * gradient.clipped, 3) + '%')] : []),
-                     make('td', {}, canvas)));
-    if (tensor.not_finite) body.lastChild.firstChild.append(make('small', {class: 'warning'}, `${tensor.not_finite} numbers are not finite`));
+    const cell = value =>
+        make('td', {class: 'number', 'data-order': Number.isFinite(value) ? value : ''}, number(value));
+    body.append(make(
+        'tr', {}, make('th', {scope: 'row', 'data-order': tensor.name}, make('code', {}, tensor.name)),
+        make('td', {class: 'number', 'data-order': tensor.count}, tensor.shape.join(' × ') || '1'), cell(tensor.norm),
+        cell(tensor.norm / Math.sqrt(Math.max(1, tensor.count))), cell(tensor.least), cell(tensor.most),
+        ...(reported ?
+                [
+                  cell(gradient.norm ?? NaN),
+                  make(
+                      'td', {class: 'number', 'data-order': gradient.clipped ?? ''},
+                      gradient.clipped === undefined ? '-' : number(100 * gradient.clipped, 3) + '%')
+                ] :
+                []),
+        make('td', {}, canvas)));
+    if (tensor.not_finite)
+      body.lastChild.firstChild.append(
+          make('small', {class: 'warning'}, `${tensor.not_finite} numbers are not finite`));
   }
-  const names = ['tensor', 'shape', 'norm', 'RMS', 'least', 'most', ...(reported ? ['gradient norm', 'clipped'] : []), 'histogram'];
-  const table = make('table', {class: 'tensors'}, make('thead', {}, make('tr', {}, ...names.map(name => make('th', {scope: 'col'}, name)))), body);
+  const names = [
+    'tensor', 'shape', 'norm', 'RMS', 'least', 'most', ...(reported ? ['gradient norm', 'clipped'] : []), 'histogram'
+  ];
+  const table = make(
+      'table', {class: 'tensors'},
+      make('thead', {}, make('tr', {}, ...names.map(name => make('th', {scope: 'col'}, name)))), body);
   sortable(table, names.length - 1);
   return make('div', {class: 'scroll tall-scroll', tabindex: '0', role: 'region', 'aria-label': 'Tensors'}, table);
 }
@@ -37,11 +52,15 @@ function drawHistogram(canvas, counts) {
   counts.forEach((count, i) => {
     // Square roots, so that rare numbers are seen.
     const size = Math.sqrt(count / most) * canvas.height;
-    if (count > 0) context.fillRect(i * bar, canvas.height - Math.max(scale, size), Math.max(1, bar - 0.5), Math.max(scale, size));
+    if (count > 0)
+      context.fillRect(i * bar, canvas.height - Math.max(scale, size), Math.max(1, bar - 0.5), Math.max(scale, size));
   });
 }
 
-/** Headings become buttons that sort the rows by `data-order`, or the text of the cells. The last columns may be left out. */
+/**
+ * Headings become buttons that sort the rows by `data-order`, or the text of the cells. The last columns may be left
+ * out.
+ */
 function sortable(table, columns) {
   const headings = [...table.tHead.rows[0].cells].slice(0, columns);
   headings.forEach((heading, column) => {

@@ -21,6 +21,7 @@ TEST_CASE("rank share: ranks that may use the same cores share them", "[ranks]")
   for (int rank = 0; rank < 3; ++rank) {
     CHECK(share_of(places, rank).threads == 5);
     CHECK(share_of(places, rank).local_rank == rank);
+    CHECK(share_of(places, rank).local_ranks == 3);
     CHECK(share_of(places, rank).hosts == 2);
   }
   CHECK(share_of(places, 3).threads == 8);

@@ -3,7 +3,9 @@
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/machine_memory.hpp"
+#include "apps/run/training/rank_setting.hpp"
 #include "core/error.hpp"
+#include "nn/visitor.hpp"
 #include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
@@ -53,8 +55,17 @@ TEST_CASE("refused values: a model that the machine's memory and swap cannot hol
   RunConfig config = load_run_config(options.config);
   config.model.set_vocabulary(15);
   CHECK_NOTHROW(require_machine_memory(config));
-  CHECK_NOTHROW(require_machine_memory(config, 0));  // not known
-  CHECK_THROWS_AS(require_machine_memory(config, 1000), OutOfMemory);
+  CHECK_NOTHROW(require_machine_memory(config, 1, 1, 0));  // not known
+  CHECK_THROWS_AS(require_machine_memory(config, 1, 1, 1000), OutOfMemory);
+  // Two ranks of four on a machine with room for one.
+  config.training.split = 4;
+  const std::unique_ptr<LanguageModel> model = make_model(config.model);
+  ParameterStore store;
+  collect(*model, store);
+  const std::int64_t room = largest_rank_memory(rank_setting(config), store, 4).total();
+  CHECK_NOTHROW(require_machine_memory(config, 4, 1, room));
+  CHECK_THAT(message_of<OutOfMemory>([&] { require_machine_memory(config, 4, 2, room); }),
+             ContainsSubstring("of 2 of the 4 ranks"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "apps/studies/page/attention_maps.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "apps/run/model/runtime.hpp"
 #include "apps/studies/attention/distance_study.hpp"

@@ -2,7 +2,10 @@
 
 #include "apps/studies/page/page_html.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <limits>
 #include <regex>
 #include <set>
 

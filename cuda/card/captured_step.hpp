@@ -1,0 +1,60 @@
+#pragma once
+/// A step that a stream has recorded: graphs, and what the host does between them.
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace engram::card {
+
+class CapturedStep final : public Replay {
+ public:
+  explicit CapturedStep(cudaStream_t stream) : stream_(stream) {}
+  ~CapturedStep() override;
+  CapturedStep(const CapturedStep&) = delete;
+  CapturedStep& operator=(const CapturedStep&) = delete;
+
+  /// Appends what a capture has recorded, unless it is nothing. Throws DeviceError.
+  void add(cudaGraph_t graph);
+  void add(std::function<void()> action);
+  /// Hands the graphs to the stream and calls the actions, in their order.
+  void run() override;
+
+ private:
+  struct Part {
+    cudaGraphExec_t graph = nullptr;  // nullptr: an action
+    std::function<void()> action;
+  };
+
+  cudaStream_t stream_;
+  std::vector<Part> parts_;
+};
+
+/// From its making to finish() the stream records instead of working.
+class Capture {
+ public:
+  /// Throws DeviceError.
+  explicit Capture(cudaStream_t stream);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  /// The action has its place between what was recorded so far and what will be.
+  void between(std::function<void()> action);
+  /// What was recorded. Nothing of it has been done.
+  std::unique_ptr<CapturedStep> finish();
+
+ private:
+  void begin_part();
+  void end_part();
+
+  cudaStream_t stream_;
+  bool recording_ = false;
+  std::unique_ptr<CapturedStep> step_;
+};
+
+}  // namespace engram::card
