@@ -7,7 +7,9 @@ set -euo pipefail
 
 program=${1:?tests/ranks.sh: which program?}
 kills=${2:-10}
+# Open MPI 4, and 5.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 ENGRAM_RANK_TIMEOUT=${ENGRAM_RANK_TIMEOUT:-60}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/engram-ranks.XXXXXX")
 mounted=""
@@ -150,9 +152,9 @@ echo "== $kills runs that lose a rank"
 RANDOM=$((kills + 5))
 for ((kill = 1; kill <= kills; kill++)); do
   rm -rf killed
-  start 4 killed
+  start 4 "$folder/killed"
   sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
-  mapfile -t pids < <(pgrep -P "$launcher")
+  mapfile -t pids < <(pgrep -f "^$program train --out $folder/killed")
   if ((${#pids[@]} == 4)); then
     kill -KILL "${pids[RANDOM % 4]}"
     began=$SECONDS
@@ -168,7 +170,7 @@ for ((kill = 1; kill <= kills; kill++)); do
       done
       if ((tries == 100)); then fail "process $pid must be gone"; fi
     done
-    messages=$(grep -cE 'noticed that process rank|engram: error' said || true)
+    messages=$(grep -cE 'noticed that process rank|BAD TERMINATION|engram: error' said || true)
     if [[ $messages != 1 ]]; then fail "one message, got $messages"; fi
   else
     wait "$launcher" || fail "it had ended"

@@ -27,6 +27,9 @@ using std::chrono::milliseconds;
 /// Longer ones are cut: short messages leave without waiting for a receiver.
 constexpr std::size_t kMostWords = 2000;
 
+/// How long a launcher may take to end the others of a rank that has gone, and say so itself.
+constexpr std::chrono::seconds kLauncherTime{4};
+
 /// How long messages may take that were sent before a rank's last words.
 constexpr std::chrono::seconds kGrace{1};
 
@@ -273,7 +276,12 @@ bool MpiCommunicator::all_end_with(std::string_view reason, double seconds) {
   const auto past = [&](double share) { return duration<double>(Clock::now() - began).count() > share * seconds; };
   const auto is_other = [&](const auto& words) { return words && *words != own; };
   const auto has_come = [](const auto& words) { return words.has_value(); };
-  while (!std::ranges::all_of(words_, has_come) && std::ranges::none_of(words_, is_other) && !past(1)) {
+  const auto nobody_comes = [&] {
+    for (int q = 0; q < size_; ++q)
+      if (!words_[static_cast<std::size_t>(q)] && (!has_gone(q) || Clock::now() - began < kLauncherTime)) return false;
+    return true;
+  };
+  while (!nobody_comes() && std::ranges::none_of(words_, is_other) && !past(1)) {
     std::this_thread::sleep_for(milliseconds(1));
     hear();
   }
