@@ -4,7 +4,7 @@
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
 #                  its modules; a project that includes this one
 #     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces; where MPI was found.
-#                  Ten minutes
+#                  A quarter of an hour
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
 set -euo pipefail
