@@ -2,12 +2,15 @@
 # Runs the program as several processes, by mpirun, and compares what they leave with what one process leaves: bytes of
 # checkpoints, numbers of metrics. Then it kills ranks, fills a disk and starts ranks that differ.
 #   bash tests/ranks.sh PROGRAM [KILLS]      PROGRAM: build/release/apps/engram; KILLS: how many runs lose a rank, 10
-# The test ranks_program of ctest, where MPI was found; tests/nightly.sh has it with 100 kills.
+# The test ranks_program of ctest, where MPI was found; tests/nightly.sh has it with 100 kills, and above ten with ranks
+# that hang, which takes a minute more.
 set -euo pipefail
 
 program=${1:?tests/ranks.sh: which program?}
 kills=${2:-10}
+# Open MPI 4, and 5.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 ENGRAM_RANK_TIMEOUT=${ENGRAM_RANK_TIMEOUT:-60}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/engram-ranks.XXXXXX")
 mounted=""
@@ -96,6 +99,11 @@ same_run() {
   fi
 }
 
+# is_there PROCESS: it runs; one that has ended may wait for mpirun to take note.
+is_there() {
+  kill -0 "$1" 2>/dev/null && ! grep -q '^State:.*zombie' "/proc/$1/status" 2>/dev/null
+}
+
 echo "== every family on 1, 2 and 4 ranks"
 for family in all_attention transformer_xl product_key recurrent; do
   data=characters
@@ -150,9 +158,9 @@ echo "== $kills runs that lose a rank"
 RANDOM=$((kills + 5))
 for ((kill = 1; kill <= kills; kill++)); do
   rm -rf killed
-  start 4 killed
+  start 4 "$folder/killed"
   sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
-  mapfile -t pids < <(pgrep -P "$launcher")
+  mapfile -t pids < <(pgrep -f "^$program train --out $folder/killed")
   if ((${#pids[@]} == 4)); then
     kill -KILL "${pids[RANDOM % 4]}"
     began=$SECONDS
@@ -163,12 +171,12 @@ for ((kill = 1; kill <= kills; kill++)); do
     # mpirun does not wait for those that it has killed.
     for pid in "${pids[@]}"; do
       for ((tries = 0; tries < 100; tries++)); do
-        if ! kill -0 "$pid" 2>/dev/null; then break; fi
+        if ! is_there "$pid"; then break; fi
         sleep 0.05
       done
       if ((tries == 100)); then fail "process $pid must be gone"; fi
     done
-    messages=$(grep -cE 'noticed that process rank|engram: error' said || true)
+    messages=$(grep -cE 'noticed that process rank|BAD TERMINATION|engram: error' said || true)
     if [[ $messages != 1 ]]; then fail "one message, got $messages"; fi
   else
     wait "$launcher" || fail "it had ended"
@@ -177,6 +185,37 @@ for ((kill = 1; kill <= kills; kill++)); do
   train "$resumed" killed "${long[@]}" --resume || fail "resumed on $resumed ranks after a kill"
   cmp undisturbed/checkpoint/model.safetensors killed/checkpoint/model.safetensors || fail "kill $kill left its mark"
 done
+
+if ((kills > 10)); then
+  echo "== a rank that hangs, and one that dies while mpirun has patience"
+  # ended_by SECONDS SIGNAL WORDS: sends it to a rank, after which the ranks must go with these words.
+  ended_by() {
+    mapfile -t pids < <(pgrep -f "^$program train --out $folder/lost")
+    kill -"$2" "${pids[1]}"
+    local began=$SECONDS pid tries
+    for pid in "${pids[0]}" "${pids[2]}"; do
+      for ((tries = 0; tries < 20 * $1; tries++)); do
+        if ! is_there "$pid"; then break; fi
+        sleep 0.05
+      done
+      if ((tries == 20 * $1)); then fail "process $pid must be gone after $1 s"; fi
+    done
+    echo "   after $((SECONDS - began)) s"
+    # What they said comes when mpirun has done waiting.
+    kill -KILL "${pids[1]}" 2>/dev/null || true
+    wait "$launcher" || true
+    if [[ $(grep -c 'engram: error: ' said) != 1 ]]; then fail "one message"; fi
+    grep -q "engram: error: rank .* rank 1 (.*$3" said || fail "must say: $3"
+  }
+  export OMPI_MCA_odls_base_sigkill_timeout=10
+  lost=(--set training.batch=12 training.split=3)
+  ENGRAM_RANK_TIMEOUT=3 start 3 "$folder/lost" "${lost[@]}"
+  ended_by 40 STOP 'must answer within 3 s, got no answer'
+  rm -rf lost
+  start 3 "$folder/lost" "${lost[@]}"
+  ended_by 40 KILL 'which has gone without a word'
+  unset OMPI_MCA_odls_base_sigkill_timeout
+fi
 
 echo "== ranks that differ, commands that are one process"
 refused() {

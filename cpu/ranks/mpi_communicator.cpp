@@ -27,6 +27,9 @@ using std::chrono::milliseconds;
 /// Longer ones are cut: short messages leave without waiting for a receiver.
 constexpr std::size_t kMostWords = 2000;
 
+/// How long a launcher may take to end the others of a rank that has gone, and say so itself.
+constexpr std::chrono::seconds kLauncherTime{4};
+
 /// How long messages may take that were sent before a rank's last words.
 constexpr std::chrono::seconds kGrace{1};
 
@@ -47,6 +50,16 @@ std::string process_space() {
   std::error_code error;
   const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/pid", error);
   return std::getline(file, boot) && !error ? boot + space.string() : "";
+}
+
+/// Whether a process has ended, and its parent, a launcher that is busy, has not taken note.
+bool is_dead(pid_t process) {
+  std::ifstream file(text("/proc/", static_cast<std::int64_t>(process), "/stat"));
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  // "4711 (engram) Z ...": the name may have any characters.
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
 /// How long to sleep before looking again, after waiting for so long: not at all at first, and in the end so that
@@ -220,7 +233,8 @@ void MpiCommunicator::hear() {
 bool MpiCommunicator::has_gone(int rank) const {
   const Place &own = places_[static_cast<std::size_t>(rank_)], &other = places_[static_cast<std::size_t>(rank)];
   if (own.processes.empty() || other.processes != own.processes) return false;
-  return ::kill(other.process, 0) != 0 && errno == ESRCH;
+  if (::kill(other.process, 0) != 0) return errno == ESRCH;
+  return is_dead(other.process);
 }
 
 void MpiCommunicator::look_at_neighbours() const {
@@ -240,17 +254,18 @@ void MpiCommunicator::wait(const std::function<bool()>& arrived, const std::func
       hear();
       if (first_words_ >= 0 && ended == Clock::time_point{}) ended = now;
     }
+    const bool expired = duration<double>(now - began).count() > limits_.seconds;
     // What it sent before its last words may still arrive, and all may come to the same end.
-    if (first_words_ >= 0 && now - ended > kGrace) {
+    if (first_words_ >= 0 && (expired || now - ended > kGrace)) {
       const int q = late();
-      if (q < 0 || words_[static_cast<std::size_t>(q)])
+      if (expired || q < 0 || words_[static_cast<std::size_t>(q)])
         throw RankError(text(described(first_words_), ": ", *words_[static_cast<std::size_t>(first_words_)]));
     }
     if (now >= look_at_processes) {
       look_at_processes = now + milliseconds(250);
       look_at_neighbours();
     }
-    if (duration<double>(now - began).count() > limits_.seconds) {
+    if (expired) {
       const int q = late();
       throw RankError(text("ranks: ", q < 0 ? std::string("another rank") : described(q), " must answer within ",
                            limits_.seconds,
@@ -273,7 +288,12 @@ bool MpiCommunicator::all_end_with(std::string_view reason, double seconds) {
   const auto past = [&](double share) { return duration<double>(Clock::now() - began).count() > share * seconds; };
   const auto is_other = [&](const auto& words) { return words && *words != own; };
   const auto has_come = [](const auto& words) { return words.has_value(); };
-  while (!std::ranges::all_of(words_, has_come) && std::ranges::none_of(words_, is_other) && !past(1)) {
+  const auto nobody_comes = [&] {
+    for (int q = 0; q < size_; ++q)
+      if (!words_[static_cast<std::size_t>(q)] && (!has_gone(q) || Clock::now() - began < kLauncherTime)) return false;
+    return true;
+  };
+  while (!nobody_comes() && std::ranges::none_of(words_, is_other) && !past(1)) {
     std::this_thread::sleep_for(milliseconds(1));
     hear();
   }

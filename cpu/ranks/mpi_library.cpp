@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -20,8 +21,9 @@ const EngramMpiCalls& load_mpi() {
   // Parts of MPI that it loads by itself look for its symbols among those of all.
   void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)
-    throw NotAvailable(text("ranks: MPI must be there for several processes, got: ", dlerror(),
-                            "\n  the library of the MPI that Engram was built with is needed (Debian: libopenmpi3)"));
+    throw NotAvailable(
+        text("ranks: MPI must be there for several processes, got: ", dlerror(),
+             "\n  the library of the MPI that Engram was built with is needed (Debian: openmpi-bin or mpich)"));
   const auto calls = reinterpret_cast<const EngramMpiCalls* (*)()>(dlsym(library, "engram_mpi_calls"));
   if (calls == nullptr || calls()->version != kMpiCallsVersion)
     throw NotAvailable(text("ranks: '", module, "' must be of this version of Engram, got another one"));
@@ -33,6 +35,11 @@ const EngramMpiCalls& load_mpi() {
 std::unique_ptr<Communicator> open_mpi(const MpiLimits& limits) {
   const std::optional<LaunchedRank> launched = launched_rank();
   if (!launched) return nullptr;
+  // Without it MPI would end the process, in words of its own.
+  if (launched->launcher == "srun" && std::getenv("PMIX_RANK") == nullptr)
+    throw UsageError(text("ranks: srun must tell its ", launched->size,
+                          " processes of each other, got none of the ways that MPI knows",
+                          "\n  srun --mpi=pmix, or --mpi=pmi2 for MPICH; srun --mpi=list has the names"));
   const EngramMpiCalls& calls = load_mpi();
   int rank = 0, size = 0;
   if (const int code = calls.begin(&rank, &size); code != 0) {
