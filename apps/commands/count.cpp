@@ -83,7 +83,7 @@ Command* add_count_command(Command& program) {
   command->add_option("--target", arguments->target, "this number of parameters instead")->positive()->needs(solve);
   Option* ranks = command->add_option("--ranks", arguments->ranks,
                                       "what each of so many processes keeps in memory and sends in a step");
-  ranks->within(1, 4096);
+  ranks->within(2, 4096);
   command->add_option("--split", arguments->split, "pieces of a batch, instead of the config's training.split")
       ->positive()
       ->needs(ranks);
