@@ -239,6 +239,8 @@ The run lies in $run (config.toml, metrics.jsonl, checkpoint); its text, prepare
 What to try next, from $root:
   $engram generate $run
                                        a session: type beginnings, the model writes on
+  $engram report $run --out $run.html
+                                       all of it on one page, for a browser
   $engram spans $run --history
                                        how its spans grew
   bash apps/quickstart.sh --text FILE  the same with your own text

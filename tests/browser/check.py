@@ -124,6 +124,8 @@ class Check:
 
     def attention(self, page):
         """Heads are drawn, and a click on one shows it."""
+        page.value("document.querySelector('#attention-maps .tabs button').click()")
+        page.draw_all()
         drawn = page.value("[...document.querySelectorAll('.head canvas')].map(canvas => new Set(canvas.getContext('2d')"
                            ".getImageData(0, 0, canvas.width, canvas.height).data).size)")
         expect(len(drawn) == 4 and min(drawn) > 8, "all heads must be drawn", drawn)

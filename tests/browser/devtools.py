@@ -107,7 +107,8 @@ class Page:
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(domain + ".enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.width, self.height = width, height
+        self.resize(width, height)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         if not scripts:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
@@ -171,15 +172,24 @@ class Page:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=buttons, clickCount=clicks)
 
     def screenshot(self, file, clip=None, whole=True):
-        """A PNG of the whole page, of the window, or of clip = (x, y, width, height) of the page."""
-        how = {"format": "png", "captureBeyondViewport": whole or clip is not None}
-        if whole and clip is None:
+        """A PNG of the whole page, of the window, or of what clip() says: (x, y, width, height) of the page."""
+        how = {"format": "png", "captureBeyondViewport": False}
+        if whole or clip:
+            # A window as high as the page: capturing beyond it would have charts resized while the picture is taken.
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            clip = (0, 0, size["width"], min(size["height"], 16000))
-        if clip:
+            self.resize(self.width, min(size["height"], 16000))
+            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+            clip = clip() if clip else (0, 0, size["width"], min(size["height"], 16000))
             how["clip"] = dict(zip(("x", "y", "width", "height"), clip), scale=1)
         with open(file, "wb") as out:
             out.write(base64.b64decode(self.call("Page.captureScreenshot", **how)["data"]))
+        if whole or clip:
+            self.resize(self.width, self.height)
+
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=int(height), deviceScaleFactor=1,
+                  mobile=width < 500)
+        time.sleep(0.4)  # frames, in which charts follow
 
     def clip_of(self, selector, margin=8):
         """Where an element lies on the page, for screenshot()."""

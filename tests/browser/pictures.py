@@ -31,8 +31,10 @@ def main():
 
         def picture(name, first, last):
             """From one element to the end of another."""
-            top, end = page.clip_of(first, 16), page.clip_of(last, 10)
-            page.screenshot(folder / name, (0, top[1], WIDTH, end[1] + end[3] - top[1]))
+            def clip():
+                top, end = page.clip_of(first, 16), page.clip_of(last, 10)
+                return 0, top[1], WIDTH, end[1] + end[3] - top[1]
+            page.screenshot(folder / name, clip)
 
         picture("report.png", "header.top", "#loss-chart .chart")
         picture("spans.png", "#span-maps", "#span-maps")

@@ -10,6 +10,7 @@
 #include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/studies/page/page_text.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -52,7 +53,7 @@ void CheckpointStudent::attempt(std::string_view what, const Part& part) {
   try {
     part();
   } catch (const Error& error) {
-    study_.problems.push_back(text("'", study_.path.string(), "', ", what, ": ", error.what()));
+    study_.problems.push_back(text("'", study_.path.string(), "', ", what, ": ", one_line(error.what())));
   }
 }
 

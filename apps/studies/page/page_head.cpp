@@ -50,10 +50,14 @@ std::string attention_sentence(const PageRun& run) {
 /// "a is best: ...": a sentence or two for each data set, and where to read on.
 std::string best_sentences(const Page& page, const std::vector<RunSummary>& runs) {
   std::string sentences;
-  for (const std::size_t i : best_runs(runs)) {
+  const std::vector<std::size_t> best = best_runs(runs);
+  for (const std::size_t i : best) {
     const RunSummary& run = runs[i];
     sentences += fmt::format("<p class=\"lead\">{} {}: {} <b>{}</b> ({:.4f} nats) on validation text at step {}.</p>\n",
-                             bold(page.runs[i].source.name), runs.size() > 1 ? "is best" : "is at its best with",
+                             bold(page.runs[i].source.name),
+                             best.size() > 1   ? "is best of its data"
+                             : runs.size() > 1 ? "is best"
+                                               : "is at its best with",
                              score_words(run.score), score_text(run.score, run.best->second), run.best->second,
                              grouped(run.best->first));
     const std::string heads = attention_sentence(page.runs[i]);

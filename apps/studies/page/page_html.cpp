@@ -81,6 +81,7 @@ std::string html_of(const Page& page) {
   const std::vector<RunSummary> runs = summaries_of(page);
   json data{{"live", page.live}, {"studied", page.studied}, {"runs", logs_of(page, runs)}, {"studies", json::array()}};
   for (const PageRun& run : page.runs) data["studies"].push_back(study_json(run));
+  data["best"] = best_runs(runs);
   const std::string title = escaped_xml(title_of(page));
   std::string html(kPageBeginning);
   html += fmt::format(

@@ -12,6 +12,7 @@
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/evaluation/score.hpp"
 #include "apps/run/folder/run_lock.hpp"
+#include "apps/studies/page/page_text.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "nn/checkpoint.hpp"
@@ -27,7 +28,7 @@ void take_config(PageRun& run, const std::string& toml, const std::string& sourc
     run.config = parse_run_config(toml, source);
     run.toml = to_toml(*run.config);
   } catch (const Error& error) {
-    run.problems.push_back(text(source, ", the configuration: ", error.what()));
+    run.problems.push_back(text(source, ", the configuration: ", one_line(error.what())));
   }
 }
 
@@ -48,7 +49,7 @@ void take_sweep(PageRun& run, const fs::path& table) {
       }
     }
   } catch (const std::exception& error) {
-    run.problems.push_back(text("'", table.string(), "', the results of the sweep: ", error.what()));
+    run.problems.push_back(text("'", table.string(), "', the results of the sweep: ", one_line(error.what())));
   }
 }
 
@@ -125,7 +126,7 @@ PageRun open_run(const PageSource& source) {
   try {
     if (fs::exists(config, ignored)) take_config(run, data::read_bytes(config), text("'", config.string(), "'"));
   } catch (const Error& error) {
-    run.problems.emplace_back(error.what());
+    run.problems.push_back(one_line(error.what()));
   }
   take_sweep(run, source.folder.parent_path() / "runs.csv");
   update(run);

@@ -43,7 +43,7 @@ Handled check(const httplib::Request& request, httplib::Response& response, cons
   if (request.get_header_value_count("Host") != 1 || !hosts.contains(request.get_header_value("Host")))
     return refuse(response, 403, "engram watch answers to 127.0.0.1 and localhost\n");
   if (request.path != "/" && request.path != "/data") return refuse(response, 404, "engram watch has / and /data\n");
-  if (request.get_header_value("Content-Length", 0).size() > 0 || request.has_header("Transfer-Encoding"))
+  if (request.has_header("Content-Length") || request.has_header("Transfer-Encoding"))
     return refuse(response, 400, "engram watch takes nothing\n");
   return Handled::Unhandled;
 }

@@ -1,6 +1,7 @@
 #include "apps/studies/page/page_sources.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -37,6 +38,13 @@ std::vector<PageSource> runs_in(const fs::path& sweep) {
   std::vector<PageSource> runs;
   for (const fs::path& folder : folders) runs.push_back(run_in(folder));
   return runs;
+}
+
+/// Whether a file begins as those of safetensors do: eight bytes, and the brace of a JSON object.
+bool looks_like_checkpoint(const fs::path& file) {
+  char beginning[9]{};
+  std::ifstream(file, std::ios::binary).read(beginning, sizeof beginning);
+  return beginning[8] == '{';
 }
 
 /// The last so many parts of a path.
@@ -78,11 +86,11 @@ PageSources find_sources(const std::vector<std::string>& arguments) {
     const fs::path path(argument);
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (status.type() == fs::file_type::regular) {
+    if (status.type() == fs::file_type::regular && looks_like_checkpoint(path)) {
       add({.name = argument, .folder = {}, .checkpoint = path});
     } else if (!fs::is_directory(status)) {
       found.problems.push_back(text("'", argument, "' must be a run, a sweep or a checkpoint, got ",
-                                    fs::exists(status) ? "no folder and no file" : "nothing of this name"));
+                                    fs::exists(status) ? "something else" : "nothing of this name"));
     } else if (is_run(path)) {
       add(run_in(path));
     } else if (std::vector<PageSource> runs = runs_in(path); !runs.empty()) {

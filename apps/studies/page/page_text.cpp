@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -12,6 +13,17 @@ std::string grouped(std::int64_t number) {
   const std::size_t first = number < 0 ? 1 : 0;
   for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
   return digits;
+}
+
+std::string one_line(std::string_view message) {
+  std::string line;
+  for (std::size_t begin = 0; begin <= message.size();) {
+    const std::size_t end = std::min(message.find('\n', begin), message.size());
+    const std::size_t first = std::min(message.find_first_not_of(' ', begin), end);
+    if (first < end) line += (line.empty() ? "" : "; ") + std::string(message.substr(first, end - first));
+    begin = end + 1;
+  }
+  return line;
 }
 
 std::string shortened(double number) {

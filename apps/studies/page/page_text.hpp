@@ -12,6 +12,8 @@ namespace engram {
 std::string grouped(std::int64_t number);
 /// "3.07 M", "12,300".
 std::string shortened(double number);
+/// A message of several lines as one: its advice behind a semicolon.
+std::string one_line(std::string_view message);
 /// "47 s", "2 min 9 s", "3 h 20 min", "2 d 4 h".
 std::string duration_text(double seconds);
 /// "12.3 MiB".

@@ -87,8 +87,10 @@ void RunLog::take_line(std::string_view line) {
       take(object);
     else
       fault = "it has no event and step";
-  } catch (const json::exception& exception) {
-    fault = exception.what();
+  } catch (const json::parse_error&) {
+    fault = "it is no JSON";
+  } catch (const json::exception&) {
+    fault = "its members are not those of a report";
   }
   if (fault.empty() || !problem_.empty()) return;
   problem_ = text("line ", line_, " of '", file_.string(), "' is no report and is left out: ", fault);

@@ -151,7 +151,9 @@ function toggle(words, value, choose) {
 function perRun(place, part, has, show) {
   const runs = page.runs.map((run, i) => i).filter(has);
   if (runs.length === 0) return false;
-  if (!runs.includes(view.selected.get(part))) view.selected.set(part, runs[0]);
+  // The best run first, if it has something to show there.
+  if (!runs.includes(view.selected.get(part)))
+    view.selected.set(part, page.best.find(run => runs.includes(run)) ?? runs[0]);
   const shown = make('div');
   const draw = () => shown.replaceChildren(show(view.selected.get(part)));
   const tabs = make('div', {class: 'tabs', role: 'group', 'aria-label': 'Run'});

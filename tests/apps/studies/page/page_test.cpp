@@ -8,6 +8,7 @@
 #include <limits>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "apps/data/text/utf8.hpp"
 #include "apps/run/folder/metrics_reader.hpp"
@@ -145,7 +146,10 @@ TEST_CASE("what cannot be read is one line each, and the other runs are shown") 
   CHECK(data_of(html).at("runs").size() == 5);
   for (const char* const name : {"torn", "other", "broken", "none", "nothing"}) {
     CAPTURE(name);
-    CHECK(count_of(result.err, "'" + path(name)) >= 1);
+    std::istringstream lines(result.err);
+    std::int64_t told = 0;
+    for (std::string line; std::getline(lines, line);) told += line.find("'" + path(name)) != std::string::npos ? 1 : 0;
+    CHECK(told == 1);
   }
   CHECK(count_of(result.err, path("good") + "/") == 0);
   CHECK_THAT(html, ContainsSubstring("What could not be read") && ContainsSubstring("key_of_another_version") &&
@@ -197,11 +201,16 @@ TEST_CASE("the runs of a sweep have short names of their own, and a checkpoint i
     put_file(folder / name / "metrics.jsonl", "");
   }
   put_file(folder / "s" / "runs.csv", "variant,folder,test_bpc,best_test_bpc\nb,b,2.5,2.25\n");
-  put_file(folder / "model.safetensors", "");
+  put_file(folder / "model.safetensors", std::string_view("\x02\0\0\0\0\0\0\0{}", 10));
+  put_file(folder / "notes", "no checkpoint");
   const auto path = [&folder](const char* name) { return (folder / name).string(); };
-  const PageSources found = find_sources({path("s"), path("t/a"), path("s/b/"), path("model.safetensors")});
+  const PageSources found =
+      find_sources({path("s"), path("t/a"), path("s/b/"), path("model.safetensors"), path("notes")});
   REQUIRE(found.runs.size() == 4);
-  CHECK(found.problems.empty());
+  REQUIRE(found.problems.size() == 1);
+  CHECK_THAT(found.problems[0],
+             ContainsSubstring("/notes' must be a run, a sweep or a checkpoint, got something else"));
+  CHECK(one_line("a: b\n  do c\n") == "a: b; do c");
   CHECK(found.runs[0].name == "s/a");
   CHECK(found.runs[1].name == "s/b");
   CHECK(found.runs[2].name == "t/a");
