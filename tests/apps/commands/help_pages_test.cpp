@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -123,16 +124,18 @@ TEST_CASE("pages: README and the page of commands name every command, and no oth
   CHECK(joined(without(commands, in_table)) == "");
   CHECK(joined(without(commands, with_section)) == "");
 
-  // README's list is one line: `engram prepare, keys, ...`.
+  // README's list, on several lines: `engram prepare, keys, ...`.
   const std::string readme = page("README.md");
-  const std::size_t start = readme.find("| `engram prepare, ");
+  constexpr std::string_view kBeginning = "`engram ";
+  const std::size_t start = readme.find(std::string(kBeginning) + "prepare, ");
   REQUIRE(start != std::string::npos);
+  const std::size_t begin = start + kBeginning.size();
   Names in_readme;
   std::string name;
-  for (const char byte : readme.substr(start + 10, readme.find('`', start + 3) - start - 10) + ",")
+  for (const char byte : readme.substr(begin, readme.find('`', begin) - begin) + ",")
     if (byte == ',')
       in_readme.insert(std::exchange(name, ""));
-    else if (byte != ' ')
+    else if (byte != ' ' && byte != '\n')
       name += byte;
   CHECK(in_readme == commands);
 
