@@ -147,16 +147,16 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   rehearsal.fill_caches();
   BenchResult result(runtime.backend());
   std::vector<double> observed;
-  if (runtime.backend().works_behind()) {
-    rehearsal.train(kStepsUntilReplay, nullptr, true);
-    result.seconds = rehearsal.train(steps, nullptr, true);
+  const bool behind = runtime.backend().works_behind();
+  rehearsal.train(behind ? kStepsUntilReplay : kWarmUpSteps, nullptr, behind);
+  const ExchangeCosts exchange = rehearsal.exchange_costs(), gather = rehearsal.gather_costs();
+  result.seconds = rehearsal.train(steps, behind ? nullptr : &result.kernels, behind);
+  result.rank_bench = costs_between(exchange, rehearsal.exchange_costs(), gather, rehearsal.gather_costs(), steps);
+  if (behind) {
     result.seconds_one_by_one = rehearsal.train(steps, nullptr, false);
     observed = rehearsal.train(steps, &result.kernels, false);
   } else {
-    rehearsal.train(kWarmUpSteps, nullptr, false);
-    const ExchangeCosts exchange = rehearsal.exchange_costs(), gather = rehearsal.gather_costs();
-    observed = result.seconds = rehearsal.train(steps, &result.kernels, false);
-    result.rank_bench = costs_between(exchange, rehearsal.exchange_costs(), gather, rehearsal.gather_costs(), steps);
+    observed = result.seconds;
   }
   result.rank_bench.ranks = runtime.ranks().size();
   for (const double seconds : observed) result.observed_seconds += seconds;

@@ -1,7 +1,11 @@
 /// What is predicted of ranks against what they hold and send: to the byte.
 
-#include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/rank_memory.hpp"

@@ -1,5 +1,8 @@
 /// The bench of several ranks, which are threads: its book-keeping, no times.
 
+#include <string>
+#include <vector>
+
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "core/error.hpp"
