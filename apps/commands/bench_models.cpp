@@ -5,6 +5,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/model/rank_share.hpp"
+#include "apps/run/training/rank_split.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
@@ -73,6 +74,7 @@ RankBenchSetting setting_of(const BenchModelsArguments& arguments, const BenchOp
   if (ranks.alone()) return setting;
   if (arguments.compare_spans || arguments.inference)
     throw UsageError(text("bench: --compare-spans and --inference must be of one process, got ", ranks.size()));
+  for (const BenchCase& bench : cases) split_for_ranks(bench.config, ranks.size());  // before the machine is measured
   const RankShare share = share_of(ranks);
   setting.device = device_of_rank(shared.device, share);
   setting.threads = threads_of_rank(ranks, share, shared.threads);
