@@ -7,12 +7,18 @@ namespace {
 
 constexpr std::int64_t kNumberBytes = 4;  // bytes
 
-/// Bytes of the optimiser's state of a row.
-std::int64_t state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
+/// Bytes of the optimiser's state that a row has once.
+std::int64_t row_state_bytes(const TableOptimizerOptions& optimizer) {
   const std::int64_t last_use = optimizer.last_use ? kNumberBytes : 0;
   if (optimizer.kind == TableKind::row_adagrad) return kNumberBytes + last_use;  // the sum
   const bool counts = optimizer.mode == TableMode::row_step || optimizer.mode == TableMode::deferred;
-  return 2 * kNumberBytes * row_numbers + (counts ? kNumberBytes : 0) + last_use;  // moments
+  return (counts ? kNumberBytes : 0) + last_use;
+}
+
+/// Bytes of the optimiser's state of a row: those, and the moments of its elements.
+std::int64_t state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
+  const std::int64_t moments = optimizer.kind == TableKind::adam ? 2 * kNumberBytes * row_numbers : 0;
+  return moments + row_state_bytes(optimizer);
 }
 
 }  // namespace
@@ -27,6 +33,7 @@ TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std
   sizes.row_numbers = options.value_width_in(width);
   sizes.value_bytes = sizes.parameters() * static_cast<std::int64_t>(size_of(options.value_dtype));
   sizes.state_bytes = sizes.tables * sizes.rows * state_bytes(optimizer, sizes.row_numbers);
+  sizes.row_state_bytes = sizes.tables * sizes.rows * row_state_bytes(optimizer);
   return sizes;
 }
 

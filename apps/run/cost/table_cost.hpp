@@ -13,14 +13,22 @@ namespace engram {
 
 /// Sizes of all tables of a model; all 0 where it has no memories.
 struct TableSizes {
-  std::int64_t memories = 0;     ///< layers with a memory
-  std::int64_t tables = 0;       ///< 1 where the memories share one
-  std::int64_t rows = 0;         ///< of each table
-  std::int64_t row_numbers = 0;  ///< dv
-  std::int64_t value_bytes = 0;  ///< of all tables, as they are stored
-  std::int64_t state_bytes = 0;  ///< of the optimiser's state for them (f32, counts of steps i32)
+  std::int64_t memories = 0;         ///< layers with a memory
+  std::int64_t tables = 0;           ///< 1 where the memories share one
+  std::int64_t rows = 0;             ///< of each table
+  std::int64_t row_numbers = 0;      ///< dv
+  std::int64_t value_bytes = 0;      ///< of all tables, as they are stored
+  std::int64_t state_bytes = 0;      ///< of the optimiser's state for them (f32, counts of steps i32)
+  std::int64_t row_state_bytes = 0;  ///< what of it belongs to rows, not to their elements
 
   std::int64_t parameters() const { return tables * rows * row_numbers; }
+  /// The bytes that one of so many ranks has, which share the columns of tables.
+  TableSizes shared_by(int ranks) const {
+    TableSizes held = *this;
+    held.value_bytes /= ranks;
+    held.state_bytes = (state_bytes - row_state_bytes) / ranks + row_state_bytes;
+    return held;
+  }
 };
 /// width, model_layers: of the model.
 TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,

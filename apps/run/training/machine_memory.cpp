@@ -29,10 +29,11 @@ std::int64_t machine_memory_bytes() {
 #endif
 }
 
-void require_machine_memory(const RunConfig& config, std::int64_t available) {
+void require_machine_memory(const RunConfig& config, std::int64_t available, int ranks) {
   const ModelOptions& model = config.model;
   const std::int64_t parameters = count_parameters(*make_model(model)).total;
-  const TableSizes tables = table_sizes(model.memories(), model.width(), model.layers(), config.optimizer.tables);
+  const TableSizes whole = table_sizes(model.memories(), model.width(), model.layers(), config.optimizer.tables);
+  const TableSizes tables = whole.shared_by(ranks);
   const std::int64_t needed = training_state_bytes(parameters, tables, config.optimizer.kind);
   if (available > 0 && needed > available)
     throw OutOfMemory(text("training: the machine's memory and swap, ", in_gibibytes(available), ", must hold the ",

@@ -216,7 +216,7 @@ struct TrainingStart {
     if (resized && !ranks.alone())
       throw UsageError(text("training: --resize-span must be done by one rank, got ", ranks.size(),
                             "\n  a run of one rank can be continued by several"));
-    if (options.device.kind == DeviceKind::cpu) require_machine_memory(config);
+    if (options.device.kind == DeviceKind::cpu) require_machine_memory(config, machine_memory_bytes(), ranks.size());
   }
 
   /// Ranks that would train something else name what differs.
