@@ -117,21 +117,27 @@ void sum_lanes(const DotLanes<C, 4>* lanes, C* sums) {
 /// and `ahead_b` on.
 template <int kLanes, class T, class D, class C = Compute<D>>
 DotLanes<C, 4> dot_part(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int64_t width) {
-  const auto ask = [&](std::int64_t begin) {
+  const auto ask = [&](std::int64_t begin, std::int64_t columns) {
     constexpr int kFar = 2;  // the second cache: see scaled_rows.hpp
     constexpr std::int64_t kLineOfA = 64 / static_cast<std::int64_t>(sizeof(T));
     constexpr std::int64_t kLineOfB = 64 / static_cast<std::int64_t>(sizeof(D));
-    for (std::int64_t i = 0; i < kLanes; i += kLineOfA) __builtin_prefetch(ahead_a + begin + i, 0, kFar);
-    for (std::int64_t i = 0; i < kLanes; i += kLineOfB) __builtin_prefetch(ahead_b + begin + i, 0, kFar);
+    for (std::int64_t i = 0; i < columns; i += kLineOfA) __builtin_prefetch(ahead_a + begin + i, 0, kFar);
+    for (std::int64_t i = 0; i < columns; i += kLineOfB) __builtin_prefetch(ahead_b + begin + i, 0, kFar);
   };
   DotSums<C, kLanes> sums;
   std::int64_t begin = 0;
-  for (; begin + kLanes <= width; begin += kLanes) {
-    ask(begin);
+  for (; begin + 2 * kLanes <= width; begin += 2 * kLanes) {
+    ask(begin, 2 * kLanes);
     sums.add(a + begin, b + begin);
+    sums.add(a + begin + kLanes, b + begin + kLanes);
+  }
+  if (begin + kLanes <= width) {
+    ask(begin, kLanes);
+    sums.add(a + begin, b + begin);
+    begin += kLanes;
   }
   if (begin < width) {
-    ask(begin);
+    ask(begin, kLanes);
     sums.add(a + begin, b + begin, width - begin);
   }
   return sums.four();
