@@ -28,6 +28,18 @@ const Tensor& Parameter::value() const {
   return value_;
 }
 
+TableColumns Parameter::columns() const {
+  if (shared_by_ == nullptr) return TableColumns::all(shape_.rank() == 0 ? 1 : shape_[-1]);
+  const std::int64_t whole = shape_[-1];
+  const std::int64_t count = whole / shared_by_->size();
+  return {.begin = shared_by_->rank() * count, .count = count, .whole = whole};
+}
+
+std::optional<Division> Parameter::division() const {
+  if (shared_by_ == nullptr) return std::nullopt;
+  return in_columns(shared_by_->size(), shape_, value().dtype());
+}
+
 const Tensor& Parameter::gradient() const {
   if (kind_ != Gradient::dense)
     throw Error(text("parameter: only a dense one has a gradient tensor, ", name_, " has ",

@@ -12,7 +12,10 @@
 #include "autograd/initializer.hpp"
 #include "autograd/row_gradient.hpp"
 #include "core/activation_precision.hpp"
+#include "core/communicator.hpp"
+#include "core/division.hpp"
 #include "core/files/mapped_table.hpp"
+#include "core/rules/table_columns.hpp"
 #include "core/tensor.hpp"
 
 namespace engram {
@@ -53,6 +56,7 @@ class Parameter {
   Parameter& operator=(Parameter&&) = default;
   ~Parameter();
 
+  /// Of the whole of it, also where ranks share its columns.
   const Shape& shape() const { return shape_; }
   const Initializer& initializer() const { return initializer_; }
   /// "" for tables and buffers.
@@ -62,8 +66,15 @@ class Parameter {
   const std::string& name() const { return name_; }
   /// The dtype of its values in a store of `placed` ones: f32 or bf16 of what is stored so, else that.
   DType stored_dtype(DType placed) const { return stored_.value_or(placed); }
-  /// Throws Error when the parameter was never visited and so has no memory, and for a mapped table.
+  /// Throws Error when the parameter was never visited and so has no memory, and for a mapped table. Of a table whose
+  /// columns ranks share, those that this one has: [rows, columns().count].
   const Tensor& value() const;
+  /// The ranks that share the columns of a table that was placed so; nullptr: all of it is here.
+  Communicator* shared_by() const { return shared_by_; }
+  /// Of a table: which columns value() has.
+  TableColumns columns() const;
+  /// How value() and tensors like it are divided over the ranks, if they are.
+  std::optional<Division> division() const;
   /// The file in which a table is that was placed there; nullptr: its values are in memory. Such a table cannot be
   /// changed: lookups of inference are all that can be done with it (weighted_rows).
   const MappedTable* mapped() const { return mapped_.get(); }
@@ -98,7 +109,8 @@ class Parameter {
   Tensor gradient_;
   RowGradient row_gradient_;
   RowRefresh* row_refresh_ = nullptr;
-  Tensor rounded_;                   // bf16
+  Tensor rounded_;  // bf16
+  Communicator* shared_by_ = nullptr;
   ParameterStore* store_ = nullptr;  // owns the memory; whichever goes first tells the other
 };
 

@@ -31,6 +31,7 @@ ParameterStore::~ParameterStore() {
     parameter->gradient_ = {};
     parameter->rounded_ = {};
     parameter->row_gradient_ = {};
+    parameter->shared_by_ = nullptr;
     parameter->store_ = nullptr;
   }
 }
@@ -64,8 +65,10 @@ void ParameterStore::add(std::string name, Parameter& parameter) {
 }
 
 void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
-                           const std::filesystem::path& mapped_tables) {
+                           const std::filesystem::path& mapped_tables, Communicator* ranks) {
   if (placed()) throw Error("parameter store: memory can be taken only once");
+  if (ranks != nullptr && !ranks->alone() && mapped_tables.empty())
+    for (const auto& [name, parameter] : parameters_) share(*parameter, *ranks);
   allocator_ = std::make_unique<CountedHeap>(backend);
   dtype_ = dtype;
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
@@ -119,17 +122,29 @@ std::vector<GroupLayout> ParameterStore::layout(DType dtype) const {
 
 void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed) {
   const DType dtype = parameter.stored_dtype(dtype_);
-  parameter.value_ = Tensor(parameter.shape(), dtype, backend.device(), *allocator_);
+  const TableColumns columns = parameter.columns();
+  const Shape held = columns.are_all() ? parameter.shape() : parameter.shape().with(-1, columns.count);
+  parameter.value_ = Tensor(held, dtype, backend.device(), *allocator_);
   const int threads =
       backend.works_behind() ? static_cast<int>(std::thread::hardware_concurrency()) : backend.threads();
   auto* const values = static_cast<std::byte*>(parameter.value_.raw());
-  draw_values(parameter.initializer(), dtype, parameter.shape().count(), seed, parameter.name(), threads,
+  draw_values(parameter.initializer(), dtype, parameter.value_.count(), columns, seed, parameter.name(), threads,
               [&](std::int64_t first, std::span<const std::byte> piece) {
                 backend.copy(values + static_cast<std::size_t>(first) * size_of(dtype), piece.data(), piece.size(),
                              CopyKind::host_to_device);
                 // The piece is filled anew; a device may still be reading it.
                 backend.synchronize();
               });
+}
+
+void ParameterStore::share(Parameter& parameter, Communicator& ranks) {
+  if (parameter.gradient_kind() != Gradient::rows) return;
+  const std::int64_t width = parameter.shape()[-1];
+  if (column_parts(width) % ranks.size() != 0)
+    throw UsageError(text("training: 1, 2, 4 or 8 ranks share the columns of a table, and they must divide its width, ",
+                          "got ", ranks.size(), " ranks for ", parameter.name(), " of width ", width,
+                          "\n  another number of ranks trains the same run"));
+  parameter.shared_by_ = &ranks;
 }
 
 void ParameterStore::map_table(Backend& backend, Parameter& table, const std::filesystem::path& folder) {

@@ -50,10 +50,13 @@ class ParameterStore {
 
   /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
   /// outlive the store. `mapped_tables`: the folder in whose files (core/files/table_file.hpp) all tables are; they
-  /// stay there and can be read, but not changed. After an exception neither the store nor its parameters can be used.
-  /// Throws FileError as MappedTable does, and DeviceError for another device than the CPU then; ShapeError where the
-  /// parameters of a group are too many to count.
-  void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {});
+  /// stay there and can be read, but not changed. `ranks`: where there are several, they share the columns of tables,
+  /// each an equal part, and must outlive the store; mapped tables are not shared. After an exception neither the store
+  /// nor its parameters can be used. Throws FileError as MappedTable does, and DeviceError for another device than the
+  /// CPU then; ShapeError where the parameters of a group are too many to count; UsageError where ranks cannot share a
+  /// table: there must be 1, 2, 4 or 8, and they must divide its width.
+  void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {},
+             Communicator* ranks = nullptr);
   bool placed() const { return allocator_ != nullptr; }
   /// The groups that place() makes of all that was added, sorted by name. It needs no memory: throws ShapeError where
   /// the parameters of a group are too many to count.
@@ -94,6 +97,7 @@ class ParameterStore {
   friend class Parameter;
   void forget(Parameter& parameter);  // it is being destroyed
   void place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed);
+  static void share(Parameter& parameter, Communicator& ranks);
   void map_table(Backend& backend, Parameter& table, const std::filesystem::path& folder);
 
   std::map<std::string, Parameter*, std::less<>> parameters_;

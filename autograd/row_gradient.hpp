@@ -14,9 +14,10 @@ struct RowGradient {
   struct Part {
     RowUses uses;
     RowOrder order;
+    int ranks = 1;  ///< so many read together: their results are equal parts, those of rank 0 first
   };
   /// One for every lookup of the step: of pieces of a batch, and of several layers that share the table. All have equal
-  /// numbers of uses per result. Memory of the step: cleared before it ends.
+  /// numbers of uses per result, and of ranks. Memory of the step: cleared before it ends.
   std::vector<Part> parts;
 };
 
@@ -24,9 +25,10 @@ struct RowGradient {
 /// kMostRowUses.
 RowOrder ordered(Step& step, const Tensor& ids, std::int64_t table_rows);
 
-/// All parts as one, with its order: a single part as it is, several one after the other and ordered anew. Empty when
-/// there are none. Throws Error when the parts differ in the number of uses per result, in width or in dtype, or have
-/// more than kMostRowUses uses together.
+/// All parts as one, with its order: a single part as it is, several one after the other and ordered anew. Where ranks
+/// read together, all that one of them read comes before what the next one did: they have the pieces of a batch in
+/// their order. Empty when there are none. Throws Error when the parts differ in the number of uses per result or of
+/// ranks, in width or in dtype, or have more than kMostRowUses uses together.
 RowGradient::Part joined(Step& step, const RowGradient& gradient, std::int64_t table_rows);
 
 }  // namespace engram

@@ -65,31 +65,50 @@ class ThreadRows {
   Workspace memory_;
 };
 
-void row_squared_norm(Step& step, const RowGradients& gradients, Tensor& squared_norm) {
+/// The sum of the squares of scale g[c] over the held columns of a row. One copy of the arithmetic, for a compiler may
+/// join products and sums otherwise where it puts another one.
+template <class C>
+[[gnu::noinline]] double squares_of_row(const C* g, C scale, const TableColumns& columns) {
+  double sums[kMostColumnParts];
+  const std::int64_t part = columns.part(), parts = columns.parts();
+  for (std::int64_t p = 0; p < parts; ++p)
+    sums[p] = sum_in_lanes(p * part, (p + 1) * part, [g, scale](std::int64_t c) {
+      const auto value = static_cast<double>(g[c] * scale);
+      return value * value;
+    });
+  return sum_of_column_parts(sums, parts);
+}
+
+void row_squares(Step& step, const RowGradients& gradients, const Tensor& gradient_scale, TableColumns columns,
+                 Tensor& squares) {
+  const DType dtype = gradients.sums ? gradients.sums.dtype() : gradients.uses.weights.dtype();
+  dispatch_float(dtype, "row_squares", [&]<class C>() {
+    const GradientReader<C> reader(gradients, columns.count);
+    const ThreadRows<C> scratch(step, reader.scratch());
+    const C scale = static_cast<C>(gradient_scale.data<const double>()[0]);
+    const std::int64_t chunk = row_chunk(columns.count), count = reader.count();
+    double* out = squares.data<double>();
+    parallel_items_on_threads((count + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
+      for (std::int64_t u = item * chunk; u < std::min(count, (item + 1) * chunk); ++u)
+        out[u] = squares_of_row(reader.read(u, scratch.of(thread)), scale, columns);
+    });
+    std::fill(out + count, out + squares.count(), 0.0);
+  });
+}
+
+void row_squared_norm(Step& step, const Tensor& squares, Tensor& squared_norm) {
   double& norm = squared_norm.data<double>()[0];
   norm = 0;
-  if (!gradients.order) return;
-  const DType dtype = gradients.sums ? gradients.sums.dtype() : gradients.uses.weights.dtype();
-  dispatch_float(dtype, "row_squared_norm", [&]<class C>() {
-    const std::int64_t width = gradients.sums ? gradients.sums.shape()[-1] : gradients.uses.width();
-    const GradientReader<C> reader(gradients, width);
-    const ThreadRows<C> scratch(step, reader.scratch());
-    const std::int64_t chunk = row_chunk(width), chunks = (reader.count() + chunk - 1) / chunk;
-    const Workspace memory =
-        step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, chunks)) * sizeof(double));
-    double* partial = memory.data<double>();
-    parallel_items_on_threads(chunks, [&](std::int64_t item, int thread) {
-      partial[item] = 0;
-      for (std::int64_t u = item * chunk; u < std::min(reader.count(), (item + 1) * chunk); ++u) {
-        const C* g = reader.read(u, scratch.of(thread));
-        partial[item] += sum_in_lanes(0, width, [g](std::int64_t c) {
-          const auto value = static_cast<double>(g[c]);
-          return value * value;
-        });
-      }
-    });
-    for (std::int64_t item = 0; item < chunks; ++item) norm += partial[item];
+  if (!squares) return;
+  const double* each = squares.data<const double>();
+  const std::int64_t count = squares.count(), chunks = (count + kElementChunk - 1) / kElementChunk;
+  const Workspace memory = step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, chunks)) * sizeof(double));
+  double* partial = memory.data<double>();
+  parallel_items(chunks, [&](std::int64_t item) {
+    partial[item] = sum_in_lanes(item * kElementChunk, std::min(count, (item + 1) * kElementChunk),
+                                 [each](std::int64_t u) { return each[u]; });
   });
+  for (std::int64_t item = 0; item < chunks; ++item) norm += partial[item];
 }
 
 /// Adam on the rows of one table in one step.
@@ -151,8 +170,8 @@ class AdamRows {
         clock_(clock ? clock.data<const double>() : nullptr),
         seen_(clock ? static_cast<std::int64_t>(clock_[TableClock::kNow]) : 0),
         layout_(clock ? TableClock::of(options.beta1, options.beta2) : TableClock{}),
-        rounding_(random, step, width_),
-        catch_up_rounding_(caught_up(random), static_cast<std::uint64_t>(seen_), width_),
+        rounding_(random, step, table.columns),
+        catch_up_rounding_(caught_up(random), static_cast<std::uint64_t>(seen_), table.columns),
         rule_{.gradient_scale = 1,
               .beta1 = static_cast<C>(options.beta1),
               .rest1 = static_cast<C>(1 - options.beta1),
@@ -289,31 +308,29 @@ void advance_table_clock(Step& step, const kernels::RowAdamOptions& options, Ten
   if (known == layout.terms) at[layout.whole(now - layout.terms)] = sum;
 }
 
-void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradient_scale,
-                  const kernels::RowAdagradOptions& options, RandomStream random, Tensor& table, Tensor& row_sum) {
-  dispatch_storage(table.dtype(), "adagrad_rows", [&]<class T>() {
+void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& squares, const Tensor& gradient_scale,
+                  const kernels::RowAdagradOptions& options, RandomStream random, AdagradTable& table) {
+  dispatch_storage(table.values.dtype(), "adagrad_rows", [&]<class T>() {
     using C = Compute<T>;
     constexpr bool kRounded = std::is_same_v<T, bf16>;
-    const std::int64_t width = table.shape()[-1];
+    const std::int64_t width = table.values.shape()[-1];
     const GradientReader<C> reader(gradients, width);
     const ThreadRows<C> scratch(step, reader.scratch() + (kRounded ? width : 0));
-    const RowRounding rounding(random, step.scalars()->step, width);
+    const RowRounding rounding(random, step.scalars()->step, table.columns);
     const double rate = options.rate.at(step.scalars()->learning_rate);
     const C scale = static_cast<C>(gradient_scale.data<const double>()[0]);
     const C keep = static_cast<C>(1 - rate * options.weight_decay);
-    T* p = table.data<T>();
-    C* sums = row_sum.data<C>();
+    T* p = table.values.data<T>();
+    C* sums = table.row_sum.data<C>();
+    const double* given = squares ? squares.data<const double>() : nullptr;
     const std::int64_t chunk = row_chunk(width), count = reader.count();
     parallel_items_on_threads((count + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
       for (std::int64_t u = item * chunk; u < std::min(count, (item + 1) * chunk); ++u) {
         const std::int64_t row = reader.rows()[u];
         const C* g = reader.read(u, scratch.of(thread));
         const RowValues<T> values(p, row, width, scratch.of(thread) + reader.scratch());
-        const double squares = sum_in_lanes(0, width, [&](std::int64_t c) {
-          const auto value = static_cast<double>(g[c] * scale);
-          return value * value;
-        });
-        sums[row] += static_cast<C>(squares / static_cast<double>(width));
+        const double of_row = given != nullptr ? given[u] : squares_of_row(g, scale, table.columns);
+        sums[row] += static_cast<C>(of_row / static_cast<double>(table.columns.whole));
         const double below = std::sqrt(static_cast<double>(sums[row])) + options.epsilon;
         const C eta = below == 0 ? C(0) : static_cast<C>(rate / below) * scale;
         const T* const next = p + reader.rows()[std::min(u + 1, count - 1)] * width;
@@ -330,7 +347,8 @@ void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradi
   });
 }
 
-const bool bound = kernels::row_squared_norm.bind(DeviceKind::cpu, &row_squared_norm) &&
+const bool bound = kernels::row_squares.bind(DeviceKind::cpu, &row_squares) &&
+                   kernels::row_squared_norm.bind(DeviceKind::cpu, &row_squared_norm) &&
                    kernels::adam_rows.bind(DeviceKind::cpu, &adam_rows) &&
                    kernels::bring_rows_up_to_date.bind(DeviceKind::cpu, &bring_rows_up_to_date) &&
                    kernels::advance_table_clock.bind(DeviceKind::cpu, &advance_table_clock) &&

@@ -3,7 +3,6 @@
 /// for while those before are added up: a row is no longer waited for once per line, and not once per page
 /// ([product-key 7.3]).
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -81,19 +80,6 @@ void add_terms(const Terms& terms, std::int64_t first, std::int64_t ahead, std::
   add_scaled_rows<kRows, kFirst>(rows, weights, next, sum, width);
 }
 
-/// kCount numbers from `from`, as an array of C.
-template <class C, int kCount, class T>
-auto numbers(const T* from) {
-  using Array = Eigen::Array<C, kCount, 1>;
-  if constexpr (std::is_same_v<T, C>) {
-    return Eigen::Map<const Array>(from);
-  } else {
-    Array converted;
-    for (int i = 0; i < kCount; ++i) converted[i] = static_cast<C>(from[i]);
-    return converted;
-  }
-}
-
 }  // namespace detail
 
 /// sum[0, width) = terms.weight(i) times the row at terms.row(i), added up in order of i for begin <= i < end, from
@@ -118,29 +104,6 @@ void sum_scaled_rows(const Terms& terms, std::int64_t begin, std::int64_t end, s
   take(std::integral_constant<int, kRowsAtOnce>());
   take(std::integral_constant<int, kFewRowsAtOnce>());
   take(std::integral_constant<int, 1>());
-}
-
-/// The sum of a[i] b[i], i < width: in as many lanes as one line of a has numbers, then the lanes pairwise. Asks for
-/// what lies at `ahead_a` and `ahead_b` as far as the row goes.
-template <class T, class D, class C = Compute<D>>
-C dot_rows(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int64_t width) {
-  constexpr int kLanes = 32;
-  constexpr std::int64_t kLinesOfA = kLanes * static_cast<std::int64_t>(sizeof(T)) / 64;
-  constexpr std::int64_t kLinesOfB = kLanes * static_cast<std::int64_t>(sizeof(D)) / 64;
-  // An array of Eigen's stays in registers; a plain one would be written and read again for every line.
-  Eigen::Array<C, kLanes, 1> lanes = Eigen::Array<C, kLanes, 1>::Zero();
-  std::int64_t begin = 0;
-  for (; begin + kLanes <= width; begin += kLanes) {
-    for (std::int64_t line = 0; line < kLinesOfA; ++line)
-      __builtin_prefetch(ahead_a + begin + line * (64 / static_cast<std::int64_t>(sizeof(T))), 0, detail::kFar);
-    for (std::int64_t line = 0; line < kLinesOfB; ++line)
-      __builtin_prefetch(ahead_b + begin + line * (64 / static_cast<std::int64_t>(sizeof(D))), 0, detail::kFar);
-    lanes += detail::numbers<C, kLanes>(a + begin) * detail::numbers<C, kLanes>(b + begin);
-  }
-  for (int lane = 0; begin < width; ++begin, ++lane) lanes[lane] += static_cast<C>(a[begin]) * static_cast<C>(b[begin]);
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  return lanes[0];
 }
 
 }  // namespace engram::cpu

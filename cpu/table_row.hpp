@@ -18,23 +18,25 @@ namespace engram::cpu {
 /// Rounds rows of f32 to bf16, stochastically: the bits are those of RandomStream::draw for `step`, many at once.
 class RowRounding {
  public:
-  RowRounding(const RandomStream& random, std::uint64_t step, std::int64_t width)
+  RowRounding(const RandomStream& random, std::uint64_t step, const TableColumns& columns)
       : constants_{0, random.operation, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(random.seed),
                    static_cast<std::uint32_t>(random.seed >> 32)},
-        blocks_(width),
-        width_(width) {}
+        blocks_(columns),
+        width_(columns.count) {}
 
   void round(const float* from, std::int64_t row, bf16* to) const {
     constexpr int kVectors = 4;
     constexpr std::int64_t kBatch = kVectors * kPhiloxLanes * DropoutRule::kElementsPerBlock;
-    std::uint64_t block = blocks_.first_of(row);
-    for (std::int64_t c = 0; c < width_; c += kBatch, block += kVectors * kPhiloxLanes) {
+    std::uint64_t block = blocks_.block(row, 0);
+    // The first column may lie inside a block, of which those before it are left out.
+    for (std::int64_t c = -blocks_.place(0); c < width_; c += kBatch, block += kVectors * kPhiloxLanes) {
       alignas(64) std::uint64_t words[kBatch / 4];
       alignas(64) std::uint16_t bits[kBatch];
       philox_blocks<kVectors>(constants_, block, words);
       std::memcpy(bits, words, sizeof bits);
       const std::int64_t count = std::min(kBatch, width_ - c);
-      for (std::int64_t i = 0; i < count; ++i) to[c + i] = stochastically_rounded(from[c + i], bits[i]);
+      for (std::int64_t i = std::max<std::int64_t>(0, -c); i < count; ++i)
+        to[c + i] = stochastically_rounded(from[c + i], bits[i]);
     }
   }
 

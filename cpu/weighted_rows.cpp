@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "cpu/parallel.hpp"
+#include "cpu/row_dots.hpp"
 #include "cpu/scaled_rows.hpp"
 
 namespace engram::cpu {
@@ -49,12 +50,14 @@ void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const
 constexpr std::int64_t kPlacesOfItem = 256;
 
 void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& ids, const Tensor& dy,
-                                   const RowOrder& order, const Target& dweights) {
+                                   const RowOrder& order, TableColumns columns, const Target& dweights) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
     dispatch_storage(dy.dtype(), "weighted_rows", [&]<class D>() {
       using C = Compute<T>;
       if constexpr (std::is_same_v<C, Compute<D>>) {
-        const std::int64_t width = values.shape()[1], reads = ids.shape()[1];
+        const std::int64_t width = columns.count, reads = ids.shape()[1];
+        const std::int64_t part = columns.part(), parts = columns.parts();
+        assert(width == values.shape()[1] && width == dy.shape()[1]);
         const T* table = values.data<const T>();
         const D* gradients = dy.data<const D>();
         const std::int64_t* rows = ids.data<const std::int64_t>();
@@ -66,7 +69,7 @@ void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& id
             const std::int64_t use = uses[place], next = uses[std::min(place + ahead, end - 1)];
             assert(rows[use] >= 0 && rows[use] < values.shape()[0]);
             const C product = dot_rows(table + rows[use] * width, gradients + use / reads * width,
-                                       table + rows[next] * width, gradients + next / reads * width, width);
+                                       table + rows[next] * width, gradients + next / reads * width, part, parts);
             out[use] = dweights.write == Write::add ? out[use] + product : product;
           }
         });

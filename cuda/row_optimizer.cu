@@ -4,73 +4,11 @@
 #include <cmath>
 #include <type_traits>
 
-#include "cuda/ordered_sum.cuh"
+#include "cuda/row_squares.cuh"
 #include "cuda/table_row.cuh"
 
 namespace engram::cuda::row_optimizer_kernels {
 namespace {
-
-/// The row that a warp has to do with.
-__device__ __forceinline__ std::int64_t warp_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * kRowWarps + threadIdx.y;
-}
-/// A warp for each of `rows` rows, or none.
-LaunchSize warps_for(std::int64_t rows) {
-  return {.blocks = (rows + kRowWarps - 1) / kRowWarps, .threads = {kWarpLanes, kRowWarps}};
-}
-
-/// Workspace of `count` C, which may be none.
-template <class C>
-class Numbers {
- public:
-  Numbers(Step& step, std::int64_t count)
-      : memory_(step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, count)) * sizeof(C))) {}
-  C* data() const { return memory_.template data<C>(); }
-
- private:
-  Workspace memory_;
-};
-
-template <int kWidth, class C>
-__global__ void __launch_bounds__(kWarpLanes* kRowWarps) row_squares(GradientRows<C> gradients, double* squares) {
-  const std::int64_t u = warp_number();
-  if (u >= gradients.capacity) return;
-  double sum = 0;
-  if (u < gradients.count[0]) {
-    for (std::int64_t c = threadIdx.x * kWidth; c < gradients.width; c += kWarpLanes * kWidth) {
-      const Pack<C, kWidth> g = gradients.template at<kWidth>(u, c);
-      for (int j = 0; j < kWidth; ++j) sum += static_cast<double>(g.value[j]) * static_cast<double>(g.value[j]);
-    }
-  }
-  sum = warp_sum(sum);
-  if (threadIdx.x == 0) squares[u] = sum;
-}
-
-struct Partial {
-  const double* squares;
-  __device__ double operator()(std::int64_t i) const { return squares[i]; }
-};
-struct StoreSum {
-  double* to;
-  __device__ void operator()(double sum) const { to[0] = sum; }
-};
-
-void row_squared_norm(Step& step, const RowGradients& gradients, Tensor& squared_norm) {
-  const bool any = gradients.order && gradients.order.rows.count() > 0;
-  const DType dtype = !any ? DType::f32 : gradients.sums ? gradients.sums.dtype() : gradients.uses.weights.dtype();
-  dispatch_float(dtype, "row_squared_norm", [&]<class C>() {
-    const std::int64_t width = !any ? 0 : gradients.sums ? gradients.sums.shape()[-1] : gradients.uses.width();
-    const Numbers<C> pieces(step, gradient_numbers(gradients));
-    const GradientRows<C> read = read_gradients<C>(step, gradients, width, pieces.data());
-    const Numbers<double> squares(step, read.capacity);
-    // In the same lanes for both forms, so that the bits are.
-    if (gradients_in_packs<C, kPackWidth<C>>(gradients, width))
-      launch(step, warps_for(read.capacity), &row_squares<kPackWidth<C>, C>, read, squares.data());
-    else
-      launch(step, warps_for(read.capacity), &row_squares<1, C>, read, squares.data());
-    ordered_sum(step, read.capacity, Partial{squares.data()}, StoreSum{squared_norm.data<double>()});
-  });
-}
 
 /// What is the same for all rows of a step.
 struct StepFactors {
@@ -98,6 +36,7 @@ struct AdamRows {
   kernels::RowAdamOptions options;
   RandomStream random;
   std::int64_t rows;
+  TableColumns columns;
   T* p;
   C* m;
   C* v;
@@ -165,7 +104,7 @@ struct AdamRows {
       move(keep, step_size, epsilon, first, second, values);
       store(m + at, first);
       store(v + at, second);
-      store_row(p + at, values, random, static_cast<std::uint64_t>(factors->now - 1), row, width, c);
+      store_row(p + at, values, random, static_cast<std::uint64_t>(factors->now - 1), row, columns, c);
     }
   }
   /// By a warp: to the clock's step, from step `before`.
@@ -181,7 +120,7 @@ struct AdamRows {
       catch_up(by, first, second, values);
       store(m + at, first);
       store(v + at, second);
-      store_row(p + at, values, bits, static_cast<std::uint64_t>(seen()), row, width, c);
+      store_row(p + at, values, bits, static_cast<std::uint64_t>(seen()), row, columns, c);
     }
   }
   /// The same, by the first of all warps that meet the row.
@@ -231,6 +170,7 @@ AdamRows<T> adam_of(const Tensor& clock, const kernels::RowAdamOptions& options,
           .options = options,
           .random = random,
           .rows = table.values.shape()[0],
+          .columns = table.columns,
           .p = table.values.data<T>(),
           .m = table.first_moment.data<C>(),
           .v = table.second_moment.data<C>(),
@@ -260,7 +200,8 @@ void adam_rows(Step& step, const RowGradients& gradients, const Tensor& gradient
                adam);
       launch(step, warps_for(adam.gradients.capacity), &adam_touched<kWidth, T>, adam);
     };
-    if (aligned_for_packs(adam.p, adam.m, adam.v) && gradients_in_packs<C, kPackWidth<T>>(gradients, width))
+    if (rows_in_packs<T>(table.columns) && aligned_for_packs(adam.p, adam.m, adam.v) &&
+        gradients_in_packs<C, kPackWidth<T>>(gradients, width))
       start(std::integral_constant<int, kPackWidth<T>>{});
     else
       start(std::integral_constant<int, 1>{});
@@ -273,7 +214,7 @@ void bring_rows_up_to_date(Step& step, const Tensor& ids, const Tensor& clock, c
     const AdamRows<T> adam = adam_of<T>(clock, options, random, table);
     const std::int64_t count = ids ? ids.count() : adam.rows;
     const std::int64_t* wanted = ids ? ids.data<const std::int64_t>() : nullptr;
-    if (aligned_for_packs(adam.p, adam.m, adam.v) && adam.gradients.width % kPackWidth<T> == 0)
+    if (rows_in_packs<T>(table.columns) && aligned_for_packs(adam.p, adam.m, adam.v))
       launch(step, warps_for(count), &catch_up_rows<kPackWidth<T>, T>, adam, wanted, count);
     else
       launch(step, warps_for(count), &catch_up_rows<1, T>, adam, wanted, count);
@@ -332,23 +273,19 @@ struct AdagradRows {
   const StepScalars* scalars;
   kernels::RowAdagradOptions options;
   RandomStream random;
+  TableColumns columns;
+  const double* squares;  // of whole rows, or none
   T* p;
   C* row_sum;
 
-  template <int kWidth>
+  /// kSquares: the width of accesses for the squares.
+  template <int kWidth, int kSquares>
   __device__ void update(std::int64_t u) const {
     const std::int64_t row = gradients.rows[u], width = gradients.width;
     const double rate = options.rate.at(scalars->learning_rate);
     const C scale = static_cast<C>(gradient_scale[0]);
-    double squares = 0;
-    for (std::int64_t c = threadIdx.x * kWidth; c < width; c += kWarpLanes * kWidth) {
-      const Pack<C, kWidth> g = gradients.template at<kWidth>(u, c);
-      for (int j = 0; j < kWidth; ++j) {
-        const auto value = static_cast<double>(g.value[j] * scale);
-        squares += value * value;
-      }
-    }
-    const C sum = row_sum[row] + static_cast<C>(warp_sum(squares) / static_cast<double>(width));
+    const double of_row = squares != nullptr ? squares[u] : squares_of_row<kSquares>(gradients, u, scale, columns);
+    const C sum = row_sum[row] + static_cast<C>(of_row / static_cast<double>(columns.whole));
     __syncwarp();
     if (threadIdx.x == 0) row_sum[row] = sum;
     const double below = std::sqrt(static_cast<double>(sum)) + options.epsilon;
@@ -358,39 +295,48 @@ struct AdagradRows {
       const Pack<C, kWidth> g = gradients.template at<kWidth>(u, c);
       Pack<C, kWidth> values = load<kWidth>(p + row * width + c);
       for (int j = 0; j < kWidth; ++j) values.value[j] = values.value[j] * keep - g.value[j] * eta;
-      store_row(p + row * width + c, values, random, scalars->step, row, width, c);
+      store_row(p + row * width + c, values, random, scalars->step, row, columns, c);
     }
   }
 };
-template <int kWidth, class T>
+template <int kWidth, int kSquares, class T>
 __global__ void __launch_bounds__(kWarpLanes* kRowWarps) adagrad_touched(AdagradRows<T> adagrad) {
   const std::int64_t u = warp_number();
-  if (u < adagrad.gradients.capacity && u < adagrad.gradients.count[0]) adagrad.template update<kWidth>(u);
+  if (u < adagrad.gradients.capacity && u < adagrad.gradients.count[0]) adagrad.template update<kWidth, kSquares>(u);
 }
 
-void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& gradient_scale,
-                  const kernels::RowAdagradOptions& options, RandomStream random, Tensor& table, Tensor& row_sum) {
-  dispatch_storage(table.dtype(), "adagrad_rows", [&]<class T>() {
+void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& squares, const Tensor& gradient_scale,
+                  const kernels::RowAdagradOptions& options, RandomStream random, AdagradTable& table) {
+  dispatch_storage(table.values.dtype(), "adagrad_rows", [&]<class T>() {
     using C = Compute<T>;
-    const std::int64_t width = table.shape()[-1];
+    const std::int64_t width = table.values.shape()[-1];
     const Numbers<C> pieces(step, gradient_numbers(gradients));
     const AdagradRows<T> adagrad{.gradients = read_gradients<C>(step, gradients, width, pieces.data()),
                                  .gradient_scale = gradient_scale.data<const double>(),
                                  .scalars = step.scalars(),
                                  .options = options,
                                  .random = random,
-                                 .p = table.data<T>(),
-                                 .row_sum = row_sum.data<C>()};
+                                 .columns = table.columns,
+                                 .squares = squares ? squares.data<const double>() : nullptr,
+                                 .p = table.values.data<T>(),
+                                 .row_sum = table.row_sum.data<C>()};
     const LaunchSize size = warps_for(adagrad.gradients.capacity);
-    if (aligned_for_packs(adagrad.p) && gradients_in_packs<C, kPackWidth<T>>(gradients, width))
-      launch(step, size, &adagrad_touched<kPackWidth<T>, T>, adagrad);
+    // The squares as row_squares has them: in the same lanes, for the same bits.
+    const bool packs = rows_in_packs<T>(table.columns) && aligned_for_packs(adagrad.p) &&
+                       gradients_in_packs<C, kPackWidth<T>>(gradients, width);
+    const bool square_packs = squares_in_packs<C, kPackWidth<C>>(gradients, table.columns);
+    if (packs && square_packs)
+      launch(step, size, &adagrad_touched<kPackWidth<T>, kPackWidth<C>, T>, adagrad);
+    else if (packs)
+      launch(step, size, &adagrad_touched<kPackWidth<T>, 1, T>, adagrad);
+    else if (square_packs)
+      launch(step, size, &adagrad_touched<1, kPackWidth<C>, T>, adagrad);
     else
-      launch(step, size, &adagrad_touched<1, T>, adagrad);
+      launch(step, size, &adagrad_touched<1, 1, T>, adagrad);
   });
 }
 
-const bool bound = kernels::row_squared_norm.bind(kThisDevice, &row_squared_norm) &&
-                   kernels::adam_rows.bind(kThisDevice, &adam_rows) &&
+const bool bound = kernels::adam_rows.bind(kThisDevice, &adam_rows) &&
                    kernels::bring_rows_up_to_date.bind(kThisDevice, &bring_rows_up_to_date) &&
                    kernels::advance_table_clock.bind(kThisDevice, &advance_table_clock) &&
                    kernels::adagrad_rows.bind(kThisDevice, &adagrad_rows);

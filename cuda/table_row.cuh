@@ -2,7 +2,9 @@
 /// One row of a table as the update rules see it, a warp for each: gradients in either form, and stores that round
 /// stochastically where values are bf16.
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/kernels/row_optimizer.hpp"
 #include "core/rules/stochastic_rounding.hpp"
@@ -11,6 +13,27 @@
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
+
+/// The row that a warp has to do with.
+__device__ __forceinline__ std::int64_t warp_number() {
+  return static_cast<std::int64_t>(blockIdx.x) * kRowWarps + threadIdx.y;
+}
+/// A warp for each of `rows` rows, or none.
+inline LaunchSize warps_for(std::int64_t rows) {
+  return {.blocks = (rows + kRowWarps - 1) / kRowWarps, .threads = {kWarpLanes, kRowWarps}};
+}
+
+/// Workspace of `count` C, which may be none.
+template <class C>
+class Numbers {
+ public:
+  Numbers(Step& step, std::int64_t count)
+      : memory_(step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, count)) * sizeof(C))) {}
+  C* data() const { return memory_.template data<C>(); }
+
+ private:
+  Workspace memory_;
+};
 
 /// The gradients of a step, as an argument of kernels.
 template <class C>
@@ -67,17 +90,25 @@ bool gradients_in_packs(const RowGradients& gradients, std::int64_t width) {
   return aligned_for_packs(static_cast<const C*>(gradients.sums ? gradients.sums.raw() : gradients.uses.sources.raw()));
 }
 
-/// Stores columns column, ... of a row; of bf16, rounded with the random bits of the row at this step.
+/// Whether rows of T may be stored in packs: of bf16 a pack has one block of random bits.
+template <class T>
+bool rows_in_packs(const TableColumns& columns) {
+  const bool blocks = !std::is_same_v<T, bf16> || columns.begin % DropoutRule::kElementsPerBlock == 0;
+  return blocks && columns.count % kPackWidth<T> == 0;
+}
+
+/// Stores columns column, ... of those that are held of a row; of bf16, rounded with the random bits of the row at this
+/// step.
 template <int kWidth, class T>
 __device__ __forceinline__ void store_row(T* to, const Pack<Compute<T>, kWidth>& values, const RandomStream& random,
-                                          std::uint64_t step, std::int64_t row, std::int64_t width,
+                                          std::uint64_t step, std::int64_t row, const TableColumns& columns,
                                           std::int64_t column) {
   if constexpr (std::is_same_v<T, bf16>) {
     constexpr int kInBlock = DropoutRule::kElementsPerBlock;
     static_assert(kWidth == 1 || kWidth == kInBlock, "one block of random bits for a pack");
-    const std::uint64_t block = RoundingBlocks(width).first_of(row) + static_cast<std::uint64_t>(column / kInBlock);
-    const PhiloxBlock bits = random.draw(block, step, 0);
-    const int first = static_cast<int>(column % kInBlock);
+    const RoundingBlocks blocks(columns);
+    const PhiloxBlock bits = random.draw(blocks.block(row, column), step, 0);
+    const int first = blocks.place(column);
     Pack<float, kWidth> rounded;  // exact in bf16, so that the store keeps it
     for (int j = 0; j < kWidth; ++j)
       rounded.value[j] =

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "cuda/elements.cuh"
+#include "cuda/part_sums.cuh"
 #include "cuda/scaled_rows.cuh"
 
 namespace engram::cuda::weighted_rows_kernels {
@@ -58,41 +59,45 @@ constexpr std::int64_t kPlacesOfWarp = 8;
 template <int kWidth, class T, class D>
 __global__ void __launch_bounds__(kWarpLanes* kRowWarps)
     weight_gradients(const T* values, const std::int64_t* ids, const D* dy, const std::int32_t* uses,
-                     std::int64_t count, std::int64_t reads, std::int64_t width, TargetElements<Compute<T>> dweights) {
+                     std::int64_t count, std::int64_t reads, std::int64_t part, std::int64_t parts,
+                     TargetElements<Compute<T>> dweights) {
   using C = Compute<T>;
   const std::int64_t begin = row_of_warp() * kPlacesOfWarp;
   for (std::int64_t place = begin; place < begin + kPlacesOfWarp && place < count; ++place) {
     const std::int64_t use = uses[place];
-    const T* row = values + ids[use] * width;
-    const D* gradient = dy + use / reads * width;
-    C sum = 0;
+    const T* row = values + ids[use] * part * parts;
+    const D* gradient = dy + use / reads * part * parts;
+    const C sum = sum_over_parts<C>(parts, [&](std::int64_t p) {
+      C of_part = 0;
 #pragma unroll 4
-    for (std::int64_t i = std::int64_t{kWidth} * threadIdx.x; i < width; i += kWarpLanes * kWidth) {
-      const Pack<C, kWidth> a = load<kWidth>(row + i), b = load<kWidth>(gradient + i);
-      for (int j = 0; j < kWidth; ++j) sum += a.value[j] * b.value[j];
-    }
-    sum = warp_sum(sum);
+      for (std::int64_t i = p * part + kWidth * threadIdx.x; i < (p + 1) * part; i += kWarpLanes * kWidth) {
+        const Pack<C, kWidth> a = load<kWidth>(row + i), b = load<kWidth>(gradient + i);
+        for (int j = 0; j < kWidth; ++j) of_part += a.value[j] * b.value[j];
+      }
+      return warp_sum(of_part);
+    });
     if (threadIdx.x == 0) write_pack(dweights, use, Pack<C, 1>{{sum}});
   }
 }
 
 void weighted_rows_weight_gradient(Step& step, const Tensor& values, const Tensor& ids, const Tensor& dy,
-                                   const RowOrder& order, const Target& dweights) {
+                                   const RowOrder& order, TableColumns columns, const Target& dweights) {
   dispatch_storage(values.dtype(), "weighted_rows", [&]<class T>() {
     dispatch_storage(dy.dtype(), "weighted_rows", [&]<class D>() {
       if constexpr (std::is_same_v<Compute<T>, Compute<D>>) {
         const T* table = values.data<const T>();
         const D* gradients = dy.data<const D>();
-        const std::int64_t count = ids.count(), reads = ids.shape()[1], width = values.shape()[1];
+        const std::int64_t count = ids.count(), reads = ids.shape()[1];
+        const std::int64_t part = columns.part(), parts = columns.parts();
         const std::int64_t warps = (count + kPlacesOfWarp - 1) / kPlacesOfWarp;
         const auto start = [&](auto kernel) {
           launch(step, {.blocks = (warps + kRowWarps - 1) / kRowWarps, .threads = {kWarpLanes, kRowWarps}}, kernel,
                  table, ids.data<const std::int64_t>(), gradients, order.uses.data<const std::int32_t>(), count, reads,
-                 width, dweights);
+                 part, parts, dweights);
         };
         // Both in packs of as many numbers as the shorter type has in 16 bytes.
         constexpr int kWidth = kPackWidth < T >> kPackWidth<D> ? kPackWidth<T> : kPackWidth<D>;
-        if (aligned_for_packs(table, gradients) && width % kWidth == 0)
+        if (aligned_for_packs(table, gradients) && part % kWidth == 0)
           start(&weight_gradients<kWidth, T, D>);
         else
           start(&weight_gradients<1, T, D>);

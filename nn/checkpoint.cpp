@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <set>
 #include <system_error>
@@ -97,21 +98,86 @@ void copy_converted(Backend& backend, std::span<const std::byte> stored, const T
   }
 }
 
+/// Calls take(rank, first, place, count) for the runs that elements [begin, end) of a tensor that ranks share are made
+/// of: those of `rank` from its held element `first` on are elements `place`, ... of the whole tensor.
+void for_runs(const Division& division, int ranks, std::int64_t begin, std::int64_t end,
+              const std::function<void(int rank, std::int64_t first, std::int64_t place, std::int64_t count)>& take) {
+  const std::int64_t row = division.row_length();
+  for (std::int64_t start = row == 0 ? end : begin / row * row; start < end; start += row)
+    for (int q = 0; q < ranks; ++q) {
+      const std::int64_t from = std::max(begin, start + division.begin(q)), to = std::min(end, start + division.end(q));
+      if (from < to) take(q, division.held_before(q, from), from, to - from);
+    }
+}
+
 /// Bytes [offset, offset + to.size()) of a tensor that ranks share, on rank 0.
 void gather_chunk(Backend& backend, const NamedTensor& entry, std::size_t offset, std::span<std::byte> to,
                   Communicator& ranks) {
-  const std::size_t number = size_of(entry.dtype()), end = offset + to.size();
+  const Division& division = *entry.division;
+  const std::size_t number = size_of(entry.dtype());
+  const auto begin = static_cast<std::int64_t>(offset / number),
+             end = static_cast<std::int64_t>((offset + to.size()) / number);
+  // Rank by rank; of a tensor that is one row they lie so in the file.
   std::vector<std::size_t> ends;
-  for (int q = 0; q < ranks.size(); ++q)
-    ends.push_back(std::clamp(static_cast<std::size_t>(entry.division->end(q)) * number, offset, end) - offset);
-  const std::size_t begin = ranks.leads() ? 0 : ends[static_cast<std::size_t>(ranks.rank()) - 1];
-  const std::size_t bytes = ends[static_cast<std::size_t>(ranks.rank())] - begin;
+  for (int q = 0; q < ranks.size(); ++q) {
+    const std::int64_t held = division.held_before(q, end) - division.held_before(q, begin);
+    ends.push_back((q == 0 ? 0 : ends.back()) + static_cast<std::size_t>(held) * number);
+  }
+  std::vector<std::byte> by_rank(division.one_row() ? 0 : to.size());
+  const std::span<std::byte> gathered = division.one_row() ? to : std::span<std::byte>(by_rank);
+  const auto own = static_cast<std::size_t>(ranks.rank());
+  const std::size_t place = own == 0 ? 0 : ends[own - 1], bytes = ends[own] - place;
   if (bytes > 0) {
-    const std::size_t first = static_cast<std::size_t>(entry.division->begin(ranks.rank())) * number;
-    backend.copy(to.data() + begin, static_cast<const std::byte*>(entry.tensor.raw()) + (offset + begin - first), bytes,
+    const auto first = static_cast<std::size_t>(division.held_before(ranks.rank(), begin)) * number;
+    backend.copy(gathered.data() + place, static_cast<const std::byte*>(entry.tensor.raw()) + first, bytes,
                  CopyKind::device_to_host);
   }
-  ranks.collect_host(to.data(), ends);
+  ranks.collect_host(gathered.data(), ends);
+  if (division.one_row() || !ranks.leads()) return;
+  for_runs(division, ranks.size(), begin, end, [&](int q, std::int64_t first, std::int64_t at, std::int64_t count) {
+    const std::size_t from = (q == 0 ? 0 : ends[static_cast<std::size_t>(q) - 1]) +
+                             static_cast<std::size_t>(first - division.held_before(q, begin)) * number;
+    std::memcpy(to.data() + static_cast<std::size_t>(at - begin) * number, by_rank.data() + from,
+                static_cast<std::size_t>(count) * number);
+  });
+}
+
+/// Copies stored elements into a tensor, which has as many.
+void copy_stored(Backend& backend, DType dtype, std::span<const std::byte> stored, const Tensor& tensor) {
+  if (dtype == tensor.dtype())
+    backend.copy(tensor.raw(), stored.data(), stored.size(), CopyKind::host_to_device);
+  else if (tensor.dtype() == DType::f32)
+    copy_converted<double, float>(backend, stored, tensor);
+  else
+    copy_converted<float, double>(backend, stored, tensor);
+}
+
+/// What rank number `rank` holds of a stored tensor.
+void copy_held(Backend& backend, const StoredTensor& stored, std::span<const std::byte> bytes, const NamedTensor& entry,
+               int rank) {
+  const Division& division = *entry.division;
+  const std::size_t number = size_of(stored.dtype);
+  const std::int64_t width = division.end(rank) - division.begin(rank), row = division.row_length();
+  const auto run = [&](std::int64_t place, std::int64_t count) {
+    return bytes.subspan(static_cast<std::size_t>(place) * number, static_cast<std::size_t>(count) * number);
+  };
+  if (division.one_row()) return copy_stored(backend, stored.dtype, run(division.begin(rank), width), entry.tensor);
+  const Tensor flat = entry.tensor.view({entry.tensor.count()});
+  const std::int64_t rows = division.shape.count() / row;
+  const std::int64_t chunk = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(TensorSource::kChunkBytes / number) / std::max<std::int64_t>(1, width));
+  std::vector<std::byte> held;
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t end = std::min(rows, begin + chunk);
+    held.clear();
+    for (std::int64_t r = begin; r < end; ++r) {
+      const auto own = run(r * row + division.begin(rank), width);
+      held.insert(held.end(), own.begin(), own.end());
+    }
+    copy_stored(backend, stored.dtype, held, flat.rows(begin * width, end * width));
+    // The chunk is filled anew; a device may still be reading it.
+    backend.synchronize();
+  }
 }
 
 }  // namespace
@@ -225,18 +291,11 @@ void CheckpointFile::load(Backend& backend, std::span<const NamedTensor> wanted,
   for (const NamedTensor& entry : wanted) {
     const auto stored = file_.tensors().find(entry.name);
     if (stored == file_.tensors().end() || !entry.tensor) continue;
-    std::span<const std::byte> bytes = file_.bytes(stored->second);
-    if (entry.division) {
-      const std::size_t number = size_of(stored->second.dtype);
-      bytes = bytes.subspan(static_cast<std::size_t>(entry.division->begin(rank)) * number,
-                            static_cast<std::size_t>(entry.tensor.count()) * number);
-    }
-    if (stored->second.dtype == entry.dtype())
-      backend.copy(entry.tensor.raw(), bytes.data(), bytes.size(), CopyKind::host_to_device);
-    else if (entry.dtype() == DType::f32)
-      copy_converted<double, float>(backend, bytes, entry.tensor);
+    const std::span<const std::byte> bytes = file_.bytes(stored->second);
+    if (entry.division)
+      copy_held(backend, stored->second, bytes, entry, rank);
     else
-      copy_converted<float, double>(backend, bytes, entry.tensor);
+      copy_stored(backend, stored->second.dtype, bytes, entry.tensor);
   }
   // The mapping may be gone the moment this returns.
   backend.synchronize();

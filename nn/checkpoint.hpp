@@ -23,7 +23,7 @@ namespace engram {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
-  /// Of a tensor that ranks share, `tensor` is what this rank holds of it, flat, or none.
+  /// Of a tensor that ranks share, `tensor` is what this rank holds of it, of any shape, or none.
   std::optional<Division> division = {};
 
   const Shape& shape() const { return division ? division->shape : tensor.shape(); }
@@ -78,9 +78,8 @@ class CheckpointFile {
   std::span<const std::byte> bytes(const StoredTensor& tensor) const { return file_.bytes(tensor); }
 
   /// Fills the wanted tensors, which live on `backend`'s device; of a tensor that ranks share, what rank number `rank`
-  /// holds. Throws one FileError that lists every tensor that is
-  /// missing, extra, or of another shape or dtype; nothing has been written into any tensor then. Throws Error and
-  /// DeviceError as save_checkpoint does.
+  /// holds. Throws one FileError that lists every tensor that is missing, extra, or of another shape or dtype; nothing
+  /// has been written into any tensor then. Throws Error and DeviceError as save_checkpoint does.
   void load(Backend& backend, std::span<const NamedTensor> wanted, const LoadRules& rules = {}, int rank = 0) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/parameter.hpp"
 #include "autograd/variable.hpp"
 #include "core/files/mapped_table.hpp"
 
@@ -18,5 +19,12 @@ Variable weighted_rows(const Variable& values, const Tensor& ids, const Variable
 /// The sums, to the bit the same, of a table in a mapped file, on an inference tape of the CPU; throws Error on one of
 /// training. MappedTable::read_ahead should have been told the ids as soon as they were known.
 Variable weighted_rows(const MappedTable& table, const Tensor& ids, const Variable& weights);
+
+/// The sums of a table with gradients of rows, wherever its values are: in memory, in a mapped file, or in columns that
+/// ranks share. In training the rows are brought up to date first (Parameter::refresh_rows). Ranks call it together,
+/// with equal shapes, and each runs it backwards as often as the others, in the same order: every rank gets what all
+/// read, computes with its own columns, and gets the other columns of its results. The bits are those of one rank that
+/// has the reads of all.
+Variable weighted_rows(Tape& tape, Parameter& table, const Tensor& ids, const Variable& weights);
 
 }  // namespace engram

@@ -2,7 +2,8 @@
 /// Update rules of tables with gradients of rows. [product-key 2.4, 7.5]. Nothing of the table's size
 /// is ever stored for a gradient. A table [rows, width] is f32, f64 or bf16; moments and sums are f32, or f64 beside
 /// f64. New values of bf16 are rounded stochastically (core/rules/stochastic_rounding.hpp) with bits of the given
-/// stream.
+/// stream. Where several share a table's columns, `width` is what one of them holds, and `columns` says which these
+/// are; what belongs to a row, not to an element, all have alike.
 
 #include <cstdint>
 
@@ -11,6 +12,7 @@
 #include "core/rules/adam_step.hpp"
 #include "core/rules/row_uses.hpp"
 #include "core/rules/table_clock.hpp"
+#include "core/rules/table_columns.hpp"
 
 namespace engram {
 
@@ -57,6 +59,7 @@ struct AdamTable {
   Tensor first_moment;   ///< [rows, width]
   Tensor second_moment;  ///< [rows, width]
   Tensor steps;  ///< [rows] i32; row_step: of the row; deferred: the step that it is up to date with; else empty
+  TableColumns columns;
 };
 template <class List>
 void collect_tensors(List& list, const AdamTable& table) {
@@ -64,14 +67,31 @@ void collect_tensors(List& list, const AdamTable& table) {
     if (*tensor) list.push_back({tensor, true});
 }
 
+/// The tensors of a table under row-wise AdaGrad.
+struct AdagradTable {
+  Tensor values;   ///< [rows, width]
+  Tensor row_sum;  ///< [rows]
+  TableColumns columns;
+};
+template <class List>
+void collect_tensors(List& list, const AdagradTable& table) {
+  for (const Tensor* tensor : {&table.values, &table.row_sum}) list.push_back({tensor, true});
+}
+
 /// Random bits of rows that catch up are drawn from the stream of this operation beside that of the update.
 inline constexpr std::uint32_t kCatchUpOperation = 0x40000000u;
 
 namespace kernels {
 
-/// squared_norm[0] = the sum of the squares of all rows' gradients, in double, in a fixed order: the same bits for both
-/// forms. squared_norm: [1] f64.
-inline constinit Kernel<void(const RowGradients& gradients, Tensor& squared_norm)> row_squared_norm{"row_squared_norm"};
+/// squares[u] = the sum of the squares of gradient_scale[0] times the gradient of row order.rows[u], in double: over
+/// the parts of the row, and these by the tree of sum_of_column_parts; 0 from place U on. The same bits for both forms.
+/// There are gradients; `columns`: those that they are of. squares: [C] f64.
+inline constinit Kernel<void(const RowGradients& gradients, const Tensor& gradient_scale, TableColumns columns,
+                             Tensor& squares)>
+    row_squares{"row_squares"};
+
+/// squared_norm[0] = the sum of the squares of rows, in a fixed order; 0 where `squares` is empty. [1] f64.
+inline constinit Kernel<void(const Tensor& squares, Tensor& squared_norm)> row_squared_norm{"row_squared_norm"};
 
 struct RowAdamOptions {
   TableMode mode = TableMode::lazy;
@@ -109,12 +129,13 @@ struct RowAdagradOptions {
   double weight_decay = 0;  ///< decoupled
   TableRate rate;
 };
-/// Of every row with a gradient g, scaled as above: p -= lr weight_decay p; G += mean of g^2 over the row;
+/// Of every row with a gradient g, scaled as above: p -= lr weight_decay p; G += mean of g^2 over the whole row;
 /// p -= lr g / (sqrt(G) + epsilon), and no move where that is 0 / 0. AdaGrad (Duchi, Hazan, Singer, JMLR 12, 2011) with
 /// one number per row, as embedding tables are trained: Mudigere et al., "Software-hardware co-design for fast and
-/// scalable training of deep learning recommendation models" (ISCA 2022). row_sum: [rows].
-inline constinit Kernel<void(const RowGradients& gradients, const Tensor& gradient_scale,
-                             const RowAdagradOptions& options, RandomStream random, Tensor& values, Tensor& row_sum)>
+/// scalable training of deep learning recommendation models" (ISCA 2022). `squares`: what row_squares gives of whole
+/// rows; empty where the table has all columns: the same numbers are found on the way.
+inline constinit Kernel<void(const RowGradients& gradients, const Tensor& squares, const Tensor& gradient_scale,
+                             const RowAdagradOptions& options, RandomStream random, AdagradTable& table)>
     adagrad_rows{"adagrad_rows"};
 
 }  // namespace kernels

@@ -4,6 +4,7 @@
 
 #include "core/kernel.hpp"
 #include "core/rules/row_uses.hpp"
+#include "core/rules/table_columns.hpp"
 
 namespace engram::kernels {
 
@@ -14,10 +15,12 @@ namespace engram::kernels {
 inline constinit Kernel<void(const Tensor& values, const Tensor& ids, const Tensor& weights, Tensor& y)>
     weighted_rows_forward{"weighted_rows_forward"};
 
-/// dweights[r, j] (set or add) sum over c of values[ids[r, j], c] dy[r, c]. Goes through the uses in `order`, that of
-/// `ids`, so that every row of the table comes from memory once. dy: of y's dtype; dweights: of the weights'.
+/// dweights[r, j] (set or add) sum over c of values[ids[r, j], c] dy[r, c]: over the parts of the row, and these by the
+/// tree of sum_of_column_parts. Goes through the uses in `order`, that of `ids`, so that every row of the table comes
+/// from memory once. `columns`: which of the table `values` and `dy` have, [N, count] and [R, count]. dy: of y's dtype;
+/// dweights: of the weights'.
 inline constinit Kernel<void(const Tensor& values, const Tensor& ids, const Tensor& dy, const RowOrder& order,
-                             const Target& dweights)>
+                             TableColumns columns, const Target& dweights)>
     weighted_rows_weight_gradient{"weighted_rows_weight_gradient"};
 
 }  // namespace engram::kernels

@@ -7,6 +7,7 @@
 
 #include "core/bf16.hpp"
 #include "core/random_stream.hpp"
+#include "core/rules/table_columns.hpp"
 
 namespace engram {
 
@@ -22,14 +23,21 @@ ENGRAM_HD constexpr bf16 stochastically_rounded(float value, std::uint32_t bits)
 
 /// Where the random bits of a table's elements come from: the block of column c of row r has the number
 /// r blocks_per_row + c / 8, and the element half-word c % 8 of it, as in DropoutRule. A function of seed, operation,
-/// step, row and column alone.
+/// step, row and column of the whole table alone, whoever holds the column.
 struct RoundingBlocks {
   std::int64_t per_row;
+  std::int64_t first_column;  ///< of those that are held
 
-  ENGRAM_HD explicit constexpr RoundingBlocks(std::int64_t width)
-      : per_row((width + DropoutRule::kElementsPerBlock - 1) / DropoutRule::kElementsPerBlock) {}
-  ENGRAM_HD constexpr std::uint64_t first_of(std::int64_t row) const {
-    return static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(per_row);
+  ENGRAM_HD explicit constexpr RoundingBlocks(const TableColumns& columns)
+      : per_row((columns.whole + DropoutRule::kElementsPerBlock - 1) / DropoutRule::kElementsPerBlock),
+        first_column(columns.begin) {}
+  /// Of column `column` of those that are held.
+  ENGRAM_HD constexpr std::uint64_t block(std::int64_t row, std::int64_t column) const {
+    return static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(per_row) +
+           static_cast<std::uint64_t>((first_column + column) / DropoutRule::kElementsPerBlock);
+  }
+  ENGRAM_HD constexpr int place(std::int64_t column) const {
+    return static_cast<int>((first_column + column) % DropoutRule::kElementsPerBlock);
   }
 };
 

@@ -63,15 +63,11 @@ Variable ProductKeyMemory::forward(const Variable& x, const RowMask& mask, Memor
   const ProductKeySelection found = product_key_top_k(queries, keys, selected);
   Parameter& table = values_->rows();
   const Tensor ids = found.ids.view({rows, heads * selected});
-  const MappedTable* const mapped = table.mapped();
   // Rows come from the disk while their weights are computed.
-  if (mapped != nullptr) mapped->read_ahead(ids);
+  if (table.mapped() != nullptr) table.mapped()->read_ahead(ids);
   const Variable weights = softmax(found.scores);
   if (trace != nullptr) *trace = {.ids = found.ids, .weights = weights.value(), .scores = found.scores.value()};
-  if (tape.training()) table.refresh_rows(tape.step(), ids);
-  const Variable shares = reshape(weights, {rows, heads * selected});
-  const Variable read =
-      mapped != nullptr ? weighted_rows(*mapped, ids, shares) : weighted_rows(tape.parameter(table), ids, shares);
+  const Variable read = weighted_rows(tape, table, ids, reshape(weights, {rows, heads * selected}));
   return dropout(reshape(read_values(flat, read), x.shape()), options_.value_dropout);
 }
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/kernels/copy.hpp"
+#include "autograd/rank_exchange.hpp"
 
 namespace engram {
 
@@ -68,35 +68,6 @@ void GradientExchange::finish(Step& step) {
   for (Pending& pending : buckets_) {
     step.backend().between([this, &pending] { wait(pending); });
     if (pending.received) sum_by_tree(step, pending.parts, static_cast<std::size_t>(ranks_->rank()));
-  }
-}
-
-void gather_sum(Step& step, const Tensor& own, Communicator& ranks) {
-  const std::int64_t count = own.count();
-  const Tensor all = step.empty({ranks.size() * count}, own.dtype());
-  std::vector<Tensor> parts;
-  std::vector<std::size_t> ends;
-  for (int q = 0; q < ranks.size(); ++q) {
-    parts.push_back(all.rows(q * count, (q + 1) * count));
-    ends.push_back(static_cast<std::size_t>(q + 1) * own.bytes());
-  }
-  const Tensor& here = parts[static_cast<std::size_t>(ranks.rank())];
-  step.backend().copy(here.raw(), own.raw(), own.bytes(), CopyKind::device_to_device);
-  gather_in_step(ranks, step.backend(), {{all.raw(), ends}});
-  sum_by_tree(step, parts, static_cast<std::size_t>(ranks.rank()));
-  step.backend().copy(own.raw(), here.raw(), own.bytes(), CopyKind::device_to_device);
-}
-
-void sum_by_tree(Step& step, std::vector<Tensor> parts, std::size_t own) {
-  // a + b and b + a have the same bits, so that every sum may be where the own part was, as soon as it is in it.
-  for (std::size_t stride = 1; stride < parts.size(); stride *= 2) {
-    for (std::size_t left = 0; left + stride < parts.size(); left += 2 * stride) {
-      Tensor &first = parts[left], &second = parts[left + stride];
-      const bool to_second = own >= left + stride && own < left + 2 * stride;
-      const Tensor& target = to_second ? second : first;
-      kernels::accumulate(step, to_second ? first : second, 1.0, {target, Write::add});
-      first = target;
-    }
   }
 }
 

@@ -50,11 +50,4 @@ class GradientExchange {
   double began_ = 0;               // on the clock: when the first of those did
 };
 
-/// A small tensor [n] becomes the sum over the ranks, by the tree of sum_by_tree(), on all of them.
-void gather_sum(Step& step, const Tensor& own, Communicator& ranks);
-
-/// Adds up the parts of the ranks, which have one shape, by a tree: neighbours in pairs, level by level, a last one
-/// without a partner going up as it is. The sum is where part `own` was; the other parts are used up.
-void sum_by_tree(Step& step, std::vector<Tensor> parts, std::size_t own);
-
 }  // namespace engram

@@ -9,7 +9,6 @@
 #include "core/kernels/optimizer.hpp"
 #include "core/stopwatch.hpp"
 #include "nn/optim/parameter_blocks.hpp"
-#include "nn/optim/row_exchange.hpp"
 #include "nn/option_limits.hpp"
 #include "nn/option_rules.hpp"
 
@@ -89,7 +88,6 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
 
 void Optimizer::update(Step& step) {
   // First, because it may find too little memory for its gradients: then nothing has been updated yet.
-  gather_row_gradients(step, *store_, *ranks_, gather_costs_);
   if (tables_) tables_->update(step);
   if (!store_->groups().empty()) sum_norms(step);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -139,7 +137,7 @@ void Optimizer::visit_state(const DividedStateFound& found) const {
     else
       visit_divided(*state, found);
   }
-  if (tables_) tables_->visit_state(whole);
+  if (tables_) tables_->visit_state(found);
 }
 
 void Optimizer::visit_divided(const State& state, const DividedStateFound& found) const {

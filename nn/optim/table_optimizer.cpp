@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory_resource>
 
+#include "autograd/rank_exchange.hpp"
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
@@ -36,11 +37,26 @@ RowGradients gradients_of(Step& step, const Parameter& table) {
 /// where the table is small and its rows are used often: rows with many uses are cut over threads where sums are kept,
 /// and with a clip a second summation would read many more rows than there are sums. On two cores, without a clip,
 /// updates with sums on the way took half as long at 8 uses a row, 0.6 times at 32, and as long at 128.
-void sum_if_shorter(Step& step, bool clipped, RowGradients& gradients) {
-  const std::int64_t often = clipped ? 4 : 32;
+void sum_if_shorter(Step& step, bool read_twice, RowGradients& gradients) {
+  const std::int64_t often = read_twice ? 4 : 32;
   if (!gradients.order || gradients.uses.count() <= often * gradients.order.rows.count()) return;
   gradients.sums = step.empty({gradients.order.rows.count(), gradients.uses.width()}, gradients.uses.weights.dtype());
   kernels::sum_row_uses(step, gradients.uses, gradients.order, gradients.sums);
+}
+
+/// The squares of whole rows' gradients, times `scale`, from those of the columns that each rank has.
+Tensor whole_squares(Step& step, const RowGradients& gradients, const Tensor& scale, const Parameter& table) {
+  Tensor squares = step.empty({gradients.order.rows.count()}, DType::f64);
+  kernels::row_squares(step, gradients, scale, table.columns(), squares);
+  if (table.shared_by() != nullptr) gather_sum(step, squares, *table.shared_by());
+  return squares;
+}
+
+/// How what a table has for each element is divided.
+std::optional<Division> divided(const Parameter& table, const Tensor& state) {
+  std::optional<Division> division = table.division();
+  if (division) division->dtype = state.dtype();
+  return division;
 }
 
 }  // namespace
@@ -89,15 +105,18 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
     const DType dtype = compute_dtype(values.dtype());
     const Shape rows{values.shape()[0]};
     Table table{.parameter = parameter,
-                .adam = {.values = values, .first_moment = {}, .second_moment = {}, .steps = {}},
-                .row_sum = {},
+                .adam = {},
+                .adagrad = {},
                 .last_use = options_.last_use ? cleared(step, store, rows, DType::i32) : Tensor{},
                 .random = {seed, kTableOperation | static_cast<std::uint32_t>(tables_.size()), nullptr}};
     if (options_.kind == TableKind::row_adagrad) {
-      table.row_sum = cleared(step, store, rows, dtype);
+      table.adagrad = {values, cleared(step, store, rows, dtype), parameter->columns()};
     } else {
-      table.adam.first_moment = cleared(step, store, values.shape(), dtype);
-      table.adam.second_moment = cleared(step, store, values.shape(), dtype);
+      table.adam = {.values = values,
+                    .first_moment = cleared(step, store, values.shape(), dtype),
+                    .second_moment = cleared(step, store, values.shape(), dtype),
+                    .steps = {},
+                    .columns = parameter->columns()};
       if (options_.mode == TableMode::row_step || options_.mode == TableMode::deferred)
         table.adam.steps = cleared(step, store, rows, DType::i32);
     }
@@ -107,7 +126,8 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
   squared_norms_ = cleared(step, store, {count}, DType::f64);
   for (std::int64_t i = 0; i < count; ++i) norms_.push_back(squared_norms_.rows(i, i + 1));
   scale_ = cleared(step, store, {1}, DType::f64);
-  kernels::fill(step, scale_, 1);
+  one_ = cleared(step, store, {1}, DType::f64);
+  for (Tensor* const factor : {&scale_, &one_}) kernels::fill(step, *factor, 1);
   if (!deferred()) return;
   clock_ = cleared(step, store, {TableClock::of(options_.beta1, options_.beta2).count()}, DType::f64);
   for (const Table& table : tables_) table.parameter->set_row_refresh(this);  // nothing throws from here on
@@ -122,13 +142,22 @@ void TableOptimizer::update(Step& step) {
   std::pmr::vector<RowGradients> gradients(step.objects());
   gradients.reserve(tables_.size());
   for (const Table& table : tables_) gradients.push_back(gradients_of(step, *table.parameter));
-  for (RowGradients& gradient : gradients) sum_if_shorter(step, options_.clip > 0, gradient);
-  if (options_.clip > 0) {
-    for (std::size_t i = 0; i < tables_.size(); ++i) kernels::row_squared_norm(step, gradients[i], norms_[i]);
-    kernels::clip_scale(step, squared_norms_, options_.clip, scale_);
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    const bool squares = options_.kind == TableKind::row_adagrad && tables_[i].parameter->shared_by() != nullptr;
+    sum_if_shorter(step, options_.clip > 0 || squares, gradients[i]);
   }
+  if (options_.clip > 0) scale_to_clip(step, gradients);
   for (std::size_t i = 0; i < tables_.size(); ++i) update_table(step, gradients[i], tables_[i]);
   if (deferred()) kernels::advance_table_clock(step, adam_, clock_);
+}
+
+void TableOptimizer::scale_to_clip(Step& step, std::span<const RowGradients> gradients) {
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    Tensor squares;
+    if (gradients[i].order) squares = whole_squares(step, gradients[i], one_, *tables_[i].parameter);
+    kernels::row_squared_norm(step, squares, norms_[i]);
+  }
+  kernels::clip_scale(step, squared_norms_, options_.clip, scale_);
 }
 
 void TableOptimizer::update_table(Step& step, const RowGradients& gradients, Table& table) {
@@ -138,10 +167,13 @@ void TableOptimizer::update_table(Step& step, const RowGradients& gradients, Tab
   const bool untouched = options_.kind == TableKind::row_adagrad || options_.mode == TableMode::lazy ||
                          options_.mode == TableMode::row_step;
   if (!gradients.order && untouched) return;
-  if (options_.kind == TableKind::row_adagrad)
-    kernels::adagrad_rows(step, gradients, scale_, adagrad_, random, table.adam.values, table.row_sum);
-  else
+  if (options_.kind == TableKind::row_adagrad) {
+    Tensor squares;
+    if (table.parameter->shared_by() != nullptr) squares = whole_squares(step, gradients, scale_, *table.parameter);
+    kernels::adagrad_rows(step, gradients, squares, scale_, adagrad_, random, table.adagrad);
+  } else {
     kernels::adam_rows(step, gradients, scale_, clock_, adam_, random, table.adam);
+  }
 }
 
 void TableOptimizer::bring_up_to_date(Step& step) {
@@ -163,7 +195,7 @@ void TableOptimizer::refresh(Step& step, const Parameter& parameter, const Tenso
   if (table == tables_.end())
     throw Error(text("table optimizer: rows are brought up to date in a table of the store, got ", parameter.name()));
   RandomStream random = table->random;
-  // Rows may be read by any piece, and ranks know of theirs alone.
+  // Rows may be read by any piece.
   random.scalars = step.first_scalars();
   kernels::bring_rows_up_to_date(step, ids, clock_, adam_, random, table->adam);
 }
@@ -171,23 +203,25 @@ void TableOptimizer::refresh(Step& step, const Parameter& parameter, const Tenso
 void TableOptimizer::visit_state(const StateFound& found) const {
   for (const Table& table : tables_) {
     const std::string& name = table.parameter->name();
-    if (table.last_use) found(name + ".last_use", table.last_use);
+    if (table.last_use) found(name + ".last_use", table.last_use, std::nullopt);
     if (options_.kind == TableKind::row_adagrad) {
-      found(name + ".row_sum", table.row_sum);
+      found(name + ".row_sum", table.adagrad.row_sum, std::nullopt);
       continue;
     }
-    found(name + ".first_moment", table.adam.first_moment);
-    found(name + ".second_moment", table.adam.second_moment);
-    if (options_.mode == TableMode::row_step) found(name + ".steps", table.adam.steps);
-    if (options_.mode == TableMode::deferred) found(name + ".last_step", table.adam.steps);
+    const std::optional<Division> division = divided(*table.parameter, table.adam.first_moment);
+    found(name + ".first_moment", table.adam.first_moment, division);
+    found(name + ".second_moment", table.adam.second_moment, division);
+    if (options_.mode == TableMode::row_step) found(name + ".steps", table.adam.steps, std::nullopt);
+    if (options_.mode == TableMode::deferred) found(name + ".last_step", table.adam.steps, std::nullopt);
   }
 }
 
 void TableOptimizer::visit_late_rows(const StateFound& found) const {
   if (!deferred()) return;
-  for (const Table& table : tables_) found(table.parameter->name() + ".values", table.adam.values);
+  for (const Table& table : tables_)
+    found(table.parameter->name() + ".values", table.adam.values, table.parameter->division());
   visit_state(found);
-  found("table_clock", clock_);
+  found("table_clock", clock_, std::nullopt);
 }
 
 }  // namespace engram

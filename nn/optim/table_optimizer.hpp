@@ -1,13 +1,17 @@
 #pragma once
 /// Update rules of tables with gradients of rows: a group of their own beside everything else, with their own rate and
-/// clip. [product-key 2.4]; the kernels are in core/kernels/row_optimizer.hpp.
+/// clip. [product-key 2.4]; the kernels are in core/kernels/row_optimizer.hpp. Where ranks share the columns of tables,
+/// each updates its own, and what belongs to a row all have alike ([product-key 7.5]).
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "autograd/parameter_store.hpp"
+#include "core/division.hpp"
 #include "core/kernels/row_optimizer.hpp"
 #include "core/names.hpp"
 
@@ -46,7 +50,8 @@ struct TableOptimizerOptions {
 
 class TableOptimizer final : public RowRefresh {
  public:
-  using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
+  using StateFound =
+      std::function<void(const std::string& name, const Tensor& tensor, const std::optional<Division>& division)>;
 
   /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed, have tables and outlive it.
   /// Throws UsageError when the options are not valid.
@@ -55,7 +60,8 @@ class TableOptimizer final : public RowRefresh {
   TableOptimizer& operator=(const TableOptimizer&) = delete;
   ~TableOptimizer() override;
 
-  /// One update of all tables from their gradients of rows, which stay. The step number of the scalars counts updates
+  /// One update of all tables from their gradients of rows, which stay. Ranks that share tables call it together. The
+  /// step number of the scalars counts updates
   /// from 0. A table that nobody read: dense, its moments fade and move it; else nothing changes.
   void update(Step& step);
 
@@ -68,7 +74,7 @@ class TableOptimizer final : public RowRefresh {
   /// Every state tensor with its name. Adam: `<parameter>.first_moment` and `.second_moment`, shaped like the table;
   /// row_step: `.steps`, deferred: `.last_step`, [rows] i32. Row-wise AdaGrad: `.row_sum`, [rows]. With
   /// last_use: `.last_use`, [rows] i32, steps counted from 1, 0: none. Deferred state is complete after
-  /// bring_up_to_date() only.
+  /// bring_up_to_date() only. Moments of shared columns come with their division, as Parameter::value() does.
   void visit_state(const StateFound& found) const;
   /// Deferred: what a run needs to go on bit for bit from a step at which no row was to be brought up to date. Of every
   /// table `<parameter>.values`, its moments and `.last_step`, and `table_clock`, all as they are. In other modes none.
@@ -77,12 +83,13 @@ class TableOptimizer final : public RowRefresh {
  private:
   struct Table {
     Parameter* parameter;
-    AdamTable adam;  // its values are those of the parameter, for AdaGrad too
-    Tensor row_sum;
-    Tensor last_use;  // [rows] i32, or none
+    AdamTable adam;        // of the parameter's values, or
+    AdagradTable adagrad;  // the other one is empty
+    Tensor last_use;       // [rows] i32, or none
     RandomStream random;
   };
   bool deferred() const { return options_.kind == TableKind::adam && options_.mode == TableMode::deferred; }
+  void scale_to_clip(Step& step, std::span<const RowGradients> gradients);
   void update_table(Step& step, const RowGradients& gradients, Table& table);
 
   TableOptimizerOptions options_;
@@ -92,7 +99,7 @@ class TableOptimizer final : public RowRefresh {
   std::vector<Table> tables_;
   Tensor squared_norms_;       // [tables] f64
   std::vector<Tensor> norms_;  // each of them
-  Tensor scale_;               // [1] f64: the clip factor
+  Tensor scale_, one_;         // [1] f64: the clip factor, and 1
   Tensor clock_;               // deferred: TableClock
 };
 

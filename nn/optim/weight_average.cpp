@@ -61,7 +61,7 @@ void WeightAverage::swap(Step& step) {
   store_->refresh_rounded(step);
 }
 
-void WeightAverage::visit_state(const TableOptimizer::StateFound& found) const {
+void WeightAverage::visit_state(const StateFound& found) const {
   if (started()) visit_blocks(*store_, means_, "weight_mean", found);
 }
 

@@ -3,7 +3,9 @@
 /// training has stopped to improve, as in AWD-LSTM (Merity, Keskar, Socher, 2018; [transformer-xl 4.6]).
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/error.hpp"
@@ -14,6 +16,8 @@ namespace engram {
 /// Keeps the running mean of all parameters of a store, in their dtype, and exchanges the parameters with it.
 class WeightAverage {
  public:
+  using StateFound = std::function<void(const std::string& name, const Tensor& tensor)>;
+
   /// Takes no memory yet. The store must be placed when start() is called, and outlive this.
   explicit WeightAverage(ParameterStore& store) : store_(&store) {}
 
@@ -32,7 +36,7 @@ class WeightAverage {
   bool swapped() const { return swapped_; }
 
   /// Every state tensor by name, `<parameter>.weight_mean`, shaped like the parameter; none before start().
-  void visit_state(const TableOptimizer::StateFound& found) const;
+  void visit_state(const StateFound& found) const;
   /// For a resumed run, after start() and after the state tensors were filled: how many updates they are the mean of.
   /// Throws UsageError for a negative number, Error before start() and while swapped.
   void restore(std::int64_t updates);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/kernels/fill.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/optim/gradient_exchange.hpp"
 #include "nn/optim/make_optimizer.hpp"
@@ -203,6 +204,84 @@ TEST_CASE("ranks: a shared tensor comes back from a file, each rank's part", "[r
     CheckpointFile(folder / "file").load(*bench.backend, wanted, {}, rank);
     if (count > 0)
       CHECK(std::equal(part.data<float>(), part.data<float>() + count, whole.data<float>() + division.begin(rank)));
+  }
+}
+
+/// Two tables, and a parameter of another kind.
+struct Tables : Bench {
+  ParameterStore store;
+  Parameter first{{40, 16}, Initializer{Initializer::Kind::normal, 1}, Gradient::rows};
+  Parameter second{{300, 24}, Initializer{Initializer::Kind::uniform, 1}, Gradient::rows, DType::bf16};
+  Parameter weight{{5, 3}, Initializer{Initializer::Kind::normal, 1}};
+
+  explicit Tables(Communicator& ranks) {
+    store.add("first", first);
+    store.add("second", second);
+    store.add("weight", weight);
+    store.place(*backend, DType::f32, 5, {}, &ranks);
+  }
+};
+
+OptimizerOptions table_options(TableMode mode) {
+  OptimizerOptions options;
+  options.kind = OptimizerKind::adam;
+  options.clip_kind = ClipKind::global;
+  options.tables.mode = mode;
+  options.tables.epsilon = 0;
+  return options;
+}
+
+/// What a rank holds of tables and of their state, in bytes: for every element, and for every row.
+struct HeldBytes {
+  std::size_t elements = 0, rows = 0;
+  bool operator==(const HeldBytes&) const = default;
+};
+
+/// Saves tables and state, and reads them into others.
+HeldBytes save_and_load_tables(Communicator& ranks, const std::filesystem::path& file,
+                               const std::filesystem::path& of_one) {
+  Tables tables(ranks);
+  const auto optimizer =
+      make_optimizer(table_options(TableMode::deferred), tables.store, tables.step, {.ranks = &ranks});
+  HeldBytes held;
+  std::vector<NamedTensor> all;
+  for (const auto& [name, parameter] : tables.store.parameters()) {
+    all.push_back({name, parameter->value(), parameter->division()});
+    if (parameter->gradient_kind() == Gradient::rows) held.elements += parameter->value().bytes();
+  }
+  optimizer->tables()->visit_state(
+      [&](const std::string& name, const Tensor& tensor, const std::optional<Division>& division) {
+        all.push_back({"optimizer/" + name, tensor, division});
+        (name.ends_with("moment") ? held.elements : held.rows) += tensor.bytes();
+      });
+  save_checkpoint(file, *tables.backend, all, {}, {.only_finite = true}, ranks);
+  std::vector<std::vector<double>> before;
+  for (const NamedTensor& entry : all) before.push_back(tables.read(entry.tensor).data);
+  for (const Parameter* const table : tables.store.tables()) {
+    Tensor values = table->value();
+    kernels::fill(tables.step, values, 7);
+  }
+  CheckpointFile(of_one).load(*tables.backend, all, {}, ranks.rank());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (tables.read(all[i].tensor).data != before[i]) throw Error("tables: " + all[i].name + " came back otherwise");
+  return held;
+}
+
+TEST_CASE("ranks: each draws, holds and saves its columns of tables, and reads them from the file of one",
+          "[ranks][checkpoint]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path of_one = folder / "one";
+  OneRank one;
+  const HeldBytes whole = save_and_load_tables(one, of_one, of_one);
+  for (const int count : {2, 4, 8}) {
+    CAPTURE(count);
+    std::vector<HeldBytes> held(static_cast<std::size_t>(count));
+    run_ranks(count, [&](Communicator& ranks) {
+      held[static_cast<std::size_t>(ranks.rank())] = save_and_load_tables(ranks, folder / "several", of_one);
+    });
+    CHECK(get_file(folder / "several") == get_file(of_one));
+    const HeldBytes share{whole.elements / static_cast<std::size_t>(count), whole.rows};
+    CHECK(std::ranges::count(held, share) == count);
   }
 }
 

@@ -65,13 +65,13 @@ TEST_CASE_METHOD(TableFixture, "tables: summed and unsummed gradients give the s
       kernels::sum_row_uses(step, fused.uses, fused.order, stored.sums);
       const auto sums_of_squares = [&](const RowGradients& gradients) {
         std::vector<double> all;
-        Tensor values = new_table(11, width, dtype, TableMode::lazy).values, sum = zeros({11}, dtype);
-        kernels::adagrad_rows(step, gradients, scale(0.5), {}, stream(), values, sum);
-        append(all, values);
-        append(all, sum);
-        Tensor norm = step.empty({1}, DType::f64);
-        kernels::row_squared_norm(step, gradients, norm);
-        append(all, norm);
+        AdagradTable table = new_adagrad_table(11, width, dtype);
+        adagrad(gradients, {}, table, 0.5);
+        append(all, table.values);
+        append(all, table.row_sum);
+        const Tensor squares = squares_of(gradients, TableColumns::all(width));
+        append(all, squares);
+        append(all, squared_norm(squares));
         return all;
       };
       const auto bits = [&](const RowGradients& gradients) {
@@ -158,7 +158,8 @@ TEST_CASE_METHOD(TableFixture, "tables: row 2147488280 is updated, and no other"
     AdamTable table{.values = table_of(DType::f32),
                     .first_moment = table_of(DType::f32),
                     .second_moment = table_of(DType::f32),
-                    .steps = Tensor(Shape{kRows}, DType::i32, backend.device(), sparse)};
+                    .steps = Tensor(Shape{kRows}, DType::i32, backend.device(), sparse),
+                    .columns = TableColumns::all(1)};
     table.values.data<float>()[kLast] = 1;
     table.values.data<float>()[kWrapped] = 100;
     table.values.data<float>()[0] = 5;
@@ -171,11 +172,12 @@ TEST_CASE_METHOD(TableFixture, "tables: row 2147488280 is updated, and no other"
     CHECK(elements_other_than_zero<float>(table.second_moment) == Elements{{1, 0.25}, {kLast, 4}});
     CHECK(elements_other_than_zero<std::int32_t>(table.steps) == Elements{{1, 1}, {kLast, 1}});
   }
-  Tensor values = table_of(DType::bf16), sum(Shape{kRows}, DType::f32, backend.device(), sparse);
-  values.data<bf16>()[kWrapped] = bf16(100.0f);
-  kernels::adagrad_rows(step, gradients, scale(1), {.epsilon = 0, .rate = {.constant = rate}}, stream(), values, sum);
-  CHECK(elements_other_than_zero<bf16>(values) == Elements{{1, rate}, {kWrapped, 100}, {kLast, -rate}});
-  CHECK(elements_other_than_zero<float>(sum) == Elements{{1, 1}, {kLast, 16}});
+  AdagradTable table{table_of(DType::bf16), Tensor(Shape{kRows}, DType::f32, backend.device(), sparse),
+                     TableColumns::all(1)};
+  table.values.data<bf16>()[kWrapped] = bf16(100.0f);
+  adagrad(gradients, {.epsilon = 0, .rate = {.constant = rate}}, table);
+  CHECK(elements_other_than_zero<bf16>(table.values) == Elements{{1, rate}, {kWrapped, 100}, {kLast, -rate}});
+  CHECK(elements_other_than_zero<float>(table.row_sum) == Elements{{1, 1}, {kLast, 16}});
 }
 
 TEST_CASE_METHOD(TableFixture, "test 9: two uses of one row are added before they are squared", "[ops]") {
@@ -276,29 +278,27 @@ TEST_CASE_METHOD(TableFixture, "tables: 0 / 0 is no move, a NaN is not hidden", 
     CHECK(std::isnan(after[4]));
     CHECK(after[5] < before[5]);
 
-    Tensor values = new_table(2, 3, dtype, TableMode::lazy).values, sum = zeros({2}, dtype);
-    kernels::adagrad_rows(step, on_device({{0}, {1}, reference::zeros({1, 3})}, 2, dtype), scale(1), {.epsilon = 0},
-                          stream(), values, sum);
-    CHECK(part_of(read(values), 0, 6) == before);
+    AdagradTable still = new_adagrad_table(2, 3, dtype);
+    adagrad(on_device({{0}, {1}, reference::zeros({1, 3})}, 2, dtype), {.epsilon = 0}, still);
+    CHECK(part_of(read(still.values), 0, 6) == before);
   }
 }
 
 TEST_CASE_METHOD(TableFixture, "row-wise AdaGrad equals its definition", "[ops]") {
   for (const DType dtype : {DType::f64, DType::f32})
     for (const std::int64_t width : {1, 7, 264}) {
-      Tensor values = new_table(9, width, dtype, TableMode::lazy).values, sum = zeros({9}, dtype);
-      Array64 value = read(values);
+      AdagradTable table = new_adagrad_table(9, width, dtype);
+      Array64 value = read(table.values);
       std::vector<double> row_sum(9);
       for (int t = 0; t < 3; ++t) {
         const RowUsesOnHost uses = random_uses(2, 3, 9, width);
-        kernels::adagrad_rows(step, on_device(uses, 9, dtype), scale(1),
-                              {.weight_decay = 0.5, .rate = {.constant = 0.25}}, stream(), values, sum);
+        adagrad(on_device(uses, 9, dtype), {.weight_decay = 0.5, .rate = {.constant = 0.25}}, table);
         reference::table_adagrad(value, reference::table_gradient(9, uses.ids, uses.weights, uses.sources), row_sum,
                                  0.25, 1e-8, 0.5);
       }
       const double tolerance = dtype == DType::f64 ? 1e-13 : 2e-6;
-      check_close(read(values), value, tolerance);
-      check_close(read(sum), reference::array({9}, row_sum), tolerance);
+      check_close(read(table.values), value, tolerance);
+      check_close(read(table.row_sum), reference::array({9}, row_sum), tolerance);
     }
 }
 
@@ -312,13 +312,10 @@ TEST_CASE_METHOD(TableFixture, "the norm of rows' gradients is that of their sum
       double wanted = 0;
       for (const double g : reference::table_gradient(50, uses.ids, uses.weights, uses.sources).sums.data)
         wanted += g * g;
-      Tensor norm = step.empty({1}, DType::f64);
-      kernels::row_squared_norm(step, gradients, norm);
-      CHECK(read(norm).data[0] == Approx(wanted).epsilon(sources == DType::f64 ? 1e-13 : 1e-6));
+      const Tensor squares = squares_of(gradients, TableColumns::all(width), 0.5);
+      CHECK(read(squared_norm(squares)).data[0] == Approx(wanted / 4).epsilon(sources == DType::f64 ? 1e-13 : 1e-6));
     }
-  Tensor norm = step.empty({1}, DType::f64);
-  kernels::row_squared_norm(step, {}, norm);
-  CHECK(read(norm).data[0] == 0);
+  CHECK(read(squared_norm({})).data[0] == 0);
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ TEST_CASE_METHOD(TableFixture, "test 22: updates far below the spacing of bf16 a
   table.values = fresh();
   adam(gradients, {.rate = {.constant = 1e-6}}, table);
   CHECK(mean_change(table.values) == Approx(1e-6).epsilon(0.05));
-  Tensor values = fresh(), sum = zeros({kRows}, DType::f32);
-  kernels::adagrad_rows(step, gradients, scale(1), {.rate = {.constant = 1e-6}}, stream(), values, sum);
-  CHECK(mean_change(values) == Approx(1e-6).epsilon(0.05));
+  AdagradTable other{fresh(), zeros({kRows}, DType::f32), TableColumns::all(kWidth)};
+  adagrad(gradients, {.rate = {.constant = 1e-6}}, other);
+  CHECK(mean_change(other.values) == Approx(1e-6).epsilon(0.05));
 }
 
 TEST_CASE_METHOD(TableFixture, "bf16 tables have the values of f32 ones, rounded by the bits of their place", "[ops]") {
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(TableFixture, "bf16 tables have the values of f32 ones, rounded
       for (std::int64_t row = 0; row < kRows; ++row)
         for (std::int64_t c = 0; c < width; ++c) {
           const auto number = static_cast<float>(numbers.at(row, c));
-          const std::uint64_t block = RoundingBlocks(width).first_of(row) + static_cast<std::uint64_t>(c / 8);
+          const auto block = static_cast<std::uint64_t>(row * ((width + 7) / 8) + c / 8);
           const std::uint32_t bits = DropoutRule::bits_of(drawn.draw(block, 41, 0), static_cast<int>(c % 8));
           const bf16 wanted =
               touched[static_cast<std::size_t>(row)] ? stochastically_rounded(number, bits) : bf16(number);
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(TableFixture, "rows of bf16 that catch up are rounded by the bi
         for (std::int64_t c = 0; c < width; ++c) {
           const auto rounded = [&](std::uint32_t operation) {
             const RandomStream drawn{.seed = 0x123456789, .operation = operation, .scalars = nullptr};
-            const std::uint64_t block = RoundingBlocks(width).first_of(row) + static_cast<std::uint64_t>(c / 8);
+            const auto block = static_cast<std::uint64_t>(row * ((width + 7) / 8) + c / 8);
             return static_cast<float>(stochastically_rounded(
                 static_cast<float>(numbers.at(row, c)),
                 DropoutRule::bits_of(drawn.draw(block, static_cast<std::uint64_t>(now), 0), static_cast<int>(c % 8))));

@@ -61,7 +61,8 @@ struct TableFixture {
     AdamTable table{.values = numbers_to(backend, memory, values.array({rows, width}).data, {rows, width}, dtype),
                     .first_moment = zeros({rows, width}, computed),
                     .second_moment = zeros({rows, width}, computed),
-                    .steps = {}};
+                    .steps = {},
+                    .columns = TableColumns::all(width)};
     if (mode == TableMode::row_step || mode == TableMode::deferred) table.steps = zeros({rows}, DType::i32);
     return table;
   }
@@ -70,6 +71,27 @@ struct TableFixture {
     AdamTable table = new_table(rows, 1, DType::f64, mode);
     kernels::fill(step, table.values, 0);
     return table;
+  }
+
+  AdagradTable new_adagrad_table(std::int64_t rows, std::int64_t width, DType dtype) {
+    return {.values = new_table(rows, width, dtype, TableMode::lazy).values,
+            .row_sum = zeros({rows}, compute_dtype(dtype)),
+            .columns = TableColumns::all(width)};
+  }
+  void adagrad(const RowGradients& gradients, const kernels::RowAdagradOptions& options, AdagradTable& table,
+               double factor = 1) {
+    kernels::adagrad_rows(step, gradients, {}, scale(factor), options, stream(), table);
+  }
+  /// [C] f64.
+  Tensor squares_of(const RowGradients& gradients, const TableColumns& columns, double factor = 1) {
+    Tensor squares = step.empty({gradients.order.rows.count()}, DType::f64);
+    kernels::row_squares(step, gradients, scale(factor), columns, squares);
+    return squares;
+  }
+  Tensor squared_norm(const Tensor& squares) {
+    Tensor norm = step.empty({1}, DType::f64);
+    kernels::row_squared_norm(step, squares, norm);
+    return norm;
   }
 
   void adam(const RowGradients& gradients, const kernels::RowAdamOptions& options, AdamTable& table,

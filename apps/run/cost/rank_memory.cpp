@@ -31,7 +31,7 @@ std::int64_t stored_bytes(const Parameter& parameter) {
 
 /// What is the same on all ranks.
 RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store, const std::vector<GroupLayout>& groups,
-                        std::int64_t pieces) {
+                        std::int64_t pieces, int ranks) {
   constexpr auto kNumberBytes = static_cast<std::int64_t>(size_of(DType::f32));
   RankMemory memory;
   for (const GroupLayout& group : groups) {
@@ -48,8 +48,10 @@ RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store,
     if (parameter->gradient_kind() == Gradient::none)
       memory.buffers = most_of({memory.buffers, stored_bytes(*parameter)});
     if (parameter->gradient_kind() != Gradient::rows) continue;
-    const std::int64_t row_state = table_row_state_bytes(setting.tables, parameter->shape()[1]);
-    memory.tables = most_of({memory.tables, stored_bytes(*parameter)});
+    // Of each row a rank has some of the columns.
+    const std::int64_t row_state =
+        table_row_state_bytes(setting.tables) + table_moment_bytes(setting.tables, parameter->shape()[1] / ranks);
+    memory.tables = most_of({memory.tables, stored_bytes(*parameter) / ranks});
     memory.table_state = most_of({memory.table_state, most_at(parameter->shape()[0], row_state)});
     ++tables;
   }
@@ -75,7 +77,7 @@ std::vector<RankMemory> rank_memory(const RankSetting& setting, const ParameterS
   const std::vector<Bucket> buckets = make_buckets(groups, DType::f32, ranks);
   std::vector<RankMemory> memory(
       static_cast<std::size_t>(ranks),
-      whole_memory(setting, store, groups, std::max<std::int64_t>(1, setting.pieces / ranks)));
+      whole_memory(setting, store, groups, std::max<std::int64_t>(1, setting.pieces / ranks), ranks));
   const std::int64_t state_values = values_per_parameter(setting.optimizer) - 2;  // beside value and gradient
   for (const Bucket& bucket : buckets)
     for (int rank = 0; rank < ranks; ++rank) {

@@ -59,19 +59,19 @@ class FinalTimes {
   std::map<std::int64_t, double> layers_;
 };
 
-/// What a rank sends of the uses of tables' rows.
-void add_rows(RankTraffic& traffic, const RankSetting& setting, const ParameterStore& store, int ranks) {
+/// What a rank sends for lookups in tables, of whose rows each rank has some of the columns: ids and weights of all,
+/// and what it found for the others; backward the columns of their gradients, and its part of the weights'.
+void add_lookups(RankTraffic& traffic, const RankSetting& setting, int ranks) {
   const std::int64_t own_pieces = setting.pieces / ranks, others = ranks - 1;
   const std::int64_t tokens = setting.batch / setting.pieces * setting.row_tokens;  // of a piece
   const bool rounded = setting.activations == ActivationPrecision::bf16;
-  const std::int64_t of_token =
-      setting.lookup_reads * (static_cast<std::int64_t>(size_of(DType::i64)) + kF32) +
-      setting.lookup_numbers * static_cast<std::int64_t>(size_of(rounded ? DType::bf16 : DType::f32));
+  const auto number = static_cast<std::int64_t>(size_of(rounded ? DType::bf16 : DType::f32));
+  const std::int64_t of_token = setting.lookup_reads * (static_cast<std::int64_t>(size_of(DType::i64)) + 2 * kF32) +
+                                2 * setting.lookup_numbers / ranks * number;
+  constexpr std::int64_t kExchanges = 5;  // each is waited for
   traffic.rows = setting.lookups * own_pieces * tokens * of_token * others;
-  traffic.messages += setting.lookups * own_pieces * 3 * others;  // ids, weights and sources
-  // Each table is waited for before the next one.
-  for (const auto& [name, parameter] : store.parameters())
-    if (parameter->gradient_kind() == Gradient::rows) ++traffic.rounds;
+  traffic.messages += setting.lookups * own_pieces * kExchanges * others;
+  traffic.rounds += setting.lookups * own_pieces * kExchanges;
 }
 
 }  // namespace
@@ -103,6 +103,8 @@ RankTraffic rank_traffic(const RankSetting& setting, const ParameterStore& store
     for (std::size_t i = 0; i < group.parameters.size(); ++i)
       if (group.segments[i].offset >= bucket.begin && group.segments[i].offset < bucket.end)
         found.final_after = std::max(found.final_after, times.of(*group.parameters[i]));
+    // Where lookups are exchanges too, buckets leave after the backward pass.
+    if (setting.lookups > 0) found.final_after = 1;
     traffic.squares += chunks * static_cast<std::int64_t>(sizeof(double)) * others;
     // To each other rank its part of the gradients, and this one's values and sums of squares.
     for (int q = 0; q < ranks; ++q)
@@ -111,7 +113,7 @@ RankTraffic rank_traffic(const RankSetting& setting, const ParameterStore& store
   }
   std::ranges::stable_sort(traffic.buckets, {}, &BucketTraffic::final_after);
   if (!traffic.buckets.empty()) traffic.rounds += 2;
-  add_rows(traffic, setting, store, ranks);
+  add_lookups(traffic, setting, ranks);
   for (const auto& [name, parameter] : store.parameters()) {
     if (parameter->gradient_kind() != Gradient::none) continue;
     traffic.buffers +=

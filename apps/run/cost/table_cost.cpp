@@ -9,11 +9,15 @@ constexpr std::int64_t kNumberBytes = 4;  // bytes
 
 }  // namespace
 
-std::int64_t table_row_state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
+std::int64_t table_row_state_bytes(const TableOptimizerOptions& optimizer) {
   const std::int64_t last_use = optimizer.last_use ? kNumberBytes : 0;
   if (optimizer.kind == TableKind::row_adagrad) return kNumberBytes + last_use;  // the sum
   const bool counts = optimizer.mode == TableMode::row_step || optimizer.mode == TableMode::deferred;
-  return 2 * kNumberBytes * row_numbers + (counts ? kNumberBytes : 0) + last_use;  // moments
+  return (counts ? kNumberBytes : 0) + last_use;
+}
+
+std::int64_t table_moment_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers) {
+  return optimizer.kind == TableKind::adam ? 2 * kNumberBytes * row_numbers : 0;
 }
 
 TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,
@@ -25,7 +29,8 @@ TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std
   sizes.rows = options.slots();
   sizes.row_numbers = options.value_width_in(width);
   sizes.value_bytes = sizes.parameters() * static_cast<std::int64_t>(size_of(options.value_dtype));
-  sizes.state_bytes = sizes.tables * sizes.rows * table_row_state_bytes(optimizer, sizes.row_numbers);
+  sizes.state_bytes =
+      sizes.tables * sizes.rows * (table_row_state_bytes(optimizer) + table_moment_bytes(optimizer, sizes.row_numbers));
   return sizes;
 }
 
@@ -43,9 +48,10 @@ TableTraffic table_traffic(const ProductKeyOptions& options, std::int64_t width,
   // Memories that share a table go through its rows one after the other.
   traffic.gradient_bytes = memories * touched_rows(rows, uses * tables / memories) * row_bytes;
   const bool all = optimizer.kind == TableKind::adam && optimizer.mode == TableMode::dense;
-  traffic.update_bytes = (all ? tables * rows : traffic.touched) *
-                         (2 * row_bytes + kNumberBytes * row_numbers +
-                          2 * static_cast<double>(table_row_state_bytes(optimizer, sizes.row_numbers)));
+  traffic.update_bytes =
+      (all ? tables * rows : traffic.touched) *
+      (2 * row_bytes + kNumberBytes * row_numbers +
+       2 * static_cast<double>(table_row_state_bytes(optimizer) + table_moment_bytes(optimizer, sizes.row_numbers)));
   return traffic;
 }
 

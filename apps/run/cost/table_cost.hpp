@@ -22,8 +22,10 @@ struct TableSizes {
 
   std::int64_t parameters() const { return tables * rows * row_numbers; }
 };
-/// Bytes of the optimiser's state of one row of so many numbers.
-std::int64_t table_row_state_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers);
+/// Bytes of the optimiser's state that a row has once,
+std::int64_t table_row_state_bytes(const TableOptimizerOptions& optimizer);
+/// and of what each of its numbers has.
+std::int64_t table_moment_bytes(const TableOptimizerOptions& optimizer, std::int64_t row_numbers);
 /// width, model_layers: of the model.
 TableSizes table_sizes(const ProductKeyOptions& options, std::int64_t width, std::int64_t model_layers,
                        const TableOptimizerOptions& optimizer);

@@ -87,7 +87,7 @@ Metadata model_metadata(const RunConfig& config, const data::DataSet& data, std:
 std::vector<NamedTensor> parameter_tensors(const ParameterStore& store) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, parameter] : store.parameters())
-    if (parameter->mapped() == nullptr) tensors.push_back({name, parameter->value()});
+    if (parameter->mapped() == nullptr) tensors.push_back({name, parameter->value(), parameter->division()});
   return tensors;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/run/training/late_rows.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -18,7 +19,10 @@ std::filesystem::path late_rows_path(const std::filesystem::path& checkpoint) {
 std::vector<NamedTensor> late_rows_of(const TrainingSession& session) {
   std::vector<NamedTensor> rows;
   if (const TableOptimizer* const tables = session.trainer.optimizer().tables())
-    tables->visit_late_rows([&rows](const std::string& name, const Tensor& tensor) { rows.push_back({name, tensor}); });
+    tables->visit_late_rows(
+        [&rows](const std::string& name, const Tensor& tensor, const std::optional<Division>& division) {
+          rows.push_back({name, tensor, division});
+        });
   return rows;
 }
 
@@ -47,10 +51,9 @@ void load_late_rows(const std::filesystem::path& checkpoint, TrainingSession& se
   const auto step = file.metadata().find(metadata_keys::kStep);
   if (step == file.metadata().end() || step->second != text(session.trainer.steps())) return;
   // Other beta1 and beta2 have a clock of another length.
-  const bool fits = std::ranges::all_of(rows, [&file](const NamedTensor& row) {
-    return file.has(row.name) && file.at(row.name).shape == row.tensor.shape();
-  });
-  if (fits) file.load(session.runtime.backend(), rows);
+  const bool fits = std::ranges::all_of(
+      rows, [&file](const NamedTensor& row) { return file.has(row.name) && file.at(row.name).shape == row.shape(); });
+  if (fits) file.load(session.runtime.backend(), rows, {}, session.runtime.ranks().rank());
 }
 
 }  // namespace engram

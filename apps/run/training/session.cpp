@@ -10,9 +10,9 @@
 namespace engram {
 namespace {
 
-ParameterStore& filled(ParameterStore& store, LanguageModel& model, Backend& backend, DType dtype, std::uint64_t seed) {
+ParameterStore& filled(ParameterStore& store, LanguageModel& model, Runtime& runtime, DType dtype, std::uint64_t seed) {
   collect(model, store);
-  store.place(backend, dtype, seed);
+  store.place(runtime.backend(), dtype, seed, {}, &runtime.ranks());
   return store;
 }
 
@@ -90,7 +90,7 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       data(data_set),
       runtime(with),
       model(make_model(config.model)),
-      trainer(config, *model, filled(store, *model, with.backend(), dtype, config.training.seed), with),
+      trainer(config, *model, filled(store, *model, with, dtype, config.training.seed), with),
       reader(make_reader(config, {data, "train"})),
       validation(make_validation(config, data, notes)),
       validation_past(placed().training_past(validation.state().rows)),

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/rank_exchange.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/optim/make_optimizer.hpp"
@@ -175,7 +176,9 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   if (view_) std::exchange(view_, nullptr)(tape);
   if (sender_ && piece + 1 == first_piece_ + static_cast<std::int64_t>(pasts_.size())) {
     sender_->begin(step);
-    tape.watch_backward(sender_.get());
+    // Lookups of tables are exchanges too, and where the ranks' tapes differ a bucket could be final before one of them
+    // here and behind it there.
+    if (store_->tables().empty()) tape.watch_backward(sender_.get());
   }
   tape.backward(losses);
   // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.

@@ -164,7 +164,7 @@ MappedRun map_new_model(const RunConfig& config, const data::DataSet& data, cons
   UnplacedModel model(config, DType::f32);
   prepare_folder(out, model);
   const WriteTable draw = [&](const Parameter& table, DType dtype, const AppendBytes& append) {
-    draw_values(table.initializer(), dtype, table.shape().count(), config.training.seed, table.name(),
+    draw_values(table.initializer(), dtype, table.shape().count(), table.columns(), config.training.seed, table.name(),
                 runtime.backend().threads(),
                 [&append](std::int64_t, std::span<const std::byte> values) { append(values); });
   };

@@ -66,16 +66,9 @@ seed = 11
 
 std::vector<Variant> variants() {
   const std::string adam = "kind = \"adam\"\nclip = 0.25\n";
-  const std::string memory = R"(family = "product_key"
-position_rows = 24
-dropout = 0.1
-[product_key]
-count = 1
-subkeys = 6
-heads = 2
-selected = 4
-query_width = 8
-)";
+  const std::string selection = "subkeys = 6\nheads = 2\nselected = 4\nquery_width = 8\n";
+  const std::string product_key = "family = \"product_key\"\nposition_rows = 24\ndropout = 0.1\n[product_key]\n";
+  const std::string memory = product_key + "count = 1\n" + selection;
   return {
       {"all-attention",
        small_config(),
@@ -87,6 +80,22 @@ query_width = 8
       {"sgd", language_model_config("family = \"transformer_xl\"\ninner = 24\nmemory = 24\n",
                                     "kind = \"sgd\"\nclip = 1\nmomentum = 0.9\n")},
       {"product-key", language_model_config(memory, adam)},
+      {"product-key, two memories of one table, on eight",
+       language_model_config(product_key + "layers = [1, 2]\nshared_values = true\n" + selection,
+                             adam + "table_mode = \"dense\"\ntable_last_use = true\n"),
+       {"training.split=8"},
+       {2, 8}},
+      {"transformer-xl with flat keys, row-wise",
+       language_model_config("family = \"transformer_xl\"\ninner = 24\nmemory = 24\n[product_key]\nlayers = [2]\n"
+                             "keys = \"flat\"\nvalue_dtype = \"bf16\"\nvalue_width = 8\nprojection = true\n" +
+                                 selection,
+                             adam + "table_kind = \"row_adagrad\"\ntable_clip = 0.5\n")},
+      {"all-attention with a memory",
+       language_model_config(
+           "max_span = 24\nslots = 3\n[product_key]\nlayers = [1]\nplacement = \"after\"\n" + selection,
+           adam + "table_mode = \"row_step\"\ntable_weight_decay = 0.01\n"),
+       {"training.split=8"},
+       {4}},
       {"product-key, deferred and rounded",
        language_model_config(memory + "value_dtype = \"bf16\"\n", adam + R"(table_mode = "deferred"
 table_epsilon = 0
@@ -130,32 +139,49 @@ TEST_CASE("ranks: a run of several has the bits of one", "[ranks]") {
 TEST_CASE("ranks: devices that work behind the host have the bits of one rank too", "[ranks]") {
   if (!has_simulated_device()) return;
   const RunFolder folder;
-  const auto options_of = [&](int count) {
-    TrainingRunOptions options = run_options(folder, text("run ", count));
-    options.device = {DeviceKind::simulated, 0};
-    options.overrides = {"schedule.steps=5", "training.validate_every=5"};
-    return options;
-  };
-  train(options_of(1), 1);
-  train(options_of(2), 2);
-  CHECK(newest_checkpoint(options_of(2)) == newest_checkpoint(options_of(1)));
+  for (const Variant& variant : variants()) {
+    const std::string name = variant.name;
+    // The columns of a table that a rank has there are whole vectors of memory.
+    if (name != "all-attention" && name != "product-key, deferred and rounded") continue;
+    CAPTURE(name);
+    const auto options_of = [&](int count) {
+      TrainingRunOptions options = run_options(folder, text(name, " ", count));
+      options.device = {DeviceKind::simulated, 0};
+      options.config = put_file(folder / "variant.toml", variant.config);
+      options.overrides = variant.overrides;
+      for (const char* shorter : {"training.split=2", "schedule.steps=3", "training.validate_every=3"})
+        options.overrides.emplace_back(shorter);
+      return options;
+    };
+    train(options_of(1), 1);
+    train(options_of(2), 2);
+    CHECK(newest_checkpoint(options_of(2)) == newest_checkpoint(options_of(1)));
+  }
 }
 
 TEST_CASE("ranks: a run stopped on four goes on alone and then on two, to the bits of one that was not", "[ranks]") {
   const RunFolder folder;
-  const auto options_of = [&](const std::string& out) {
-    TrainingRunOptions options = run_options(folder, out);
-    options.overrides = {"training.split=4"};
-    return options;
-  };
-  const TrainingRunOptions whole = options_of("whole");
-  train(whole, 1);
-  TrainingRunOptions parts = options_of("parts");
-  CHECK_THROWS_AS(train(parts, 4, [] { return after_steps(9); }), Interrupted);
-  parts.resume = true;
-  CHECK_THROWS_AS(train(parts, 1, [] { return after_steps(4); }), Interrupted);
-  train(parts, 2);
-  CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
+  // The latter is stopped where rows of its table wait to be brought up to date.
+  for (const Variant& variant : variants()) {
+    const std::string name = variant.name;
+    if (name != "all-attention" && name != "product-key, deferred and rounded") continue;
+    CAPTURE(name);
+    const auto options_of = [&](const std::string& out) {
+      TrainingRunOptions options = run_options(folder, name + out);
+      options.config = put_file(folder / "variant.toml", variant.config);
+      options.overrides = variant.overrides;
+      return options;
+    };
+    const TrainingRunOptions whole = options_of("whole");
+    train(whole, 1);
+    TrainingRunOptions parts = options_of("parts");
+    CHECK_THROWS_AS(train(parts, 4, [] { return after_steps(4); }), Interrupted);
+    parts.resume = true;
+    CHECK_THROWS_AS(train(parts, 1, [] { return after_steps(3); }), Interrupted);
+    CHECK_THROWS_AS(train(parts, 4, [] { return after_steps(2); }), Interrupted);
+    train(parts, 2);
+    CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
+  }
 }
 
 TEST_CASE("ranks: whatever rank is told to stop, all do", "[ranks]") {
@@ -173,6 +199,8 @@ TEST_CASE("ranks: whatever rank is told to stop, all do", "[ranks]") {
 TEST_CASE("ranks: pieces that they cannot share, and ranks that would train something else, are refused", "[ranks]") {
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "run");
+  for (const Variant& variant : variants())
+    if (variant.name == std::string("product-key")) put_file(folder / "memory.toml", variant.config);
   const auto refused = [&](int count, const std::function<void(TrainingRunOptions&, int)>& change) {
     std::string message;
     try {
@@ -199,6 +227,13 @@ TEST_CASE("ranks: pieces that they cannot share, and ranks that would train some
                        if (rank == 1) own.data = "/nowhere";
                      }),
              ContainsSubstring("rank 1 (thread 1): "));
+  CHECK_THAT(refused(3,
+                     [](TrainingRunOptions& own, int) {
+                       own.config = own.config.parent_path() / "memory.toml";
+                       own.overrides = {"training.split=3", "training.batch=6"};
+                     }),
+             ContainsSubstring("1, 2, 4 or 8 ranks share the columns of a table") &&
+                 ContainsSubstring("got 3 ranks for layers.0.memory.values.rows of width 16"));
   CHECK_FALSE(std::filesystem::exists(options.out));
 }
 

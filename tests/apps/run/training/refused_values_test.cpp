@@ -68,5 +68,36 @@ TEST_CASE("refused values: a model that the machine's memory and swap cannot hol
              ContainsSubstring("of 2 of the 4 ranks"));
 }
 
+TEST_CASE("refused values: a table that one machine cannot hold, but several that share its columns can") {
+  const RunFolder folder;
+  RunConfig config = load_run_config(put_file(folder / "memory.toml", R"([model]
+family = "product_key"
+layers = 2
+width = 16
+heads = 2
+[product_key]
+count = 1
+subkeys = 128
+heads = 2
+selected = 4
+query_width = 8
+[optimizer]
+kind = "adam"
+[schedule]
+rate = 0.01
+steps = 4
+[training]
+batch = 4
+block = 20
+)"));
+  config.model.set_vocabulary(15);
+  // 16,384 rows of 16 numbers with two moments.
+  constexpr std::int64_t kTable = 16'384 * 16 * 12;
+  CHECK_THROWS_AS(require_machine_memory(config, 1, 1, kTable), OutOfMemory);
+  CHECK_THROWS_AS(require_machine_memory(config, 2, 1, kTable / 2), OutOfMemory);
+  CHECK_NOTHROW(require_machine_memory(config, 2, 1, kTable));
+  CHECK_NOTHROW(require_machine_memory(config, 4, 1, kTable / 2));
+}
+
 }  // namespace
 }  // namespace engram::harness::refused_values_test
