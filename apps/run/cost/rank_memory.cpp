@@ -55,7 +55,7 @@ RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store,
     memory.table_state = most_of({memory.table_state, most_at(parameter->shape()[0], row_state)});
     ++tables;
   }
-  if (tables > 0) memory.norms += kSumBytes * (tables + 1);
+  if (tables > 0) memory.norms += kSumBytes * (tables + 2);
   if (tables > 0 && setting.tables.kind == TableKind::adam && setting.tables.mode == TableMode::deferred)
     memory.norms += kSumBytes * TableClock::of(setting.tables.beta1, setting.tables.beta2).count();
   memory.kept_buffers = memory.buffers;

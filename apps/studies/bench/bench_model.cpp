@@ -68,10 +68,10 @@ std::int64_t longest_past_of(const RecurrentOptions& options) { return options.r
 
 }  // namespace
 
-BenchModel::BenchModel(const BenchCase& bench, Backend& backend)
+BenchModel::BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks)
     : config(with_vocabulary(bench)), model(make_model(config.model)) {
   collect(*model, store);
-  store.place(backend, DType::f32, config.training.seed);
+  store.place(backend, DType::f32, config.training.seed, {}, ranks);
   if (AllAttentionModel* const spanned = all_attention_of(*model))
     set_spans(bench.spans, config.model.all_attention, backend, *spanned, store);
   else if (!bench.spans.empty())

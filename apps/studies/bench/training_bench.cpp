@@ -21,7 +21,7 @@ constexpr std::int64_t kStepsUntilReplay = 8;
 class Rehearsal {
  public:
   Rehearsal(const BenchCase& bench, Runtime& runtime)
-      : config_(bench.config), runtime_(runtime), rehearsed_(bench, runtime.backend()) {
+      : config_(bench.config), runtime_(runtime), rehearsed_(bench, runtime.backend(), &runtime.ranks()) {
     config_.schedule.rate = 0;
     trainer_ = std::make_unique<Trainer>(config_, *rehearsed_.model, rehearsed_.store, runtime);
     const TrainingOptions& training = config_.training;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/training/session.hpp"
 #include "tests/apps/run/other_devices.hpp"
 #include "tests/apps/run/run_fixture.hpp"
@@ -23,7 +24,8 @@ struct Trained {
 /// Until a step is replayed: both buffers of the caches, each met three times.
 constexpr int kSteps = 9;
 
-Trained train(const RunConfig& config, const data::DataSet& data, Communicator& ranks, bool replay) {
+Trained train(const RunConfig& config, const data::DataSet& data, Communicator& ranks, bool replay,
+              const std::filesystem::path& file) {
   Runtime runtime(parse_device("simulated"), 1, config.training.seed, &ranks);
   TrainingSession session(config, data, runtime, DType::f32);
   session.trainer.allow_replay(replay);
@@ -36,19 +38,18 @@ Trained train(const RunConfig& config, const data::DataSet& data, Communicator& 
     append(&losses.nll, sizeof(losses.nll));
     append(&losses.span_loss, sizeof(losses.span_loss));
   }
-  session.trainer.optimizer().bring_up_to_date(runtime.step());
-  for (const auto& [name, parameter] : session.store.parameters())
-    append(parameter->value().raw(), parameter->value().bytes());
+  save_session(file, session);
   trained.replayed = session.trainer.replayed();
   return trained;
 }
 
 /// On as many ranks as `replays` has elements.
-std::vector<Trained> train(const RunConfig& config, const data::DataSet& data, const std::vector<bool>& replays) {
+std::vector<Trained> train(const RunConfig& config, const data::DataSet& data, const std::vector<bool>& replays,
+                           const std::filesystem::path& file) {
   std::vector<Trained> all(replays.size());
   run_ranks(static_cast<int>(replays.size()), [&](Communicator& ranks) {
     const auto own = static_cast<std::size_t>(ranks.rank());
-    all[own] = train(config, data, ranks, replays[own]);
+    all[own] = train(config, data, ranks, replays[own], file);
   });
   return all;
 }
@@ -97,11 +98,12 @@ seed = 11
     CAPTURE(variant.name);
     const RunConfig config = resolved_config(parse_run_config(variant.config, "test", variant.overrides), data);
     OneRank one;
-    const Trained alone = train(config, data, one, false);
+    const Trained alone = train(config, data, one, false, folder / "alone");
     CHECK(alone.replayed == 0);
     // Where they disagree, each goes its way between the same exchanges.
     for (const std::vector<bool>& replays : {std::vector{true, true}, std::vector{false, true}}) {
-      const std::vector<Trained> ranks = train(config, data, replays);
+      const std::vector<Trained> ranks = train(config, data, replays, folder / "ranks");
+      CHECK(get_file(folder / "ranks") == get_file(folder / "alone"));
       for (std::size_t q = 0; q < ranks.size(); ++q) {
         CAPTURE(q, replays);
         CHECK(ranks[q].bits == alone.bits);
