@@ -22,7 +22,8 @@ struct BenchCase {
   std::vector<std::int64_t> spans;
 };
 
-/// Parameters in f32, of several ranks those of this one. Throws UsageError for spans that the model cannot have, and without a vocabulary.
+/// Parameters in f32, of several ranks those of this one. Throws UsageError for spans that the model cannot have, and
+/// without a vocabulary.
 class BenchModel {
  public:
   BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks = nullptr);
