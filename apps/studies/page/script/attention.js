@@ -58,7 +58,7 @@ function showAttention(run) {
   });
   let why = '';
   if (buttons.length) {
-    // The one that spreads its weight least over what lies before: something is to be seen there.
+    // The greatest product of largest weight and share on the text: something is to be seen there.
     const first = maps.heads.reduce(
         (best, head, i) => head.context &&
                 head.most * (1 - head.slot_share) > maps.heads[best].most * (1 - maps.heads[best].slot_share) ?
@@ -67,7 +67,7 @@ function showAttention(run) {
         0);
     choose(maps.heads[first], buttons[first]);
     if (buttons.length > 1)
-      why = `Shown closely at first is ${headName(maps.heads[first])}, which puts most weight on one place of the text.`;
+      why = `Shown closely at first is ${headName(maps.heads[first])}, chosen for its largest weight times its share on the text.`;
   }
   return make(
       'div', {},
@@ -188,7 +188,7 @@ class HeadView {
       }
     }
     const said = [];
-    if (best >= 0) said.push(`in the text ${this.columnWords(row, drawn(best))}, the darkest mark`);
+    if (best >= 0) said.push(`in the text ${this.columnWords(row, drawn(best))}, the strongest mark`);
     if (slot >= 0) said.push(`among the slots, which have no marks, ${this.columnWords(row, drawn(slot))}`);
     return said.join('; ');
   }
@@ -219,7 +219,7 @@ class HeadView {
         'p', {class: 'note'},
         make(
             'small', {}, make('span', {class: 'token asks'}, 'outlined'), ': the token that looks. ',
-            make('span', {class: 'token looked'}, 'shaded'), ': what it looks at, the darker the more. ',
+            make('span', {class: 'token looked'}, 'shaded'), ': what it looks at, the stronger the more. ',
             make('span', {class: 'token shown'}, 'underlined'), ': a click makes it the one that looks.'));
     const text =
         make('div', {class: 'chart'}, make('h3', {}, 'The text, as the outlined token sees it'), this.text, marks);
