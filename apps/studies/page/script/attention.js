@@ -67,7 +67,8 @@ function showAttention(run) {
         0);
     choose(maps.heads[first], buttons[first]);
     if (buttons.length > 1)
-      why = `Shown closely at first is ${headName(maps.heads[first])}, chosen for its largest weight times its share on the text.`;
+      why = `Shown closely at first is ${headName(maps.heads[first])}, ` +
+          'chosen for its largest weight times its share on the text.';
   }
   return make(
       'div', {},

@@ -3,7 +3,8 @@
 
 /** Whether a part has more to show than words that say what it lacks. */
 const hasContent = part => [...part.children].some(
-    child => !child.matches('h2, .about, .note, noscript') && (child.childElementCount > 0 || child.id === 'loss-chart'));
+    child =>
+        !child.matches('h2, .about, .note, noscript') && (child.childElementCount > 0 || child.id === 'loss-chart'));
 
 function drawContents() {
   const contents = byId('contents');
@@ -17,8 +18,12 @@ function drawLegend() {
   if (page.runs.length < 2) return;
   legend.replaceChildren(...page.runs.map((run, i) => {
     const button = make(
-        'button',
-        {class: 'choice', type: 'button', 'aria-pressed': String(!view.off.has(i)), title: 'Show or hide this run; with Shift, it alone'},
+        'button', {
+          class: 'choice',
+          type: 'button',
+          'aria-pressed': String(!view.off.has(i)),
+          title: 'Show or hide this run; with Shift, it alone'
+        },
         make('i', {class: 'chip c' + i % 8}), run.name);
     button.addEventListener('click', event => {
       const alone = event.shiftKey && !(view.off.size === page.runs.length - 1 && !view.off.has(i));

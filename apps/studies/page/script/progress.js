@@ -29,7 +29,8 @@ function lossLines() {
 function lossUnit() {
   const names = {bpc: 'bits per character', ppl: 'perplexity', ppl_bpe: 'perplexity of subwords'};
   if (view.y !== 'score') return {nats: 'nats a token', bits: 'bits a token', perplexity: 'perplexity'}[view.y];
-  const scores = new Set(page.runs.filter((run, i) => run.score && !view.off.has(i)).map(run => names[run.score] || 'nats a token'));
+  const scores = new Set(
+      page.runs.filter((run, i) => run.score && !view.off.has(i)).map(run => names[run.score] || 'nats a token'));
   return [...scores].join(', ');
 }
 
