@@ -164,6 +164,11 @@ class Check:
         page, _ = self.open(url, "outcomes")
         states = page.value("[...document.querySelectorAll('#runs-table .state')].map(cell => cell.textContent)")
         expect(states == ["diverged", "interrupted", "not begun", "done", "done", "done"], "states of runs", states)
+        menu = page.value("[...document.querySelectorAll('#contents a')].map(link => link.textContent)")
+        expect("Time" not in menu and "Loss" in menu and "Samples" in menu, "the menu must name what is not empty", menu)
+        missing = page.value("[...document.querySelectorAll('section:not(.hidden) .missing')].map(note => note.textContent)")
+        expect(len(missing) == 4 and all("diverged: no checkpoint was kept" in note for note in missing),
+               "what is missing must be said in each part", missing)
         expect(page.value("page.runs[5].name") == HOSTILE and page.value("document.images.length") == 0,
                "a name must be no markup")
         self.numbers(page, "sweep/slots-4", 3)

@@ -48,7 +48,7 @@ std::string loss_section(const Page& page, const std::vector<RunSummary>& runs) 
 
 std::string sections(const Page& page, const std::vector<RunSummary>& runs) {
   return section("loss", "Loss", "Training as a line, validation as dots. The lower, the better.",
-                 loss_section(page, runs)) +
+                 loss_notes(page, runs) + loss_section(page, runs)) +
          section("progress", "Training", "Rate, gradients and speed over the same steps as above.",
                  drawn("progress-charts")) +
          section("spans", "Spans", "How many positions back each head sees, and how that changed.",
@@ -57,12 +57,12 @@ std::string sections(const Page& page, const std::vector<RunSummary>& runs) {
              "attention", "Attention",
              "Every head while it reads a text: a row for each token that looks, columns for how far back it looks. "
              "A click shows one of them closely.",
-             drawn("attention-maps")) +
+             drawn("attention-maps") + missing_html(page)) +
          section("memories", "Memories", "How product-key memories use their slots.", drawn("memory-charts")) +
          section("samples", "Samples", "What the models write.", samples_html(page)) +
          section("tensors", "Tensors",
                  "The numbers of the newest weights, and of their gradients where they were reported.",
-                 drawn("tensor-tables")) +
+                 drawn("tensor-tables") + missing_html(page)) +
          section("time", "Time", "Where the time of a training step goes.", time_html(page)) +
          section("memory", "Memory", "What training holds at once.", memory_html(page)) +
          section("config", "Configuration", "What was asked for.", config_html(page)) +

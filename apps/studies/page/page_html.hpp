@@ -35,6 +35,10 @@ std::string live_json_of(const Page& page, const std::string& version);
 std::string head_html(const Page& page, const std::vector<RunSummary>& runs);
 /// Losses of all runs, for paper and where scripts are refused; empty without any.
 std::string loss_svg(const Page& page, const std::vector<RunSummary>& runs);
+/// Which curves of losses are not to be compared, and which are not to be seen; empty: all is well.
+std::string loss_notes(const Page& page, const std::vector<RunSummary>& runs);
+/// One line that names the runs without a checkpoint, and says why they are missing in a part; empty: none is.
+std::string missing_html(const Page& page);
 /// What was written while training and by the newest weights.
 std::string samples_html(const Page& page);
 /// Kernels of a bench.

@@ -85,6 +85,20 @@ std::string command_line_of(const nlohmann::json& line) {
   return command;
 }
 
+/// The command that goes on with a run: its newest one, with --resume; empty: not known.
+std::string resume_command(const PageRun& run) {
+  std::string command;
+  for (const RunMark& mark : run.log.marks()) {
+    if (mark.event != "start" && mark.event != "resume") continue;
+    const std::string own = command_line_of(mark.line);
+    if (own.empty()) continue;
+    command = own;
+    const auto& words = mark.line.at("command");
+    if (std::ranges::find(words, "--resume") == words.end()) command += " --resume";
+  }
+  return command;
+}
+
 bool is_sweep(const nlohmann::json& line) {
   const auto words = line.find("command");
   return words != line.end() && words->is_array() && words->size() > 1 && words->at(1) == "sweep";
@@ -135,6 +149,15 @@ std::string provenance_of(const Page& page, std::size_t index) {
             "<pre class=\"command\"><code>" + escaped_xml(command) + "</code></pre>\n";
   else if (!run.source.folder.empty())
     html += "<p class=\"note\">Its log does not say which command began it.</p>\n";
+  if (const RunSummary summary = summary_of(run);
+      !command.empty() && !is_sweep(start->line) && !checkpoint_of(run.source).empty() &&
+      (summary.state == PageState::interrupted || summary.state == PageState::stopped))
+    html += "<p>To go on from its newest checkpoint:</p><pre class=\"command\"><code>" +
+            escaped_xml(resume_command(run)) + "</code></pre>\n";
+  if (!command.empty())
+    html +=
+        "<p class=\"note\"><small>Paths are relative to the folder that it was started in, which its log does not "
+        "name.</small></p>\n";
   const std::filesystem::path place = run.source.folder.empty() ? run.source.checkpoint : run.source.folder;
   html += fmt::format("<details{}><summary>Program, machine and data</summary>", page.runs.size() <= 3 ? " open" : "");
   html += fmt::format("<dl class=\"facts\"><div><dt>{}</dt><dd>{}</dd></div>\n",

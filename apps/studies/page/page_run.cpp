@@ -172,6 +172,9 @@ RunSummary summary_of(const PageRun& run) {
   take_losses(run, summary);
   summary.test = run.best_test ? run.best_test : run.test;
   take_state(run, summary);
+  const std::optional<double> guess = run.guess();
+  if (summary.state == PageState::diverged && guess && summary.best && summary.best->second > *guess)
+    summary.best.reset();
   return summary;
 }
 

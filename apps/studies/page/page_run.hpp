@@ -69,9 +69,10 @@ struct RunSummary {
   std::int64_t parameters = 0, step = 0, planned = 0;
   std::optional<std::int64_t> tokens;  ///< read in training
   double seconds = 0;
-  std::optional<double> tokens_per_second;                    ///< over its last process
-  std::optional<std::pair<std::int64_t, double>> best, last;  ///< step and loss of validations
-  std::optional<double> test;                                 ///< score of the best checkpoint, else of the last step
+  std::optional<double> tokens_per_second;  ///< over its last process
+  /// Step and loss of validations; a run that diverged and never was better than a guess has no best.
+  std::optional<std::pair<std::int64_t, double>> best, last;
+  std::optional<double> test;  ///< score of the best checkpoint, else of the last step
 };
 RunSummary summary_of(const PageRun& run);
 /// The run with the lowest validation loss of each data set that two runs or more were validated on; without such the

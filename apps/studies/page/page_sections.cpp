@@ -122,9 +122,21 @@ std::string memory_bar(const Page& page, std::size_t run, double most) {
 
 }  // namespace
 
+std::string missing_html(const Page& page) {
+  std::string lines;
+  for (std::size_t i = 0; i < page.runs.size(); ++i) {
+    if (page.runs[i].study || !checkpoint_of(page.runs[i].source).empty()) continue;
+    const PageState state = summary_of(page.runs[i]).state;
+    lines +=
+        fmt::format("{}{} is not here ({}: no checkpoint {})", lines.empty() ? "" : "; ", chip_and_name(page, i),
+                    name_of(state), state == PageState::waiting || state == PageState::training ? "yet" : "was kept");
+  }
+  return lines.empty() ? "" : "<p class=\"note missing\">" + lines + ".</p>\n";
+}
+
 std::string samples_html(const Page& page) {
   const std::string html = newest_samples(page) + samples_by_step(page);
-  if (!html.empty()) return html;
+  if (!html.empty()) return html + missing_html(page);
   return "<p class=\"note\">There are none: no run has a checkpoint that was used, and none wrote samples while it was "
          "trained (training.sample_every).</p>\n";
 }
@@ -146,7 +158,8 @@ std::string memory_html(const Page& page) {
   return html +
          "</tbody></table></div>\n<p class=\"note\">Parameters and optimiser as they lie in the checkpoint; the step "
          "and "
-         "the process as their processes counted them.</p>\n";
+         "the process as their processes counted them.</p>\n" +
+         missing_html(page);
 }
 
 std::string time_html(const Page& page) {

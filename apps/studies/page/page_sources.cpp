@@ -89,8 +89,9 @@ PageSources find_sources(const std::vector<std::string>& arguments) {
     if (status.type() == fs::file_type::regular && looks_like_checkpoint(path)) {
       add({.name = argument, .folder = {}, .checkpoint = path});
     } else if (!fs::is_directory(status)) {
-      found.problems.push_back(text("'", argument, "' must be a run, a sweep or a checkpoint, got ",
-                                    fs::exists(status) ? "something else" : "nothing of this name"));
+      found.problems.push_back(
+          text("'", argument, "' must be a run, a sweep or a checkpoint, ",
+               fs::exists(status) ? "got something else" : "but there is no file or folder of this name"));
     } else if (is_run(path)) {
       add(run_in(path));
     } else if (std::vector<PageSource> runs = runs_in(path); !runs.empty()) {

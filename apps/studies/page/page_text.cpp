@@ -68,9 +68,10 @@ std::string score_number(double score) {
                        : fmt::format("{:.3g}", score);
 }
 
-std::string score_text(std::string_view score, double loss) {
-  if (score.empty()) return score_number(loss);
-  return score_number(score == "bpc" ? loss / std::numbers::ln2 : std::exp(loss));
+double score_value(std::string_view score, double loss) {
+  return score.empty() ? loss : score == "bpc" ? loss / std::numbers::ln2 : std::exp(loss);
 }
+
+std::string score_text(std::string_view score, double loss) { return score_number(score_value(score, loss)); }
 
 }  // namespace engram

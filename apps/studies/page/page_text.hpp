@@ -20,6 +20,8 @@ std::string duration_text(double seconds);
 std::string bytes_text(double bytes);
 /// What a score of RunSummary is called: "bits per character", "perplexity".
 std::string_view score_words(std::string_view score);
+/// The score of a loss in nats, as a number; of an empty score the nats.
+double score_value(std::string_view score, double loss);
 /// The score of a loss in nats: "1.969", "24.9"; of an empty score the nats.
 std::string score_text(std::string_view score, double loss);
 /// A score as it is.

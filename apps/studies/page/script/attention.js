@@ -56,8 +56,9 @@ function showAttention(run) {
     heads.append(button);
     return button;
   });
+  let why = '';
   if (buttons.length) {
-    // The one that spreads its weight least over what lies before: something is to be seen there.
+    // The greatest product of largest weight and share on the text: something is to be seen there.
     const first = maps.heads.reduce(
         (best, head, i) => head.context &&
                 head.most * (1 - head.slot_share) > maps.heads[best].most * (1 - maps.heads[best].slot_share) ?
@@ -65,6 +66,9 @@ function showAttention(run) {
             best,
         0);
     choose(maps.heads[first], buttons[first]);
+    if (buttons.length > 1)
+      why = `Shown closely at first is ${headName(maps.heads[first])}, ` +
+          'chosen for its largest weight times its share on the text.';
   }
   return make(
       'div', {},
@@ -72,7 +76,12 @@ function showAttention(run) {
           'p', {},
           `${maps.heads.length} ${maps.heads.length === 1 ? 'map: the model reads' : 'heads (layer · head) read'} ${
               maps.text}; shown are the last ${maps.rows} of ` +
-              `${maps.tokens.length} tokens.`),
+              `${maps.tokens.length} tokens. ${why}`),
+      page.runs[run].spans ? make(
+                                 'p', {class: 'note'},
+                                 'The span of a head (in the part “Spans”) is how far back it may look; “looks 3 ' +
+                                     'back” is where its weight on the text lies on average.') :
+                             '',
       maps.heads.length > 1 ? heads : '', closely);
 }
 
@@ -168,12 +177,21 @@ class HeadView {
     return `${value} to ${place} back` + (token === undefined ? ', before the text' : `: ${plain(token)}`);
   }
 
+  /** The place of the text that gets most, which the marks show; then the slots, which have no mark. */
   bestWords(row) {
-    const weight = column => this.weight(row, storedColumn(this.maps, column));
-    let best = 0;
-    for (let column = 1; column < this.columns; ++column)
-      if (weight(column) > weight(best)) best = column;
-    return this.columns ? 'looks most here: it ' + this.columnWords(row, best) : '';
+    const {maps} = this, drawn = stored => storedColumn(maps, stored);
+    let best = -1, slot = -1;
+    for (let stored = 0; stored < this.columns; ++stored) {
+      if (stored >= maps.distance_columns) {
+        if (slot < 0 || this.weight(row, stored) > this.weight(row, slot)) slot = stored;
+      } else if (this.first + row - maps.nearest - stored * maps.distance_bin >= 0) {
+        if (best < 0 || this.weight(row, stored) > this.weight(row, best)) best = stored;
+      }
+    }
+    const said = [];
+    if (best >= 0) said.push(`in the text ${this.columnWords(row, drawn(best))}, the strongest mark`);
+    if (slot >= 0) said.push(`among the slots, which have no marks, ${this.columnWords(row, drawn(slot))}`);
+    return said.join('; ');
   }
 
   /** The lines below the map: what its columns are, and its colours. */
@@ -198,7 +216,14 @@ class HeadView {
     const {run, maps, head} = this, name = headName(head, maps);
     const title = make('h3', {}, name[0].toUpperCase() + name.slice(1), make('small', {}, headWords(maps, head)));
     const map = make('div', {class: 'map'}, this.canvas, this.pick, ...this.axes(), this.said);
-    const text = make('div', {class: 'chart'}, make('h3', {}, 'The text, as the outlined token sees it'), this.text);
+    const marks = make(
+        'p', {class: 'note'},
+        make(
+            'small', {}, make('span', {class: 'token asks'}, 'outlined'), ': the token that looks. ',
+            make('span', {class: 'token looked'}, 'shaded'), ': what it looks at, the stronger the more. ',
+            make('span', {class: 'token shown'}, 'underlined'), ': a click makes it the one that looks.'));
+    const text =
+        make('div', {class: 'chart'}, make('h3', {}, 'The text, as the outlined token sees it'), this.text, marks);
     const all = make('div', {}, make('div', {class: 'closely'}, make('div', {class: 'chart'}, title, map), text));
     if (head.slots.length) all.append(slotWords(maps, head));
     if (hasCharts && head.context && maps.distance_columns > 1) all.append(distanceChart(run, maps, head));

@@ -18,6 +18,11 @@ const view = {
 };
 // The perplexities of the first steps would hide all others.
 view.logY = page.runs.some(run => run.score !== 'bpc');
+// Runs of another unit than the best one's would share its axis: at first they are switched off.
+const bestScore = page.best.length ? page.runs[page.best[0]].score : '';
+page.runs.forEach((run, i) => {
+  if (bestScore && run.score && run.score !== bestScore) view.off.add(i);
+});
 /** An element: make('button', {class: 'a', onclick: f}, 'text', child ...). Texts never become markup. */
 function make(tag, members = {}, ...children) {
   const element = document.createElement(tag);

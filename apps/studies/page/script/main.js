@@ -1,10 +1,16 @@
 'use strict';
 // Puts the page together: its parts, the buttons of runs, dark and light, paper, and what a live page asks for.
 
+/** Whether a part has more to show than words that say what it lacks. */
+const hasContent = part => [...part.children].some(
+    child =>
+        !child.matches('h2, .about, .note, noscript') && (child.childElementCount > 0 || child.id === 'loss-chart'));
+
 function drawContents() {
   const contents = byId('contents');
-  contents.replaceChildren(...[...document.querySelectorAll('main section:not(.hidden) > h2')].map(
-      title => make('a', {href: '#' + title.parentElement.id}, title.textContent)));
+  contents.replaceChildren(...[...document.querySelectorAll('main section:not(.hidden) > h2')]
+                               .filter(title => hasContent(title.parentElement))
+                               .map(title => make('a', {href: '#' + title.parentElement.id}, title.textContent)));
 }
 
 function drawLegend() {
@@ -12,8 +18,12 @@ function drawLegend() {
   if (page.runs.length < 2) return;
   legend.replaceChildren(...page.runs.map((run, i) => {
     const button = make(
-        'button',
-        {class: 'choice', type: 'button', 'aria-pressed': 'true', title: 'Show or hide this run; with Shift, it alone'},
+        'button', {
+          class: 'choice',
+          type: 'button',
+          'aria-pressed': String(!view.off.has(i)),
+          title: 'Show or hide this run; with Shift, it alone'
+        },
         make('i', {class: 'chip c' + i % 8}), run.name);
     button.addEventListener('click', event => {
       const alone = event.shiftKey && !(view.off.size === page.runs.length - 1 && !view.off.has(i));
@@ -122,6 +132,7 @@ function live() {
       drawRuns();
       drawCopies();
       refreshCharts();
+      drawContents();
     } catch (error) {
       said.textContent = '● the program has ended';
       said.classList.add('lost');

@@ -29,7 +29,8 @@ function lossLines() {
 function lossUnit() {
   const names = {bpc: 'bits per character', ppl: 'perplexity', ppl_bpe: 'perplexity of subwords'};
   if (view.y !== 'score') return {nats: 'nats a token', bits: 'bits a token', perplexity: 'perplexity'}[view.y];
-  const scores = new Set(page.runs.map(run => names[run.score] || 'nats a token'));
+  const scores = new Set(
+      page.runs.filter((run, i) => run.score && !view.off.has(i)).map(run => names[run.score] || 'nats a token'));
   return [...scores].join(', ');
 }
 
@@ -109,6 +110,10 @@ function drawLoss() {
            })), make('label', {}, 'Smooth', slider), zoomOut));
   new LineChart(
       place, 'Loss', lossLines, {tall: true, unit: lossUnit, logY: () => view.logY, most: mostLoss, least: leastLoss});
+  if (page.runs.some(run => bestScore && run.score && run.score !== bestScore))
+    place.append(make(
+        'p', {class: 'note'},
+        'Runs of another unit than that of the best run are switched off at first; the buttons at the top show them.'));
   place.append(make(
       'p', {class: 'note'},
       make(

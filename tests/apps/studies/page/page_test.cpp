@@ -186,12 +186,52 @@ TEST_CASE("states and reasons of runs are those of their logs, and the best is o
   for (std::size_t i = 0; i < 5; ++i) CHECK(name_of(runs[i].state) == name_of(states[i]));
   CHECK(runs[2].reason == "it did");
   CHECK(best_runs(runs) == std::vector<std::size_t>{1});
-  CHECK_THAT(html_of(page), ContainsSubstring("<b>b</b> is best") && ContainsSubstring("different data") &&
-                                ContainsSubstring("1 of 5 is done"));
+  const std::string html = html_of(page);
+  CHECK_THAT(html, ContainsSubstring("<b>b</b> is best of the 4 runs on the same data (a, b, d, e)") &&
+                       ContainsSubstring("c is apart: other data") && ContainsSubstring("1 of 5 is done"));
+  // exp(2) - exp(1.5), and which curves are not to be compared.
+  CHECK_THAT(html, ContainsSubstring("That is 2.9074 less than the next, <b>a</b>.") &&
+                       ContainsSubstring("Together belong a, b, d, e (perplexity); c (perplexity).") &&
+                       ContainsSubstring("is not here (diverged: no checkpoint was kept)"));
   // Somebody trains it: it is asked for, and not taken.
   const RunLock lock(folder / "d");
   CHECK(name_of(summary_of(page.runs[3]).state) == "training");
   CHECK(!is_locked(folder / "a"));
+}
+
+TEST_CASE("units stand in the cells where they differ, what diverged has no best, and what stopped says how to go on") {
+  const RunFolder folder;
+  TrainingRunOptions options = run_options(folder, "run");
+  run_training(options, never());
+  const auto copy = [&folder](const char* name, const std::string& log) {
+    fs::copy(folder / "run", folder / name, fs::copy_options::recursive);
+    put_file(folder / name / "metrics.jsonl", log);
+    return (folder / name).string();
+  };
+  const std::string start = R"({"event":"start","step":0,"data":"x","command":["engram","train","--out","b c"]})"
+                            "\n";
+  const auto valid = [](double nll, const char* unit) {
+    return text("{\"event\":\"train\",\"step\":5,\"nll\":", nll, ",\"", unit,
+                "\":1}\n{\"event\":\"valid_short\",\"step\":5,\"nll\":", nll, "}\n");
+  };
+  const std::string best = copy("a", start + valid(1, "bpc")),
+                    stopped = copy("b", start + valid(2, "bpc") +
+                                            R"({"event":"interrupted","step":5})"
+                                            "\n"),
+                    diverged = copy("c", start + valid(96, "bpc") +
+                                             R"({"event":"diverged","step":5,"reason":"must be that of a model"})"
+                                             "\n"),
+                    other = copy("d", start + valid(3, "ppl"));
+  fs::remove_all(folder / "c" / "checkpoint");
+  const std::string html = html_of(page_of({best, stopped, diverged, other}));
+  CHECK_THAT(html, ContainsSubstring("is best of the 3 runs on the same data (a, b, c)") &&
+                       ContainsSubstring("1.4427 less than the next, <b>b</b>") && ContainsSubstring("d is apart"));
+  CHECK_THAT(html, ContainsSubstring("<small>bits per character</small><small>step 5</small>") &&
+                       ContainsSubstring("20.09<small>perplexity</small>"));
+  CHECK_THAT(html,
+             ContainsSubstring("became worse than a guess") && ContainsSubstring("<q>must be that of a model</q>") &&
+                 ContainsSubstring("<b>c</b> diverged: no loss of it is low enough") && !ContainsSubstring("e+4"));
+  CHECK_THAT(html, ContainsSubstring(" --resume</code>") && ContainsSubstring("Paths are relative to the folder"));
 }
 
 TEST_CASE("the runs of a sweep have short names of their own, and a checkpoint is a run without a log") {
