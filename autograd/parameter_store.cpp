@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/drawn_values.hpp"
+#include "autograd/rank_exchange.hpp"
 #include "core/error.hpp"
 #include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
@@ -139,11 +140,7 @@ void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::ui
 
 void ParameterStore::share(Parameter& parameter, Communicator& ranks) {
   if (parameter.gradient_kind() != Gradient::rows) return;
-  const std::int64_t width = parameter.shape()[-1];
-  if (column_parts(width) % ranks.size() != 0)
-    throw UsageError(text("training: 1, 2, 4 or 8 ranks share the columns of a table, and they must divide its width, ",
-                          "got ", ranks.size(), " ranks for ", parameter.name(), " of width ", width,
-                          "\n  another number of ranks trains the same run"));
+  check_shared_columns(parameter.name(), parameter.shape()[-1], ranks.size());
   parameter.shared_by_ = &ranks;
 }
 

@@ -1,9 +1,10 @@
 #include "autograd/rank_exchange.hpp"
 
-#include <cstdint>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/kernels/copy.hpp"
+#include "core/rules/table_columns.hpp"
 
 namespace engram {
 namespace {
@@ -36,6 +37,13 @@ void exchange_rows(Step& step, const Tensor& send, const Tensor& receive, Commun
 }
 
 }  // namespace
+
+void check_shared_columns(std::string_view table, std::int64_t width, int ranks) {
+  if (column_parts(width) % ranks != 0)
+    throw UsageError(
+        text("training: 1, 2, 4 or 8 ranks share the columns of a table, and they must divide its width, got ", ranks,
+             " ranks for ", table, " of width ", width, "\n  another number of ranks trains the same run"));
+}
 
 void sum_by_tree(Step& step, std::vector<Tensor> parts, std::size_t own) {
   // a + b and b + a have the same bits, so that every sum may be where the own part was, as soon as it is in it.

@@ -3,12 +3,17 @@
 /// of, columns that each has some of, and sums. All ranks call these in the same order.
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/communicator.hpp"
 #include "core/step.hpp"
 
 namespace engram {
+
+/// Throws UsageError unless so many ranks can share the columns of a table of this width.
+void check_shared_columns(std::string_view table, std::int64_t width, int ranks);
 
 /// Adds up the parts of the ranks, which have one shape, by a tree: neighbours in pairs, level by level, a last one
 /// without a partner going up as it is. The sum is where part `own` was; the other parts are used up.

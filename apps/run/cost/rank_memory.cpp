@@ -7,6 +7,7 @@
 
 #include "apps/run/cost/step_cost.hpp"
 #include "apps/run/cost/table_cost.hpp"
+#include "autograd/rank_exchange.hpp"
 #include "nn/optim/shards.hpp"
 
 namespace engram {
@@ -49,6 +50,7 @@ RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store,
       memory.buffers = most_of({memory.buffers, stored_bytes(*parameter)});
     if (parameter->gradient_kind() != Gradient::rows) continue;
     // Of each row a rank has some of the columns.
+    check_shared_columns(name, parameter->shape()[1], ranks);
     const std::int64_t row_state =
         table_row_state_bytes(setting.tables) + table_moment_bytes(setting.tables, parameter->shape()[1] / ranks);
     memory.tables = most_of({memory.tables, stored_bytes(*parameter) / ranks});

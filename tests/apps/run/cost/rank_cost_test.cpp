@@ -157,6 +157,8 @@ TEST_CASE("ranks: what a rank keeps and sends is what is predicted, to the byte"
       state.push_back(std::accumulate(predicted.begin(), predicted.end(), std::int64_t{0},
                                       [](std::int64_t sum, const RankMemory& memory) { return sum + memory.state; }));
     }
+    const bool tables = config.model.memories().any();
+    if (tables) CHECK_THROWS_AS(rank_memory(rank_setting(config), unplaced, 16), UsageError);
     // It is divided, and nothing of it is lost.
     CHECK(state[0] > 0);
     CHECK(state[1] == state[0]);
