@@ -29,8 +29,11 @@ constexpr std::size_t kCell = 160;  ///< characters of a cell: what is longer is
 
 /// Pages whose lines are still too long, by the beginnings of their names. Who has brought one into shape takes it off;
 /// nobody puts one on.
-constexpr std::array<std::string_view, 5> kNotYetDone = {
-    "docs/architecture", "docs/command-line", "docs/gpu", "docs/rooms", "docs/tables",
+constexpr std::array<std::string_view, 4> kNotYetDone = {
+    "docs/architecture",
+    "docs/command-line",
+    "docs/gpu",
+    "docs/rooms",
 };
 
 bool not_yet_done(const std::string& page) {
