@@ -13,6 +13,10 @@
 #include "cpu/loop_hints.hpp"
 #include "cpu/vector_bytes.hpp"
 
+// Vectors that are wider than those of the processor are returned in memory. No two files need to agree on how: all of
+// it happens in these functions. GCC warns at the end of the file that includes them, so this holds until there.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace engram::cpu {
 
 namespace detail {
