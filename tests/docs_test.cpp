@@ -21,14 +21,6 @@ using source_tree::lines_of;
 
 const fs::path kRoot = ENGRAM_SOURCE_DIR;
 
-std::vector<fs::path> pages() {
-  std::vector<fs::path> found{kRoot / "README.md"};
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / "docs"))
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
-  std::ranges::sort(found);
-  return found;
-}
-
 /// Files and folders of the top folders that a line names. Patterns (cuda/*.cu) and names that stand for others
 /// (cpu/NAME.cpp) are none.
 std::vector<std::string> paths_in(const std::string& line) {
@@ -47,14 +39,14 @@ bool is_there(const std::string& path) { return fs::exists(kRoot / path) || fs::
 
 TEST_CASE("docs: every path that a page names is there") {
   std::size_t count = 0;
-  for (const fs::path& page : pages()) {
-    const Lines lines = lines_of(page);
+  for (const std::string& page : source_tree::all_pages(kRoot)) {
+    const Lines lines = lines_of(kRoot / page);
     for (std::size_t i = 0; i < lines.size(); ++i)
       for (const std::string& path : paths_in(lines[i])) {
         // The tour adds an operation that is not in the tree.
         if (fs::path(path).stem() == "square") continue;
         ++count;
-        INFO(page.filename().string() << ":" << i + 1);
+        INFO(page << ":" << i + 1);
         INFO(path);
         CHECK(is_there(path));
       }

@@ -35,15 +35,6 @@ bool not_yet_done(const std::string& page) {
   return std::ranges::any_of(kNotYetDone, [&](std::string_view name) { return page.starts_with(name); });
 }
 
-/// Paths from the root, with '/' between their parts.
-std::vector<std::string> all_pages() {
-  std::vector<std::string> found{"README.md"};
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / "docs"))
-    if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot).generic_string());
-  std::ranges::sort(found);
-  return found;
-}
-
 /// A page without its listings: their lines are empty, so that the others keep their numbers.
 Lines without_listings(Lines lines) {
   std::string fence;  // what began the listing that we are in
@@ -176,7 +167,7 @@ std::set<std::string> all_commands() {
 
 TEST_CASE("docs: lines of prose and cells of tables are short") {
   std::size_t count = 0;
-  for (const std::string& page : all_pages()) {
+  for (const std::string& page : source_tree::all_pages(kRoot)) {
     if (not_yet_done(page)) continue;
     ++count;
     for (const std::size_t line : too_long(lines_of(kRoot / page))) {
@@ -190,7 +181,7 @@ TEST_CASE("docs: lines of prose and cells of tables are short") {
 
 TEST_CASE("docs: every link leads to a file, and to a heading of it") {
   std::map<std::string, std::set<std::string>> anchors;
-  const std::vector<std::string> pages = all_pages();
+  const std::vector<std::string> pages = source_tree::all_pages(kRoot);
   for (const std::string& page : pages) anchors[page] = anchors_of(lines_of(kRoot / page));
   std::size_t count = 0, to_headings = 0;
   for (const std::string& page : pages)
@@ -212,7 +203,7 @@ TEST_CASE("docs: what listings call are commands") {
   const std::set<std::string> commands = all_commands();
   CHECK(commands.size() > 20);
   std::size_t count = 0;
-  for (const std::string& page : all_pages())
+  for (const std::string& page : source_tree::all_pages(kRoot))
     for (const std::string& command : commands_in(lines_of(kRoot / page))) {
       ++count;
       INFO(page << " calls engram " << command);
@@ -225,7 +216,7 @@ TEST_CASE("docs: the index has them all") {
   std::set<std::string> linked{"README.md", "docs/index.md"};
   for (const Link& link : links_of(lines_of(kRoot / "docs/index.md")))
     linked.insert((fs::path("docs") / link.file).lexically_normal().generic_string());
-  for (const std::string& page : all_pages()) {
+  for (const std::string& page : source_tree::all_pages(kRoot)) {
     INFO("docs/index.md must link to every page, and lacks " << page);
     CHECK((linked.contains(page) || not_yet_done(page)));
   }

@@ -60,4 +60,13 @@ Includes includes_of(const std::vector<SourceFile>& sources) {
   return all;
 }
 
+std::vector<std::string> all_pages(const std::filesystem::path& root) {
+  std::vector<std::string> pages{"README.md"};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "docs"))
+    if (entry.path().extension() == ".md")
+      pages.push_back(std::filesystem::relative(entry.path(), root).generic_string());
+  std::ranges::sort(pages);
+  return pages;
+}
+
 }  // namespace engram::source_tree

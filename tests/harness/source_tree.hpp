@@ -1,5 +1,5 @@
 #pragma once
-/// The project's own sources as text, for tests of how they are laid out.
+/// The project's own sources and pages as text, for tests of how they are laid out.
 
 #include <filesystem>
 #include <map>
@@ -27,6 +27,9 @@ Lines lines_of(const std::filesystem::path& path);
 
 /// All sources of the top folders under `root`, in the order of their paths.
 std::vector<SourceFile> all_sources(const std::filesystem::path& root);
+
+/// README.md and all pages of docs/, as paths from the root in the order of the alphabet.
+std::vector<std::string> all_pages(const std::filesystem::path& root);
 
 /// From each file to those of the project that it includes, without extensions: a header and its source are one.
 using Includes = std::map<std::string, std::set<std::string>>;

@@ -8,17 +8,10 @@ set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd -- "$root"
-environment=${ENGRAM_PEERS:-$HOME/.cache/engram-peers}
-python=$environment/bin/python
-if ! "$python" -c 'import torch, numpy, tomllib' 2>/dev/null; then
-  echo "Installing PyTorch into $environment (about a gigabyte; Python 3.11 or later) ..."
-  python3 -m venv "$environment"
-  "$environment/bin/pip" install --quiet torch numpy
-fi
-
-cmake --preset program --log-level=WARNING >/dev/null
-cmake --build build/program --target engram --parallel "$(nproc)"
-engram=build/program/apps/engram
+source tests/peers/environment.sh
+# About a gigabyte; Python 3.11 or later.
+peers_python 'torch, numpy, tomllib' torch numpy
+peers_program
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/engram-peers.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT

@@ -7,21 +7,9 @@ set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd -- "$root"
-environment=${ENGRAM_PEERS:-$HOME/.cache/engram-peers}
-python=$environment/bin/python
-if ! "$python" -c 'import tensorboard, numpy' 2>/dev/null; then
-  echo "Installing TensorBoard into $environment ..."
-  python3 -m venv "$environment"
-  "$environment/bin/pip" install --quiet tensorboard
-fi
-
-if (($# > 0)); then
-  engram=$1
-else
-  cmake --preset program --log-level=WARNING >/dev/null
-  cmake --build build/program --target engram --parallel "$(nproc)"
-  engram=build/program/apps/engram
-fi
+source tests/peers/environment.sh
+peers_python 'tensorboard, numpy' tensorboard
+if (($# > 0)); then engram=$1; else peers_program; fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/engram-tensorboard.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT

@@ -13,20 +13,13 @@
 #include "apps/commands/commands.hpp"
 #include "apps/run/config/config_keys.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/source_tree.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness::help_pages_test {
 namespace {
 
 using Names = std::set<std::string>;
-
-std::vector<std::filesystem::path> pages_of_docs() {
-  std::vector<std::filesystem::path> found;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::filesystem::path(ENGRAM_SOURCE_DIR) / "docs"))
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
-  return found;
-}
 
 std::string page(const std::string& name) {
   std::string written = get_file(std::filesystem::path(ENGRAM_SOURCE_DIR) / name);
@@ -140,8 +133,8 @@ TEST_CASE("pages: README and the page of commands name every command, and no oth
   CHECK(in_readme == commands);
 
   // "engram COMMAND" anywhere: what follows in code is a command.
-  for (const std::filesystem::path& file : pages_of_docs())
-    for (const std::string& called : names_in(get_file(file), "`engram ")) {
+  for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR))
+    for (const std::string& called : names_in(page(file), "`engram ")) {
       INFO(file << " " << called);
       const std::string command = called.substr(8);
       CHECK((commands.contains(command) || command == "help" || command.starts_with("--")));
@@ -177,7 +170,8 @@ TEST_CASE("pages: every option of a command is in its section or on the pages th
 
 TEST_CASE("pages: every key of a configuration is on a page of its family, and no page has others") {
   std::string all_pages, shared = page("docs/command-line.md") + page("docs/tables.md") + page("docs/numerics.md");
-  for (const std::filesystem::path& file : pages_of_docs()) all_pages += get_file(file);
+  for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR))
+    if (file != "README.md") all_pages += page(file);
   const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "docs/all-attention.md"},
                                                  {ModelFamily::transformer_xl, "docs/transformer-xl.md"},
                                                  {ModelFamily::product_key, "docs/product-key.md"},

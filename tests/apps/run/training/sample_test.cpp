@@ -35,6 +35,17 @@ std::vector<json> samples_of(const TrainingRunOptions& options) {
   return samples;
 }
 
+/// A small run over what a test has prepared in the folder `data`.
+TrainingRunOptions run_over_data(const TemporaryFolder& folder, std::vector<std::string> overrides) {
+  TrainingRunOptions options;
+  options.config = put_file(folder / "config.toml", small_config());
+  options.data = folder / "data";
+  options.out = folder / "run";
+  options.threads = 1;
+  options.overrides = std::move(overrides);
+  return options;
+}
+
 /// Trains with and without samples, which must leave the same bytes but for the one that asks for them. Returns the run
 /// with samples.
 TrainingRunOptions check_same_bits(TrainingRunOptions options) {
@@ -156,12 +167,7 @@ TEST_CASE("samples: a model that knows no line end needs a prompt") {
   prepare.drop_newlines = true;
   prepare.out = folder / "data";
   data::prepare(prepare);
-  TrainingRunOptions options;
-  options.config = put_file(folder / "config.toml", small_config());
-  options.data = folder / "data";
-  options.out = folder / "run";
-  options.threads = 1;
-  options.overrides = {"training.sample_every=7", "schedule.steps=7"};
+  TrainingRunOptions options = run_over_data(folder, {"training.sample_every=7", "schedule.steps=7"});
   CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
              ContainsSubstring("training: without a prompt the text begins after a newline, and the model knows none\n"
                                "  training.sample_prompt gives a beginning"));
@@ -178,12 +184,8 @@ TEST_CASE("samples: bytes that are no text are no reason for a log that cannot b
   prepare.text = put_file(folder / "text", written);
   prepare.out = folder / "data";
   data::prepare(prepare);
-  TrainingRunOptions options;
-  options.config = put_file(folder / "config.toml", small_config());
-  options.data = folder / "data";
-  options.out = folder / "run";
-  options.threads = 1;
-  options.overrides = {"training.sample_every=1", "schedule.steps=2", "schedule.warmup=1", "schedule.rate=1e-6"};
+  const TrainingRunOptions options =
+      run_over_data(folder, {"training.sample_every=1", "schedule.steps=2", "schedule.warmup=1", "schedule.rate=1e-6"});
   run_training(options, never());
   const std::string log = get_file(options.out / "metrics.jsonl");
   CHECK(data::find_invalid_utf8(log) == log.size());
