@@ -1,4 +1,4 @@
-/// The program `autograd_tour [step]`: runs the listings of docs/autograd-tour.md, all of them or one step.
+/// The program `autograd_tour [step]`: runs the listings of docs/guide/autograd-tour.md, all of them or one step.
 
 #include <exception>
 #include <iostream>

@@ -112,7 +112,7 @@ void run(const std::vector<std::string>& arguments, engram::Communicator& ranks)
   if (!ranks.alone() && !is_option && !asks_for_help && !engram::runs_over_ranks(command))
     throw engram::UsageError(engram::text("ranks: engram ", command, " must be started as one process, got ",
                                           ranks.size(),
-                                          "\n  docs/several-processes.md says which commands run as several"));
+                                          "\n  docs/guide/several-processes.md says which commands run as several"));
   line.run(arguments);
 }
 

@@ -83,7 +83,7 @@ if ((${#names[@]} == 0)); then
   list_names
   echo
   echo "bash apps/fetch.sh NAME makes runs/data/NAME."
-  echo "docs/data.md says which paper and config each is for."
+  echo "docs/guide/data.md says which paper and config each is for."
   exit 0
 fi
 for name in "${names[@]}"; do

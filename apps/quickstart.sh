@@ -245,5 +245,5 @@ What to try next, from $root:
                                        how its spans grew
   bash apps/quickstart.sh --text FILE  the same with your own text
 
-Not built here: tests (bash tests/run.sh), the autograd tour (docs/autograd-tour.md), kernels for cards (docs/gpu.md).
+Not built here: tests (bash tests/run.sh), the autograd tour (docs/guide/autograd-tour.md), kernels for cards (docs/guide/gpu.md).
 END

@@ -1,5 +1,5 @@
 #pragma once
-/// How a step stores what it computes between parameters and losses (docs/numerics.md).
+/// How a step stores what it computes between parameters and losses (docs/reference/numerics.md).
 
 #include <cstdint>
 #include <string_view>

@@ -61,7 +61,7 @@ class Backend {
   /// Whether attention's backward pass makes use of the weights that attention_forward kept.
   virtual bool keeps_attention() const { return false; }
 
-  /// Whether the kernels take bf16 activations (docs/numerics.md).
+  /// Whether the kernels take bf16 activations (docs/reference/numerics.md).
   virtual bool stores_bf16() const { return false; }
 
   /// Observes steps for a profiler that watches this program; nullptr when none does. Belongs to the backend.

@@ -231,7 +231,7 @@ TEST_CASE("layering: no file is named after nothing", "[layering]") {
   }
 }
 
-// Test files are compiled several at a time (docs/building.md), where two fixtures of one name must not meet.
+// Test files are compiled several at a time (docs/guide/building.md), where two fixtures of one name must not meet.
 TEST_CASE("layering: a file of test cases has a namespace of its own", "[layering]") {
   const fs::path root = fs::path(ENGRAM_SOURCE_DIR) / "tests";
   std::size_t files = 0;

@@ -29,7 +29,7 @@ constexpr std::size_t kCell = 160;  ///< characters of a cell: what is longer is
 
 /// Pages whose lines are still too long, by the beginnings of their names. Who has brought one into shape takes it off;
 /// nobody puts one on.
-constexpr std::array<std::string_view, 1> kNotYetDone = {"docs/command-line"};
+constexpr std::array<std::string_view, 1> kNotYetDone = {"docs/reference/command-line"};
 
 bool not_yet_done(const std::string& page) {
   return std::ranges::any_of(kNotYetDone, [&](std::string_view name) { return page.starts_with(name); });

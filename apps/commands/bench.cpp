@@ -87,9 +87,10 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));
   command
-      ->add_option("--one-rank-ms", arguments->models.one_rank_ms,
-                   "several ranks (docs/several-processes.md): milliseconds of a step of one, that they are compared "
-                   "with [rank 0 measures it first]")
+      ->add_option(
+          "--one-rank-ms", arguments->models.one_rank_ms,
+          "several ranks (docs/guide/several-processes.md): milliseconds of a step of one, that they are compared "
+          "with [rank 0 measures it first]")
       ->within(1e-3, 1e9)
       ->excludes(compare)
       ->excludes(inference)

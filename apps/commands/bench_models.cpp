@@ -70,7 +70,8 @@ RankBenchSetting setting_of(const BenchModelsArguments& arguments, const BenchOp
                            .alone_seconds = arguments.one_rank_ms / 1e3};
   if (arguments.one_rank_ms > 0 && (ranks.alone() || cases.size() != 1))
     throw UsageError(text("bench: --one-rank-ms must be of one config on several ranks, got ", cases.size(),
-                          " configs on ", ranks.size(), " ranks\n  docs/several-processes.md says how to start them"));
+                          " configs on ", ranks.size(),
+                          " ranks\n  docs/guide/several-processes.md says how to start them"));
   if (ranks.alone()) return setting;
   if (arguments.compare_spans || arguments.inference)
     throw UsageError(text("bench: --compare-spans and --inference must be of one process, got ", ranks.size()));

@@ -70,7 +70,7 @@ Command* add_map_command(Command& program) {
   add_threads_option(*command, arguments->threads,
                      "threads that draw a new model's values, without use for a run; 0: all");
   arguments->output.add_json(*command);
-  command->footer("No table is in memory as a whole: docs/tables.md has the file format.");
+  command->footer("No table is in memory as a whole: docs/reference/tables.md has the file format.");
   command->callback([arguments] { run_map(*arguments); });
   return command;
 }

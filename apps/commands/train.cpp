@@ -69,9 +69,10 @@ Command* add_train_command(Command& program, Communicator* ranks) {
       ->within(1, static_cast<double>(option_limits::kSteps));
   command->add_option("--seed", arguments->seed, "override training.seed");
   command
-      ->add_option("--split", arguments->split,
-                   "override training.split; of several ranks (docs/several-processes.md) each has as many of these "
-                   "pieces, a power of two, and it is raised to that")
+      ->add_option(
+          "--split", arguments->split,
+          "override training.split; of several ranks (docs/guide/several-processes.md) each has as many of these "
+          "pieces, a power of two, and it is raised to that")
       ->within(1, 65535);
   add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");

@@ -1,6 +1,6 @@
 #pragma once
-/// The steps of docs/autograd-tour.md, one function each. A step prints what the page shows under its heading; a test
-/// compares the two, so numbers are printed with few digits and nothing depends on the machine.
+/// The steps of docs/guide/autograd-tour.md, one function each. A step prints what the page shows under its heading; a
+/// test compares the two, so numbers are printed with few digits and nothing depends on the machine.
 
 #include <ostream>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-/// The file of a table whose rows are read where they lie (docs/tables.md, "Tables in mapped files";
+/// The file of a table whose rows are read where they lie (docs/reference/tables.md, "Tables in mapped files";
 /// [product-key 7.5]): a header of 4096 bytes, then the rows, each from a multiple of the row stride on. All numbers
 /// are little-endian.
 ///

@@ -1,7 +1,7 @@
 #pragma once
 /// CUDA's keywords, indices and intrinsics for the host compiler. What is missing here is missing on purpose: fences
-/// and floating-point atomics (docs/simulated-cuda.md says which rule forbids them), and __activemask, whose answer
-/// depends on how a card happens to schedule.
+/// and floating-point atomics (docs/guide/simulated-cuda.md says which rule forbids them), and __activemask, whose
+/// answer depends on how a card happens to schedule.
 
 #include <bit>
 #include <cmath>

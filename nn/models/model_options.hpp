@@ -20,10 +20,10 @@
 namespace engram {
 
 enum class ModelFamily : std::uint8_t {
-  all_attention,   ///< docs/all-attention.md
-  transformer_xl,  ///< docs/transformer-xl.md
-  product_key,     ///< docs/product-key.md
-  recurrent        ///< docs/key-value-predict.md
+  all_attention,   ///< docs/guide/all-attention.md
+  transformer_xl,  ///< docs/guide/transformer-xl.md
+  product_key,     ///< docs/guide/product-key.md
+  recurrent        ///< docs/guide/key-value-predict.md
 };
 constexpr auto names_of(ModelFamily) {
   return std::to_array<Named<ModelFamily>>({{ModelFamily::all_attention, "all_attention"},

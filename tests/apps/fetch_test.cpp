@@ -209,7 +209,7 @@ TEST_CASE("fetch: wrong arguments are one message") {
 TEST_CASE("fetch: the list of data sets names them all, with addresses and checks, in 80 columns") {
   const Said said = shell("bash '" ENGRAM_SOURCE_DIR "/apps/fetch.sh'");
   CHECK(said.code == 0);
-  const std::string page = get_file(fs::path(ENGRAM_SOURCE_DIR) / "docs/data.md");
+  const std::string page = get_file(fs::path(ENGRAM_SOURCE_DIR) / "docs/guide/data.md");
   for (const char* name : {"enwik8", "text8", "wikitext-103", "ptb", "lm1b", "cbt"}) {
     CHECK_THAT(said.all, ContainsSubstring("\n" + std::string(name) + " "));
     CHECK_THAT(page, ContainsSubstring("`" + std::string(name) + "`"));
@@ -220,7 +220,7 @@ TEST_CASE("fetch: the list of data sets names them all, with addresses and check
 
 TEST_CASE("fetch: the page of data sets names configs and data that there are") {
   const fs::path root = ENGRAM_SOURCE_DIR;
-  const std::string page = get_file(root / "docs/data.md"), table = get_file(root / "apps/data_sets.txt");
+  const std::string page = get_file(root / "docs/guide/data.md"), table = get_file(root / "apps/data_sets.txt");
   const std::regex row("\\| `([a-z0-9-]+)` \\| `((all-attention|transformer-xl|key-value-predict)/[^`]+)`");
   std::size_t rows = 0;
   for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at, ++rows) {

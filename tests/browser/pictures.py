@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pictures of docs/report.md and the README, from a page of `engram report`:
+"""The pictures of docs/guide/report.md and the README, from a page of `engram report`:
 
   bash apps/quickstart.sh                          # the data, once
   build/program/apps/engram sweep --config apps/configs/kjv/kjv-quick.toml --data runs/kjv-quick-data \\

@@ -22,7 +22,7 @@ namespace engram::harness {
 
 using reference::Array64;
 
-/// What an argument is in a run in bf16 (docs/numerics.md); in other runs all have the run's dtype.
+/// What an argument is in a run in bf16 (docs/reference/numerics.md); in other runs all have the run's dtype.
 enum class Role : std::uint8_t {
   activation,  ///< bf16, with a gradient in bf16
   matrix,      ///< of a parameter: bf16, with a gradient in f32

@@ -1,4 +1,4 @@
-"""All-attention networks in plain PyTorch: the equations of docs/all-attention.md written with whole score matrices,
+"""All-attention networks in plain PyTorch: the equations of docs/guide/all-attention.md written with whole score matrices,
 as one would write them first. Parameters have the names and shapes of Engram's checkpoints."""
 
 import math

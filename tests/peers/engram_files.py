@@ -1,4 +1,4 @@
-"""Reads what the program engram writes: configs, checkpoints and data folders. Formats: docs/checkpoints.md."""
+"""Reads what the program engram writes: configs, checkpoints and data folders. Formats: docs/reference/checkpoints.md."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""The recurrent models of docs/key-value-predict.md in plain PyTorch, written as one would write them first: nn.LSTM, every
+"""The recurrent models of docs/guide/key-value-predict.md in plain PyTorch, written as one would write them first: nn.LSTM, every
 window's rows side by side, and all logits at once."""
 
 import torch

@@ -1,4 +1,4 @@
-"""The Transformer of docs/product-key.md and its memory in plain PyTorch, written as one would write them first: topk on
+"""The Transformer of docs/guide/product-key.md and its memory in plain PyTorch, written as one would write them first: topk on
 both halves, topk of the k^2 sums, embedding_bag for the values, sparse Adam for their table. Parameters have the names and
 shapes of Engram's checkpoints. Started as a program it times training steps of the memory layer alone, and prints one JSON
 object."""

@@ -1,4 +1,4 @@
-"""Transformer-XL in plain PyTorch: the equations of docs/transformer-xl.md written with whole score matrices and
+"""Transformer-XL in plain PyTorch: the equations of docs/guide/transformer-xl.md written with whole score matrices and
 memories of hidden states, as one would write them first. Parameters have the names and shapes of Engram's checkpoints."""
 
 import math

@@ -1,6 +1,6 @@
 #pragma once
-/// A text and its three splits, as bytes. The rules are those of the papers' data sets (docs/all-attention.md, data,
-/// and [transformer-xl 6.1] for newlines that are dropped):
+/// A text and its three splits, as bytes. The rules are those of the papers' data sets (docs/guide/all-attention.md,
+/// data, and [transformer-xl 6.1] for newlines that are dropped):
 ///
 ///   enwik8  a token is a byte and newline is the end token; a split that does not end in one gets one more token
 ///   text8   a-z and space only; spaces at both ends of a split are dropped, one end token is added to each split

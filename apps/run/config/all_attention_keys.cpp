@@ -10,7 +10,7 @@ void add_all_attention_keys(std::vector<ConfigKey>& keys) {
   };
   using Model = AllAttentionOptions;
   model(&Model::memory_mode, "memory_mode", kKeep,
-        "where a layer keeps what it knows (docs/all-attention.md, variants)");
+        "where a layer keeps what it knows (docs/guide/all-attention.md, variants)");
   model(&Model::vocabulary, "vocabulary", kKeep, "symbols; 0: as many as the data have");
   model(&Model::layers, "layers", kKeep, "layers");
   model(&Model::width, "width", kKeep, "numbers in a hidden state");

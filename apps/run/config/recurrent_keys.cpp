@@ -12,7 +12,7 @@ void add_recurrent_keys(std::vector<ConfigKey>& keys) {
   model(&Model::vocabulary, "vocabulary", kKeep, "symbols; 0: as many as the data have");
   model(&Model::embedding_width, "embedding_width", kKeep, "numbers in a word's vector; 0: width");
   model(&Model::width, "width", kKeep, "numbers in a state of the encoder");
-  model(&Model::encoder, "encoder", kKeep, "what makes states of words (docs/key-value-predict.md)");
+  model(&Model::encoder, "encoder", kKeep, "what makes states of words (docs/guide/key-value-predict.md)");
   model(&Model::order, "order", kKeep, "higher-order encoders: earlier states that they see");
   model(&Model::decay, "decay", kKeep, "hornn_fofe: weight of the state before, and of each before that once more");
   model(&Model::output_map, "output_map", kKeep, "rnn and higher-order encoders: one more map and tanh behind them");

@@ -44,7 +44,7 @@ void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
   training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",
-           "what is stored between parameters and losses (docs/numerics.md)");
+           "what is stored between parameters and losses (docs/reference/numerics.md)");
   if (family == ModelFamily::all_attention)
     training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
   training(&TrainingOptions::finetune_steps, "finetune_steps", "steps of fine-tuning, after the others");

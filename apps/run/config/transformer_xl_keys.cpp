@@ -15,7 +15,7 @@ void add_transformer_xl_keys(std::vector<ConfigKey>& keys) {
   model(&Model::heads, "heads", kKeep, "heads of each layer");
   model(&Model::depth, "depth", kKeep, "numbers of a head; 0: width / heads");
   model(&Model::inner, "inner", kKeep, "width of the feed-forward sublayer");
-  model(&Model::positions, "positions", kKeep, "how attention knows positions (docs/transformer-xl.md)");
+  model(&Model::positions, "positions", kKeep, "how attention knows positions (docs/guide/transformer-xl.md)");
   model(&Model::shaw_terms, "shaw_terms", kKeep,
         "positions shaw: the paper's two terms, or the released program's four");
   model(&Model::position_rows, "position_rows", kKeep,

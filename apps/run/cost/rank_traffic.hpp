@@ -1,6 +1,6 @@
 #pragma once
 /// What the ranks of a run tell each other in a training step, in bytes, and how long that takes on a link of some
-/// speed: a prediction, whose formula is in docs/several-processes-cost.md.
+/// speed: a prediction, whose formula is in docs/reference/several-processes-cost.md.
 
 #include <cstdint>
 #include <vector>

@@ -14,7 +14,8 @@
 namespace engram {
 namespace {
 
-constexpr std::string_view kForeign = "it is no checkpoint of Engram; docs/checkpoints.md says what one holds";
+constexpr std::string_view kForeign =
+    "it is no checkpoint of Engram; docs/reference/checkpoints.md says what one holds";
 
 std::uint32_t parse_contents(const std::string& stated) {
   constexpr std::string_view kPrefix = "crc32:";

@@ -1,6 +1,6 @@
 #pragma once
 /// What stands in a checkpoint beside the model's tensors: the names of other tensors, and the metadata, written and
-/// read. docs/checkpoints.md describes it.
+/// read. docs/reference/checkpoints.md describes it.
 
 #include <cstdint>
 #include <map>

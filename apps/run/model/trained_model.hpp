@@ -1,6 +1,7 @@
 #pragma once
 /// A model read from a checkpoint, for everything that uses one without training it. Only the parameters, the
-/// configuration and the vocabulary are needed (docs/checkpoints.md), so checkpoints of other programs work too.
+/// configuration and the vocabulary are needed (docs/reference/checkpoints.md), so checkpoints of other programs work
+/// too.
 
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
 #pragma once
-/// A trained Transformer-XL as weights and config.json of Hugging Face's TransfoXLLMHeadModel (docs/interop.md).
+/// A trained Transformer-XL as weights and config.json of Hugging Face's TransfoXLLMHeadModel (docs/guide/interop.md).
 
 #include <filesystem>
 #include <string>

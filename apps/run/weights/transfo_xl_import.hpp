@@ -1,5 +1,5 @@
 #pragma once
-/// Weights of Hugging Face's TransfoXLLMHeadModel as a checkpoint of Engram (docs/interop.md).
+/// Weights of Hugging Face's TransfoXLLMHeadModel as a checkpoint of Engram (docs/guide/interop.md).
 
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #pragma once
 /// What `engram count --ranks` says of a configuration on several ranks: what each keeps in memory and sends, and, for
-/// a link of some speed, how long a step would take. A prediction: docs/several-processes-cost.md.
+/// a link of some speed, how long a step would take. A prediction: docs/reference/several-processes-cost.md.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

@@ -64,12 +64,12 @@ std::map<std::string, std::string> sections_of(const std::string& written) {
   return sections;
 }
 
-/// The pages that a text has links to.
+/// The pages that a text of docs/reference/ has links to.
 std::string linked_pages(const std::string& written) {
   std::string all;
   for (const std::string& name : names_in(written, "(")) {
     const std::string file = name.substr(1);
-    if (file.ends_with(".md")) all += page("docs/" + file);
+    if (file.ends_with(".md")) all += page("docs/reference/" + file);
   }
   return all;
 }
@@ -108,7 +108,7 @@ Names without(const Names& from, const Names& names) {
 TEST_CASE("pages: README and the page of commands name every command, and no other") {
   const std::vector<std::string> listed = program().names();
   const Names commands(listed.begin(), listed.end());
-  const std::string commands_page = page("docs/command-line.md");
+  const std::string commands_page = page("docs/reference/command-line.md");
   Names in_table, with_section;
   for (const std::string& command : commands) {
     if (commands_page.find("\n| `" + command + "`") != std::string::npos) in_table.insert(command);
@@ -142,7 +142,7 @@ TEST_CASE("pages: README and the page of commands name every command, and no oth
 }
 
 TEST_CASE("pages: every option of a command is in its section or on the pages that it names, and no other") {
-  const std::map<std::string, std::string> sections = sections_of(page("docs/command-line.md"));
+  const std::map<std::string, std::string> sections = sections_of(page("docs/reference/command-line.md"));
   REQUIRE(sections.contains("Options of many commands"));
   const Names of_many = names_in(sections.at("Options of many commands"), "--");
   Names all{"--help", "--version"};
@@ -169,16 +169,18 @@ TEST_CASE("pages: every option of a command is in its section or on the pages th
 }
 
 TEST_CASE("pages: every key of a configuration is on a page of its family, and no page has others") {
-  std::string all_pages, shared = page("docs/command-line.md") + page("docs/tables.md") + page("docs/numerics.md");
+  std::string all_pages;
+  const std::string shared =
+      page("docs/reference/command-line.md") + page("docs/reference/tables.md") + page("docs/reference/numerics.md");
   for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR))
     if (file != "README.md") all_pages += page(file);
-  const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "docs/all-attention.md"},
-                                                 {ModelFamily::transformer_xl, "docs/transformer-xl.md"},
-                                                 {ModelFamily::product_key, "docs/product-key.md"},
-                                                 {ModelFamily::recurrent, "docs/key-value-predict.md"}};
+  const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "docs/guide/all-attention.md"},
+                                                 {ModelFamily::transformer_xl, "docs/guide/transformer-xl.md"},
+                                                 {ModelFamily::product_key, "docs/guide/product-key.md"},
+                                                 {ModelFamily::recurrent, "docs/guide/key-value-predict.md"}};
   Names keys;
   for (const ModelFamily family : kModelFamilies) {
-    const std::string own = page(pages.at(family)) + shared + page("docs/product-key.md");
+    const std::string own = page(pages.at(family)) + shared + page("docs/guide/product-key.md");
     Names missing;
     for (const ConfigKey& key : config_keys(family)) {
       keys.insert(key.full_name());

@@ -316,7 +316,7 @@ TEST_CASE("data set: a folder of characters written by hand opens", "[data]") {
     for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
     return out;
   };
-  // docs/checkpoints.md: the format's name, the flag for text8, the size and the entries, eight bytes each.
+  // docs/reference/checkpoints.md: the format's name, the flag for text8, the size and the entries, eight bytes each.
   Fnv1a64 vocabulary;
   vocabulary.add("engram character vocabulary");
   for (const int value : {0, 3, 98, 97, 10}) vocabulary.add_number(static_cast<std::uint64_t>(value));

@@ -1,5 +1,5 @@
-/// docs/autograd-tour.md shows code that is compiled and output that is printed: every listing stands in the source it
-/// names, every output is what the program prints.
+/// docs/guide/autograd-tour.md shows code that is compiled and output that is printed: every listing stands in the
+/// source it names, every output is what the program prints.
 
 #include "apps/tour/tour.hpp"
 
@@ -23,7 +23,7 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 const Page& page() {
-  static const Page parsed = parse_page(contents("docs/autograd-tour.md"));
+  static const Page parsed = parse_page(contents("docs/guide/autograd-tour.md"));
   return parsed;
 }
 

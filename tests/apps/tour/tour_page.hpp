@@ -1,7 +1,7 @@
 #pragma once
-/// docs/autograd-tour.md taken apart. A fenced block of C++ follows a line that holds nothing but the path of a source
-/// file in backquotes; a fenced block of text follows the line "`autograd_tour N` prints:". Blocks of shell commands
-/// are not looked at.
+/// docs/guide/autograd-tour.md taken apart. A fenced block of C++ follows a line that holds nothing but the path of a
+/// source file in backquotes; a fenced block of text follows the line "`autograd_tour N` prints:". Blocks of shell
+/// commands are not looked at.
 
 #include <string>
 #include <vector>

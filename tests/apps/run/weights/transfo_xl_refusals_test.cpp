@@ -202,7 +202,7 @@ TEST_CASE("export: runs are refused with all reasons, and one that is trained wi
   const fs::path own = checkpoint_path(plain, CheckpointKind::newest);
   CHECK_THAT(refusal({.run = plain, .out = own, .settings = {"model.memory_start=zeros"}}),
              ContainsSubstring("--out must be another file"));
-  // As docs/interop.md shows it; the folder is made.
+  // As docs/guide/interop.md shows it; the folder is made.
   const TransfoXlExported exported = export_transfo_xl(
       {.run = plain, .kind = CheckpointKind::best, .out = out, .settings = {"model.memory_start=zeros"}});
   CHECK(fs::exists(out));
