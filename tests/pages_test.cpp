@@ -2,7 +2,6 @@
 /// all.
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 #include <map>
@@ -26,14 +25,6 @@ const fs::path kRoot = ENGRAM_SOURCE_DIR;
 
 constexpr std::size_t kWidth = 120;  ///< characters of a line of prose
 constexpr std::size_t kCell = 160;  ///< characters of a cell: what is longer is a sentence, and belongs below the table
-
-/// Pages whose lines are still too long, by the beginnings of their names. Who has brought one into shape takes it off;
-/// nobody puts one on.
-constexpr std::array<std::string_view, 1> kNotYetDone = {"docs/reference/command-line"};
-
-bool not_yet_done(const std::string& page) {
-  return std::ranges::any_of(kNotYetDone, [&](std::string_view name) { return page.starts_with(name); });
-}
 
 /// A page without its listings: their lines are empty, so that the others keep their numbers.
 Lines without_listings(Lines lines) {
@@ -168,7 +159,6 @@ std::set<std::string> all_commands() {
 TEST_CASE("docs: lines of prose and cells of tables are short") {
   std::size_t count = 0;
   for (const std::string& page : source_tree::all_pages(kRoot)) {
-    if (not_yet_done(page)) continue;
     ++count;
     for (const std::size_t line : too_long(lines_of(kRoot / page))) {
       INFO(page << ':' << line << ": a line of prose has at most " << kWidth << " characters, a cell " << kCell
@@ -218,7 +208,7 @@ TEST_CASE("docs: the index has them all") {
     linked.insert((fs::path("docs") / link.file).lexically_normal().generic_string());
   for (const std::string& page : source_tree::all_pages(kRoot)) {
     INFO("docs/index.md must link to every page, and lacks " << page);
-    CHECK((linked.contains(page) || not_yet_done(page)));
+    CHECK(linked.contains(page));
   }
 }
 
