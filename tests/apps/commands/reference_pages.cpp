@@ -10,9 +10,12 @@
 #include "apps/commands/commands.hpp"
 #include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_template.hpp"
+#include "apps/terminal/wrapped_text.hpp"
 
 namespace engram::harness {
 namespace {
+
+constexpr std::size_t kPageColumns = 120;
 
 constexpr std::string_view kMadeAnew =
     "This page is written by the program: `engram_tests_apps \"write the pages of commands and keys\"` makes it anew, "
@@ -128,7 +131,11 @@ std::string commands_page() {
       "What `engram --help` and `engram help COMMAND` print, for those who read here. What is in brackets at the end "
       "is "
       "the\ndefault. What all commands have in common is on [command-line.md](command-line.md).\n\n" +
-      std::string(kMadeAnew) + "\n```\n" + program.help(kColumns) + "```\n";
+      std::string(kMadeAnew) + "\n```\n" + program.help(kColumns) + "```\n\n";
+  std::string links = "Options of";
+  for (const std::string& name : program.names()) links += fmt::format(" [{0}](#{0}),", name);
+  links.back() = '.';
+  for (const std::string& line : wrapped_text(links, kPageColumns)) page += line + "\n";
   for (const std::string& name : program.names()) {
     const std::string where = page_of_command(name);
     const std::string file = where.substr(0, where.find('#'));
@@ -147,8 +154,11 @@ std::string keys_page() {
       "one. `engram keys FAMILY` lists the\nsame in the terminal, and `engram keys --toml FAMILY` writes a file that "
       "can be trained.\n\n" +
       std::string(kMadeAnew) +
-      "\nKeys with \\* stay as they were when a run is continued: another value would be another model. The others may "
-      "change.\nKeys that are `required` have no default; `engram keys FAMILY` shows a value for a small model.\n\n"
+      "\n- Keys with \\* stay as they were when a run is continued: another value would be another model. The others "
+      "may "
+      "change.\n- Keys that are `required` have no default; `engram keys FAMILY` shows a value for a small model.\n"
+      "- Where the values of a key depend on another one, they are those for that small model: \"a divisor of width "
+      "120\".\n  What holds for another model, the error says that refuses a value.\n\n"
       "Contents: ";
   std::string sections;
   std::string contents;
