@@ -7,6 +7,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -167,6 +168,27 @@ TEST_CASE("docs: lines of prose and cells of tables are short") {
     }
   }
   CHECK(count > 20);
+}
+
+/// Of prose and tables; listings are looked at, not read word by word.
+std::size_t words_of(const Lines& page) {
+  std::size_t words = 0;
+  for (const std::string& line : without_listings(page)) {
+    if (line.starts_with("<!--")) continue;
+    std::istringstream all(line);
+    for (std::string word; all >> word;) words += word == "|" ? 0 : 1;
+  }
+  return words;
+}
+
+TEST_CASE("docs: the way in is read in five minutes a page") {
+  constexpr std::size_t kMost = 1000;  // 200 words a minute
+  for (const char* page : {"README.md", "docs/guide/first-run.md", "docs/guide/own-text.md", "docs/guide/own-model.md",
+                           "docs/guide/comparing-runs.md", "docs/guide/gpu.md"}) {
+    INFO(page << " has more than " << kMost << " words; move what is reference to docs/reference");
+    CHECK(words_of(lines_of(kRoot / page)) <= kMost);
+  }
+  CHECK(words_of({"| a b | c |", "```", "d e", "```", "<!-- run: f => g -->", "h"}) == 4);
 }
 
 TEST_CASE("docs: every link leads to a file, and to a heading of it") {
