@@ -131,11 +131,10 @@ void CheckpointStudent::show_memories(TrainedModel& trained, Runtime& runtime) {
 void CheckpointStudent::use_model() {
   progress_.begin(text("reading '", study_.path.string(), "'"));
   Runtime runtime(request_.device, request_.threads);
-  bool shows = false;
-  TrainedModel trained(study_.path, CheckpointKind::newest, runtime, DType::f32,
-                       [&](ModelOptions& options) { shows = prepare_maps(options, study_.no_attention); });
+  TrainedModel trained(study_.path, CheckpointKind::newest, runtime);
   attempt("its data", [&] { open_data(trained); });
-  if (shows) attempt("where heads look", [&] { show_attention(trained); });
+  if (has_maps(trained.config().model, study_.no_attention))
+    attempt("where heads look", [&] { show_attention(trained); });
   attempt("its memories", [&] { show_memories(trained, runtime); });
   attempt("what it writes", [&] {
     progress_.begin(text("'", study_.path.string(), "' writes"), "tokens");

@@ -29,6 +29,10 @@ function headWords(maps, head) {
   const slots = maps.slot_columns && head.slot_share > 0.0005 ? `${number(100 * head.slot_share, 2)}% on slots` : '';
   return [back, slots].filter(Boolean).join(', ');
 }
+/** Where models without memory cannot look. */
+const windowWords = maps => maps.window && maps.window < maps.tokens.length ?
+    `The model reads windows of ${maps.window} tokens, each from nothing: no head looks across a window's start. ` :
+    '';
 function drawHead(canvas, maps, head) {
   const columns = maps.distance_columns + maps.slot_columns;
   weightsOf(maps, head);
@@ -76,12 +80,12 @@ function showAttention(run) {
           'p', {},
           `${maps.heads.length} ${maps.heads.length === 1 ? 'map: the model reads' : 'heads (layer · head) read'} ${
               maps.text}; shown are the last ${maps.rows} of ` +
-              `${maps.tokens.length} tokens. ${why}`),
-      page.runs[run].spans ? make(
-                                 'p', {class: 'note'},
-                                 'The span of a head (in the part “Spans”) is how far back it may look; “looks 3 ' +
-                                     'back” is where its weight on the text lies on average.') :
-                             '',
+              `${maps.tokens.length} tokens. ${windowWords(maps)}${why}`),
+      make(
+          'p', {class: 'note'},
+          '“Looks 3 back”: there its weight on the text lies on average; “most 1 back (38%)”: that distance has the ' +
+              'most; “spread over 60”: as widely as even weights on so many tokens.' +
+              (page.runs[run].spans ? ' How far back a head may look is its span, in the part “Spans”.' : '')),
       maps.heads.length > 1 ? heads : '', closely);
 }
 
