@@ -153,7 +153,7 @@ CheckpointStudy CheckpointStudent::study() {
 
 }  // namespace
 
-fs::path find_run_data(const std::vector<std::string>& command, const fs::path& run_folder) {
+fs::path find_run_data(const std::vector<std::string>& command, const fs::path& directory, const fs::path& run_folder) {
   fs::path named;
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (command[i] == "--data" && i + 1 < command.size()) named = command[i + 1];
@@ -162,8 +162,9 @@ fs::path find_run_data(const std::vector<std::string>& command, const fs::path& 
   if (named.empty()) return {};
   std::error_code ignored;
   const auto is_data = [&ignored](const fs::path& folder) { return fs::exists(folder / data::kDataFile, ignored); };
+  if (!directory.empty() && is_data(directory / named)) return directory / named;
   if (is_data(named)) return named;
-  // It was named from where the run was started, which mostly is a folder that the run lies in.
+  // Where the run was started mostly is a folder that the run lies in.
   fs::path from = fs::absolute(run_folder, ignored).lexically_normal();
   while (!from.empty() && from != from.root_path()) {
     if (is_data(from / named)) return from / named;
