@@ -32,7 +32,7 @@ __global__ void flawed_sum(const float* x, float* sums) {
       if (t < half) values[t] += values[t + half];
     }
   }
-  if (t == 0 || kBarriers == Barriers::everyone_writes) sums[blockIdx.x] = values[0];
+  if (t == 0 || kBarriers == Barriers::everyone_writes) sums[blockIdx.x] = values[t];
 }
 
 template <Barriers kBarriers>
