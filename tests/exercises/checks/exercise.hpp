@@ -53,7 +53,7 @@ struct Finding {
 Finding judge(const Outcome& answer, const Outcome& truth, const std::function<std::vector<KnownMistake>()>& mistakes);
 
 /// FILE:LINE from the root of the tree.
-std::string text_of(const std::source_location& place);
+std::string text_of(const NotWritten& place);
 
 /// One exercise, for programs: its number, its files' name, its title.
 struct Check {
@@ -84,7 +84,7 @@ struct Exercise {
     try {
       run(given, outcome.parts);
     } catch (const NotWritten& missing) {
-      outcome.not_written = text_of(missing.place);
+      outcome.not_written = text_of(missing);
     } catch (const std::exception& error) {
       outcome.error = error.what();
     }
