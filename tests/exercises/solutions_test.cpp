@@ -67,6 +67,7 @@ TEST_CASE("exercises: what no known mistake explains is described by its numbers
   CHECK(told(outcome({1, 3, 2, 4}, 2), truth).hint == "this is the right matrix, transposed.");
   CHECK(told(outcome({0, 0, 0, 0}, 2), truth).hint == "every number is 0.");
   CHECK(told(outcome({1, 2, std::nan(""), 4}, 2), truth).hint.starts_with("there is a nan."));
+  CHECK(told(outcome({1, 2, HUGE_VAL, 4}, 2), truth).hint.starts_with("there is an infinity."));
   CHECK(told(outcome({1, 2, 3, 5}, 2), truth).what == "x, at (1, 1): must be 4, got 5");
   CHECK(told(outcome({1, 2}, 2), truth).what == "x: must be 4 numbers, got 2");
 }

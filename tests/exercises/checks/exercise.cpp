@@ -70,6 +70,8 @@ std::string general_hint(const Part& got, const Part& truth) {
       std::ranges::none_of(truth.numbers, [](double x) { return std::isnan(x); }))
     return "there is a nan. The memory of results holds nan before you write it: was every element written, and "
            "nothing added to what was there? Else look for 0 / 0 or infinity - infinity.";
+  if (std::ranges::any_of(got.numbers, [](double x) { return std::isinf(x); }))
+    return "there is an infinity. Does an exponential of a large number overflow, or is something divided by 0?";
   if (std::ranges::all_of(got.numbers, [](double x) { return x == 0; })) return "every number is 0.";
   if (is_transposed(got, truth)) return "this is the right matrix, transposed.";
   if (const std::optional<double> factor = common_factor(got, truth)) {
