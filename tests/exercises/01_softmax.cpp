@@ -1,5 +1,7 @@
 #include "tests/exercises/01_softmax.hpp"
 
+#include <cstddef>
+
 #include "tests/exercises/your_code_here.hpp"
 
 namespace engram::exercises {

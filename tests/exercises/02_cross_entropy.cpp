@@ -1,5 +1,8 @@
 #include "tests/exercises/02_cross_entropy.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/exercises/your_code_here.hpp"
 
 namespace engram::exercises {

@@ -1,5 +1,9 @@
 #include "tests/exercises/04_tape.hpp"
 
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "tests/exercises/your_code_here.hpp"

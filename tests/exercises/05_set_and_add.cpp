@@ -1,5 +1,7 @@
 #include "tests/exercises/05_set_and_add.hpp"
 
+#include <cstddef>
+
 #include "tests/exercises/your_code_here.hpp"
 
 namespace engram::exercises {

@@ -1,5 +1,8 @@
 #include "tests/exercises/06_differences.hpp"
 
+#include <cmath>
+#include <cstddef>
+
 #include "tests/exercises/your_code_here.hpp"
 
 namespace engram::exercises {

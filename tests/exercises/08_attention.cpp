@@ -1,6 +1,8 @@
 #include "tests/exercises/08_attention.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <vector>
 
 #include "tests/exercises/your_code_here.hpp"
 

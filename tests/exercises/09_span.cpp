@@ -1,6 +1,8 @@
 #include "tests/exercises/09_span.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "tests/exercises/your_code_here.hpp"
 

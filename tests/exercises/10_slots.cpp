@@ -1,6 +1,8 @@
 #include "tests/exercises/10_slots.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <vector>
 
 #include "tests/exercises/your_code_here.hpp"
 

@@ -1,5 +1,7 @@
 #include "tests/exercises/11_memory.hpp"
 
+#include <algorithm>
+
 #include "tests/exercises/your_code_here.hpp"
 
 namespace engram::exercises {

@@ -1,6 +1,9 @@
 #include "tests/exercises/12_product_keys.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
 
 #include "tests/exercises/your_code_here.hpp"
 
