@@ -37,19 +37,31 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 
 /// Says what was found; true if all is right.
 bool tell(const Check& check) {
+  fmt::print("{:2}  {}: ", check.number, check.title);
+  std::fflush(stdout);  // an answer may end the program, by an index outside of a span
   const Finding finding = check.of_answer();
   const auto line = [](std::string_view label, const std::string& text) {
     fmt::print("  {:7}{}\n", label, wrapped(text, 9));
   };
-  fmt::print("{:2}  {}: {}\n", check.number, check.title,
-             finding.state == Finding::State::right         ? "right"
-             : finding.state == Finding::State::not_written ? "to be written"
-                                                            : "wrong");
-  if (finding.state == Finding::State::not_written) line("where", finding.what);
-  if (finding.state == Finding::State::wrong) line("what", finding.what);
-  if (!finding.hint.empty()) line("hint", finding.hint);
-  if (finding.state != Finding::State::right) line("page", fmt::format("docs/exercises/{}.md", check.name));
-  return finding.state == Finding::State::right;
+  switch (finding.state) {
+    case Finding::State::right:
+      fmt::print("right\n");
+      return true;
+    case Finding::State::not_written:
+      fmt::print("to be written\n");
+      line("where", finding.what);
+      break;
+    case Finding::State::wrong:
+      fmt::print("wrong\n");
+      line("what", finding.what);
+      line("hint", finding.hint.empty()
+                       ? "none of the known mistakes gives these numbers. Work the first wrong one out "
+                         "by hand, with the formulas of the page."
+                       : finding.hint);
+      break;
+  }
+  line("page", fmt::format("docs/exercises/{}.md", check.name));
+  return false;
 }
 
 int run(const std::vector<std::string>& arguments) {
