@@ -50,6 +50,7 @@ bool tell(const Check& check) {
     case Finding::State::not_written:
       fmt::print("to be written\n");
       line("where", finding.what);
+      line("next", "read the page, then put your code in place of that line");
       break;
     case Finding::State::wrong:
       fmt::print("wrong\n");
