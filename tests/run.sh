@@ -55,6 +55,7 @@ if (($# == 0)); then
 fi
 
 begin_part "Testing (preset $preset)"
+# Exercises (tests/exercises) are there where somebody learns, and fail until they are solved.
 ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --label-exclude "nightly|exercise" "$@"
 
 if (($# == 0)); then
