@@ -51,9 +51,8 @@ set_tests_properties(solutions PROPERTIES LABELS fast ENVIRONMENT OMP_WAIT_POLIC
 # is none.
 engram_exercise_program(exercises ${EXERCISES} ${CMAKE_CURRENT_LIST_DIR}/program.cpp)
 target_compile_options(exercises PRIVATE -Wno-unused-parameter -Wno-unused-function -Wno-error)
-if(NOT ENGRAM_EXERCISES)
-  set_target_properties(exercises PROPERTIES EXCLUDE_FROM_ALL ON)
-endif()
+# Never a part of a whole build, which half an answer must not stop.
+set_target_properties(exercises PROPERTIES EXCLUDE_FROM_ALL ON)
 
 # The kernel of exercise 14 once more, watched by ThreadSanitizer, as the kernels of tests/simulated.
 if(TARGET engram_simulated_engine_thread)
