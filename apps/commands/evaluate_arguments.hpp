@@ -21,6 +21,8 @@ struct EvaluateArguments {
   void add_to(Command& command);
   /// Throws UsageError for options that exclude each other, and for files that results must not go to.
   void check() const;
+  /// All that results depend on, but for the model and the data: what ranks must have been told alike.
+  std::string all_told() const;
   /// What was asked for that differs from training.
   ContextOptions context() const;
 
