@@ -75,6 +75,7 @@ void run_evaluate(const EvaluateArguments& asked, Communicator& ranks) {
   std::optional<Opened> opened;
   together(ranks, [&] {
     arguments.check();
+    if (ranks.leads()) arguments.check_files();
     opened.emplace(arguments);
   });
   require_same_evaluation(ranks, arguments, *opened);

@@ -65,8 +65,9 @@ void EvaluateArguments::check() const {
     throw UsageError("evaluate: --stride is that of --window, got none");
   if (way.apart && (way.window == 0 || command_->count("--stride") > 0))
     throw UsageError("evaluate: --apart is for --window without --stride, got no --window or a --stride");
-  check_output_file("evaluate: --per-token", per_token, {kNpyBeginning});
 }
+
+void EvaluateArguments::check_files() const { check_output_file("evaluate: --per-token", per_token, {kNpyBeginning}); }
 
 std::string EvaluateArguments::all_told() const {
   std::string told = text("--split ", split, way.exact ? " --exact" : "", way.apart ? " --apart" : "");
