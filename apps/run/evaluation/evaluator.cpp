@@ -86,27 +86,39 @@ class SharedPass {
   }
 
  private:
-  /// Of all parts of the first blocks, in their order, what was found in them, by whatever rank.
+  /// Of all parts of the first blocks, block by block, what was found in them, by whatever rank.
   std::vector<PartFindings> find(std::size_t count) {
-    const std::int64_t parts = share_.blocks_apart ? static_cast<std::int64_t>(count) : share_.pieces;
-    std::vector<PartFindings> own;
-    for (std::int64_t part = share_.own_begin(parts); part < share_.own_end(parts); ++part)
-      own.push_back(share_.blocks_apart ? read_block(blocks_[static_cast<std::size_t>(part)]) : read_piece(part));
+    const std::vector<PartFindings> own = find_own(count);
     if (share_.size() == 1) return own;
     std::string bytes;
     for (const PartFindings& part : own) part.append_to(bytes);
     const std::vector<std::string> told = share_.ranks->gather_texts(bytes);
-    std::vector<PartFindings> all;
+    const auto blocks = static_cast<std::int64_t>(count), parts = share_.parts_of(blocks);
+    std::vector<PartFindings> all(static_cast<std::size_t>(share_.blocks_apart ? parts : blocks * parts));
     for (int rank = 0; rank < share_.size(); ++rank) {
       std::string_view left = told[static_cast<std::size_t>(rank)];
-      for (std::int64_t i = share_.first_part(rank, parts); i < share_.first_part(rank + 1, parts); ++i)
-        all.push_back(PartFindings::take_from(left));
+      const std::int64_t begin = share_.first_part(rank, parts), end = share_.first_part(rank + 1, parts);
+      for (std::int64_t block = 0; block < (share_.blocks_apart ? 1 : blocks); ++block)
+        for (std::int64_t part = begin; part < end; ++part)
+          all[static_cast<std::size_t>(block * parts + part)] = PartFindings::take_from(left);
     }
     return all;
   }
+  /// Of this rank's parts.
+  std::vector<PartFindings> find_own(std::size_t count) {
+    const auto blocks = static_cast<std::int64_t>(count), parts = share_.parts_of(blocks);
+    const std::int64_t begin = share_.own_begin(parts), end = share_.own_end(parts);
+    std::vector<PartFindings> own;
+    if (share_.blocks_apart)
+      for (std::int64_t block = begin; block < end; ++block)
+        own.push_back(read_block(blocks_[static_cast<std::size_t>(block)]));
+    else
+      for (std::size_t block = 0; block < count; ++block)
+        for (std::int64_t piece = begin; piece < end; ++piece) own.push_back(read_piece(blocks_[block], piece));
+    return own;
+  }
   PartFindings read_block(const data::Block& block) { return reader_.read(block, past_of_(0, block.rows)); }
-  PartFindings read_piece(std::int64_t piece) {
-    const data::Block& block = blocks_.front();
+  PartFindings read_piece(const data::Block& block, std::int64_t piece) {
     if (share_.pieces == 1) return read_block(block);
     data::copy_rows(block, share_.first_row(piece, block.rows), share_.first_row(piece + 1, block.rows), part_);
     return reader_.read(part_, past_of_(piece, part_.rows));

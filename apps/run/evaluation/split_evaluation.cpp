@@ -122,7 +122,9 @@ WorkShare share_of_work(const SplitEvaluationOptions& options, const RunConfig& 
                         const data::EvaluationPlan& plan, int rows) {
   WorkShare share{.ranks = options.ranks};
   share.blocks_apart = options.window > 0 || !config.model.remembers();
-  if (!share.blocks_apart) share.pieces = pieces_of(rows, plan.longest_block());
+  if (share.blocks_apart) return share;
+  share.pieces = pieces_of(rows, plan.longest_block());
+  share.block_tokens = rows * plan.longest_block();
   return share;
 }
 

@@ -57,7 +57,9 @@ data::ShortValidation make_validation(const RunConfig& config, const data::DataS
 /// rank shares with others, where the rows are no multiple of that.
 WorkShare share_of_validation(const RunConfig& config, std::int64_t rows, Communicator& ranks) {
   if (rows % config.training.split != 0) return {};
-  return {.ranks = ranks.alone() ? nullptr : &ranks, .pieces = config.training.split};
+  return {.ranks = ranks.alone() ? nullptr : &ranks,
+          .pieces = config.training.split,
+          .block_tokens = rows * config.training.block};
 }
 
 std::vector<ModelPast> pasts_of_validation(const PlacedModel& placed, std::int64_t rows, const WorkShare& share) {

@@ -120,6 +120,8 @@ TEST_CASE("evaluation by ranks: all-attention, with spans of heads and of querie
                },
                65},
               {"apart", {.batch = 16, .window = 30, .apart = true}, 7}});
+  // Of several exchanges.
+  check_ways(small_run(folder, "long", model), set.split("train"), {{"paper", {}, 2}});
   check_ways(small_run(folder, "queries", model + "span = \"dynamic\"\n"), tokens_of(set),
              {{"paper", {}, 2}, {"paper, long blocks", {.block = 130}, 8}});
 }
@@ -203,7 +205,7 @@ TEST_CASE("evaluation by ranks: one that fails in the middle ends all, in traini
   fails_on_one([&](Communicator& ranks, const TokenLoss& found) {
     Runtime runtime({}, 1);
     TrainedModel trained(run.out, CheckpointKind::newest, runtime);
-    evaluate_split(trained, tokens_of(set), {.ranks = &ranks}, {.found = found});
+    evaluate_split(trained, set.split("train"), {.ranks = &ranks}, {.found = found});
   });
   fails_on_one([&](Communicator& ranks, const TokenLoss& found) {
     RunConfig config =
