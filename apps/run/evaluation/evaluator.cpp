@@ -1,7 +1,9 @@
 #include "apps/run/evaluation/evaluator.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <numbers>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "apps/run/evaluation/part_findings.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "core/error.hpp"
 

@@ -14,6 +14,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/evaluation/evaluator.hpp"
+#include "apps/run/evaluation/work_share.hpp"
 #include "apps/run/model/placed_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_watch.hpp"
