@@ -76,15 +76,26 @@ void Communicator::in_step(Backend& backend, std::function<void()> calls) {
   });
 }
 
+namespace {
+
+constexpr char kWrongUsage = 'u', kNotFinite = 'n', kOther = '+';
+
+char kind_of(const std::exception& error) {
+  if (dynamic_cast<const UsageError*>(&error) != nullptr) return kWrongUsage;
+  return dynamic_cast<const NotFiniteError*>(&error) != nullptr ? kNotFinite : kOther;
+}
+
+}  // namespace
+
 void together(Communicator& ranks, const std::function<void()>& work) {
   if (ranks.alone()) return work();
   std::exception_ptr failed;
-  std::string message;  // "+", or "u" for wrong usage, and what was thrown; empty: nothing was
+  std::string message;  // its kind and what was thrown; empty: nothing was
   try {
     work();
   } catch (const std::exception& error) {
     failed = std::current_exception();
-    message = text(dynamic_cast<const UsageError*>(&error) != nullptr ? "u" : "+", error.what());
+    message = std::string(1, kind_of(error)) + error.what();
   }
   const std::vector<std::string> messages = ranks.gather_texts(message);
   const auto first = std::ranges::find_if_not(messages, &std::string::empty);
@@ -93,7 +104,8 @@ void together(Communicator& ranks, const std::function<void()>& work) {
   const bool all_alike = std::ranges::all_of(messages, [&](const std::string& other) { return other == messages[0]; });
   if (all_alike || (number == 0 && ranks.leads())) std::rethrow_exception(failed);
   const std::string one = number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1));
-  if ((*first)[0] == 'u') throw UsageError(one);
+  if ((*first)[0] == kWrongUsage) throw UsageError(one);
+  if ((*first)[0] == kNotFinite) throw NotFiniteError(one);
   throw RankError(one);
 }
 

@@ -192,19 +192,20 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
                      const Metadata& metadata, const NumberLimits& limits, Communicator& ranks) {
   check_tensors("save_checkpoint", backend, tensors);
   std::size_t reads = 0, left_out = 0;  // of tensors that ranks share
+  bool given_up = false;                // rank 0 only takes what the others send
   std::vector<TensorSource> sources;
   for (const NamedTensor& entry : tensors) {
     const double largest = entry.name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
     const bool limited = limits.only_finite || std::isfinite(largest);
     const auto read = [&, entry, limited, largest](std::size_t offset, std::span<std::byte> to) {
       if (entry.division && reads++ < left_out) return;
-      if (!entry.division && !ranks.leads()) return;
+      if (!entry.division && (!ranks.leads() || given_up)) return;
       if (entry.division)
         gather_chunk(backend, entry, offset, to, ranks);
       else
         backend.copy(to.data(), static_cast<const std::byte*>(entry.tensor.raw()) + offset, to.size(),
                      CopyKind::device_to_host);
-      if (limited && ranks.leads()) refuse_beyond(largest, entry.dtype(), to, entry.name);
+      if (limited && ranks.leads() && !given_up) refuse_beyond(largest, entry.dtype(), to, entry.name);
     };
     sources.push_back({entry.name, entry.dtype(), entry.shape(), read});
   }
@@ -217,6 +218,7 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
   }
   // The other ranks read what rank 0 writes, and it what they wait for when its file came to an end too early.
   if (!ranks.leads() || failed) {
+    given_up = ranks.leads();
     left_out = std::exchange(reads, 0);
     read_in_file_order(sources, [](std::span<const std::byte>) {});
   }

@@ -115,6 +115,31 @@ for family in all_attention transformer_xl product_key recurrent; do
   if [[ $(grep -c 'done after 12 steps' said) != 1 ]]; then fail "one rank speaks"; fi
 done
 
+echo "== evaluations by 2, 3 and 4 ranks"
+# told RANKS OPTION...: what is printed, without the speed; the losses of all tokens go to losses.npy.
+told() {
+  local ranks=$1
+  shift
+  mpirun -n "$ranks" "$program" evaluate "$@" --json --per-token losses.npy 2>said |
+    sed -E 's/"tokens_per_second":[-+0-9.e]+,?//'
+}
+# same_evaluation RANKS OPTION...: RANKS are numbers of them.
+same_evaluation() {
+  local one ranks several=$1
+  shift
+  one=$(told 1 "$@") || fail "evaluate $* by one"
+  mv losses.npy losses-1.npy
+  for ranks in $several; do
+    if [[ $(told "$ranks" "$@") != "$one" ]]; then fail "$ranks ranks must say what one does: evaluate $*"; fi
+    cmp losses-1.npy losses.npy || fail "the losses of $ranks ranks must be those of one: evaluate $*"
+  done
+}
+same_evaluation '2 3 4' all_attention-1 --data characters --split train --block 64
+same_evaluation 3 product_key-1 --data characters --split train --window 24 --apart
+same_evaluation 4 recurrent-1 --data articles --split train --block 100 --cache 20
+same_evaluation 2 transformer_xl-1 --data characters --exact
+grep -q 'more ranks than 1 make that no faster' said || fail "a single stream must be told"
+
 echo "== from four ranks to one and to two"
 # Without a decay and a warm-up the first steps are those of a longer run.
 parts=(--config all_attention.toml --data characters --set schedule.warmup=0 schedule.decay=none)
@@ -186,6 +211,16 @@ for ((kill = 1; kill <= kills; kill++)); do
   cmp undisturbed/checkpoint/model.safetensors killed/checkpoint/model.safetensors || fail "kill $kill left its mark"
 done
 
+echo "== a rank is killed that validates after every step"
+rm -rf killed
+start 4 "$folder/killed" --set training.checkpoint_every=1 training.validate_every=1 training.validate_blocks=100000
+mapfile -t pids < <(pgrep -f "^$program train --out $folder/killed")
+kill -KILL "${pids[RANDOM % 4]}"
+code=0
+wait "$launcher" || code=$?
+if ((code == 0)); then fail "a killed rank must fail the run"; fi
+train 4 killed "${long[@]}" --resume || fail "resumed after a kill between validations"
+
 if ((kills > 10)); then
   echo "== a rank that hangs, and one that dies while mpirun has patience"
   # ended_by SECONDS SIGNAL WORDS: sends it to a rank, after which the ranks must go with these words.
@@ -233,6 +268,11 @@ refused '--config must be the same everywhere' 1 -n 2 "$program" "${common[@]}" 
   -n 1 "$program" train --out refused --config product_key.toml --data characters
 refused 'the data must be the same everywhere' 2 -n 1 "$program" "${common[@]}" : \
   -n 1 "$program" train --out refused --config all_attention.toml --data other
+of_run=(evaluate all_attention-1 --data characters)
+refused 'the way of evaluation must be the same everywhere' 1 -n 1 "$program" "${of_run[@]}" : \
+  -n 1 "$program" "${of_run[@]}" --split test
+refused 'a split must be train, valid or test' 2 -n 3 "$program" "${of_run[@]}" --split nowhere
+refused "losses.npy' must be writable" 1 -n 2 "$program" "${of_run[@]}" --per-token "$folder/nowhere/losses.npy"
 refused "rank 1 (" 1 -n 1 "$program" "${common[@]}" : -n 1 "$program" train --out refused --config all_attention.toml --data nowhere
 refused 'engram count must be started as one process, got 2' 2 -n 2 "$program" count --config all_attention.toml
 refused "there is no command 'trian'" 2 -n 3 "$program" trian

@@ -6,7 +6,8 @@
 # ENGRAM_TEST_OBJECTS=build/werror/tests in the environment links the tests' objects of that build, of the same sources,
 # in the place of compiling them; not with `all`.
 # asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
-# threads live in kernels alone, so its day is the tests of kernels. Of the op table both watch the checks that run every
+# threads live in kernels alone, so its day is the tests of kernels, and of ranks that are threads: buffers on their way,
+# gradients, updates and files. Of the op table both watch the checks that run every
 # kernel in every case, on several threads and in f64; its other checks run the same kernels once more.
 set -euo pipefail
 
@@ -26,8 +27,8 @@ configure=(-DENGRAM_SANITIZE_TESTS=OFF "-DENGRAM_TEST_OBJECTS=${ENGRAM_TEST_OBJE
 case "$preset ${*:-day}" in
   "asan day") ;;
   "tsan day")
-    targets=(--target engram_tests_ops)
-    tests=(-R '^ops_watched$')
+    targets=(--target engram_tests_ops --target engram_tests_core --target engram_tests_nn)
+    tests=(-R '^(ops_watched|core_ranks|nn_ranks)$')
     ;;
   *" all")
     tests=(-LE nightly)

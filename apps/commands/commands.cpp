@@ -7,9 +7,10 @@ void add_all_commands(Command& program, Communicator* ranks) {
   add("Before training", add_prepare_command, add_keys_command, add_count_command);
   const auto add_train = [ranks](Command& to) { return add_train_command(to, ranks); };
   const auto add_sweep = [ranks](Command& to) { return add_sweep_command(to, ranks); };
+  const auto add_evaluate = [ranks](Command& to) { return add_evaluate_command(to, ranks); };
   const auto add_bench = [ranks](Command& to) { return add_bench_command(to, ranks); };
   add("Training", add_train, add_sweep, add_orderings_command);
-  add("Using a model", add_evaluate_command, add_generate_command, add_cbt_command, add_map_command, add_import_command,
+  add("Using a model", add_evaluate, add_generate_command, add_cbt_command, add_map_command, add_import_command,
       add_export_command);
   add("Studying a model", add_spans_command, add_attention_command, add_memory_command, add_gradients_command,
       add_lengths_command, add_recl_command);
@@ -18,6 +19,8 @@ void add_all_commands(Command& program, Communicator* ranks) {
   program.footer("engram help COMMAND lists the options of a command.");
 }
 
-bool runs_over_ranks(std::string_view name) { return name == "train" || name == "sweep" || name == "bench"; }
+bool runs_over_ranks(std::string_view name) {
+  return name == "train" || name == "sweep" || name == "evaluate" || name == "bench";
+}
 
 }  // namespace engram

@@ -35,7 +35,7 @@ Command* add_sweep_command(Command& program, Communicator* ranks = nullptr);
 Command* add_orderings_command(Command& program);
 /// `engram evaluate`: how well a trained model predicts a split it has not seen. Throws FileError for a checkpoint or
 /// data that cannot be read or do not belong together, UsageError for options that exclude each other.
-Command* add_evaluate_command(Command& program);
+Command* add_evaluate_command(Command& program, Communicator* ranks = nullptr);
 /// `engram generate`: lets a trained model write on. Throws UsageError for options out of range and a prompt with a
 /// character that the model does not know, FileError for a checkpoint that cannot be used.
 Command* add_generate_command(Command& program);

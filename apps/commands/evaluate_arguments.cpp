@@ -65,7 +65,27 @@ void EvaluateArguments::check() const {
     throw UsageError("evaluate: --stride is that of --window, got none");
   if (way.apart && (way.window == 0 || command_->count("--stride") > 0))
     throw UsageError("evaluate: --apart is for --window without --stride, got no --window or a --stride");
-  check_output_file("evaluate: --per-token", per_token, {kNpyBeginning});
+}
+
+void EvaluateArguments::check_files() const { check_output_file("evaluate: --per-token", per_token, {kNpyBeginning}); }
+
+std::string EvaluateArguments::all_told() const {
+  std::string told = text("--split ", split, way.exact ? " --exact" : "", way.apart ? " --apart" : "");
+  const auto tell = [&](const char* option, const auto& value) {
+    if (command_->count(option) > 0) told += text(" ", option, " ", value);
+  };
+  tell("--batch", way.batch);
+  tell("--block", way.block);
+  tell("--window", way.window);
+  tell("--stride", way.stride);
+  tell("--mem-len", memory_);
+  tell("--clamp-len", clamp_);
+  tell("--same-length", same_length_);
+  tell("--carry", carry_);
+  tell("--cache", way.cache.positions);
+  tell("--cache-theta", way.cache.theta);
+  tell("--cache-lambda", way.cache.lambda);
+  return told;
 }
 
 ContextOptions EvaluateArguments::context() const {

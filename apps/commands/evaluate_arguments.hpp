@@ -19,8 +19,12 @@ struct EvaluateArguments {
 
   /// Adds all options to the command, which must outlive this.
   void add_to(Command& command);
-  /// Throws UsageError for options that exclude each other, and for files that results must not go to.
+  /// Throws UsageError for options that exclude each other.
   void check() const;
+  /// check_output_file() of the files: for the process that writes them.
+  void check_files() const;
+  /// All that results depend on, but for the model and the data: what ranks must have been told alike.
+  std::string all_told() const;
   /// What was asked for that differs from training.
   ContextOptions context() const;
 

@@ -1,7 +1,9 @@
 #include "apps/commands/model_arguments.hpp"
 
 #include "apps/commands/shared_options.hpp"
+#include "apps/run/model/rank_share.hpp"
 #include "core/error.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 
@@ -18,6 +20,13 @@ void ModelArguments::add_options(Command& command, bool any_dtype) {
   add_device_option(command, device_);
   if (any_dtype) command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
   add_threads_option(command, threads_);
+}
+
+void ModelArguments::divide_machine(Communicator& ranks) {
+  const RankShare share = share_of(ranks);
+  device_ = text(device_of_rank(device_, share));
+  threads_ = threads_of_rank(ranks, share, threads_);
+  log(LogLevel::info, share_text(share, ranks.size(), threads_, cores_of_host()));
 }
 
 OpenedModel::OpenedModel(const ModelArguments& arguments, std::string_view command, const TrainedModel::Adapt& adapt)

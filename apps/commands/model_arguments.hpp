@@ -8,6 +8,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "core/communicator.hpp"
 
 namespace engram {
 
@@ -28,6 +29,11 @@ struct RunArguments {
 struct ModelArguments : RunArguments {
   /// Adds --best, --device, --dtype and --threads. Without `any_dtype` there is no --dtype: f32 is all that there is.
   void add_options(Command& command, bool any_dtype = true);
+  /// For one of several ranks that share a command: its part of the machine, which is said. Collective. Throws
+  /// UsageError for a device that is none.
+  void divide_machine(Communicator& ranks);
+  const std::string& device() const { return device_; }
+  const std::string& dtype() const { return dtype_; }
 
  private:
   friend struct OpenedModel;

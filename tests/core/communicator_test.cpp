@@ -71,6 +71,18 @@ TEST_CASE("ranks: what throws on one throws on all, with one message", "[ranks]"
   CHECK(told([](Communicator& ranks) {
           if (ranks.leads()) throw FileError("no");
         }) == std::vector<std::string>{"no", "rank: no", "rank: no"});
+  CHECK_THROWS_AS(run_ranks(2,
+                            [](Communicator& ranks) {
+                              try {
+                                together(ranks, [&] {
+                                  if (ranks.leads()) throw NotFiniteError("no number");
+                                });
+                              } catch (const NotFiniteError& error) {
+                                // All know it, so all may go on.
+                                throw Error(text(ranks.any(true), error.what()));
+                              }
+                            }),
+                  Error);
   const std::string named = "usage: rank 1 (thread 1): no";
   CHECK(told([](Communicator& ranks) {
           if (ranks.rank() > 0) throw UsageError(ranks.rank() == 1 ? "no" : "never");

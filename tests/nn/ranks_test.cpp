@@ -1,9 +1,13 @@
 /// What ranks share: buckets of gradients, the state of optimisers, checkpoints.
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <limits>
 #include <numeric>
 
+#include "core/error.hpp"
 #include "core/kernels/fill.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/optim/gradient_exchange.hpp"
@@ -314,6 +318,41 @@ TEST_CASE("ranks: a file that rank 0 cannot write is one error on all, and the n
   CHECK(std::ranges::count(numbers, 1.0f) == 100'000);
   CHECK(numbers[399'999] == 1.0f);
   CHECK(numbers[400'000] == 2.0f);
+}
+
+TEST_CASE("ranks: numbers that a file may not hold are one error on all, who go on together", "[ranks]") {
+  const TemporaryFolder folder;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  // In what all have, before and behind what they share, and in what one has of that.
+  for (const char* const name : {"a", "z", "optimizer/x"}) {
+    CAPTURE(name);
+    const auto number_of = [&](const char* tensor) { return std::string(tensor) == name ? kNone : 0.5; };
+    std::vector<std::string> messages(3);
+    std::atomic<int> went_on = 0;
+    run_ranks(3, [&](Communicator& ranks) {
+      Bench bench;
+      const std::int64_t count = 600'000;
+      const auto tensor = [&](double number, std::int64_t length) {
+        return bench.tensor(reference::constant(number, {length}), DType::f32);
+      };
+      const std::vector<NamedTensor> tensors{
+          {"a", tensor(number_of("a"), 300'000)},
+          {"optimizer/x", tensor(ranks.rank() == 1 ? number_of("optimizer/x") : 0.5, 200'000),
+           Division{.shape = {count}, .dtype = DType::f32, .ends = {200'000, 400'000, count}}},
+          {"z", tensor(number_of("z"), 10)}};
+      try {
+        save_checkpoint(folder / "file", *bench.backend, tensors, {}, {.only_finite = true}, ranks);
+      } catch (const NotFiniteError& error) {
+        messages[static_cast<std::size_t>(ranks.rank())] = error.what();
+      }
+      went_on += ranks.any(ranks.rank() == 2) ? 1 : 0;
+    });
+    CHECK_THAT(messages[0], ContainsSubstring(name));
+    CHECK(messages[1] == messages[0]);
+    CHECK(messages[2] == messages[0]);
+    CHECK(went_on == 3);
+    CHECK_FALSE(std::filesystem::exists(folder / "file"));
+  }
 }
 
 }  // namespace

@@ -60,6 +60,31 @@ void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int r
   }
 }
 
+void copy_rows(const Block& whole, std::int64_t begin, std::int64_t end, Block& part) {
+  part.rows = static_cast<int>(end - begin);
+  part.first_row = whole.first_row + static_cast<int>(begin);
+  part.length = whole.length;
+  part.context = whole.context;
+  part.fed_again = whole.fed_again;
+  part.zero_caches = whole.zero_caches;
+  part.first = whole.first + begin * whole.stride;
+  part.stride = whole.stride;
+  const auto copy = [&](const auto& from, auto& to, std::int64_t columns) {
+    const auto at = [&](std::int64_t row) { return from.begin() + static_cast<std::ptrdiff_t>(row * columns); };
+    if (from.empty())
+      to.clear();
+    else
+      to.assign(at(begin), at(end));
+  };
+  const std::int64_t columns = whole.length, predicted = columns - whole.context;
+  copy(whole.inputs, part.inputs, columns);
+  copy(whole.preceding, part.preceding, columns);
+  copy(whole.targets, part.targets, predicted);
+  copy(whole.scored, part.scored, predicted);
+  copy(whole.places, part.places, predicted);
+  part.scored_count = std::ranges::count(part.scored, 1);
+}
+
 StreamReader::StreamReader(TokenView tokens, int rows, int block, std::uint64_t seed) : tokens_(tokens) {
   check_rows("reader", tokens.size(), rows, block, "; or take shorter blocks or a longer text");
   row_length_ = tokens.size() / rows;

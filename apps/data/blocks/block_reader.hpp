@@ -40,6 +40,8 @@ struct Block {
   /// were in. 0 says that the article begins here: nothing before it may be remembered. Where a stream has nothing left
   /// inputs, targets and this are 0, and the target is not scored. Empty: the data know no articles.
   std::vector<std::int32_t> preceding;
+  /// Which row of a larger block the first one is, where this is a part of one (copy_rows()).
+  int first_row = 0;
   /// Of blocks of articles, [rows, length - context]: where in the split the target is, as its row is no contiguous run
   /// of tokens; -1 for none. Empty: `first` and `stride` say it.
   std::vector<std::int64_t> places;
@@ -116,6 +118,10 @@ class StreamReader final : public BlockReader {
 
 /// Copies inputs and targets of rows [first + b * stride, ... + length) to the block, all of them scored.
 void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int rows, int length, Block& block);
+
+/// Makes `part` a block of the rows [begin, end) of `whole`: what a model sees of these streams. Its scored_count is
+/// theirs.
+void copy_rows(const Block& whole, std::int64_t begin, std::int64_t end, Block& part);
 
 /// Throws the UsageError of BlockReader::restore: `own` is the reader's state, `saved` the one that it does not accept.
 [[noreturn]] void refuse_state(const ReaderState& own, const ReaderState& saved);

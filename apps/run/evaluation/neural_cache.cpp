@@ -72,11 +72,12 @@ void NeuralCache::push(std::span<const double> vector, std::int32_t word) {
 void StreamCaches::apply(const data::Block& block, std::span<const double> vectors, std::span<double> losses) {
   const std::size_t width = vectors.size() / losses.size();
   const auto rows = static_cast<std::size_t>(block.rows), columns = losses.size() / rows;
-  if (streams_.empty()) streams_.assign(rows, NeuralCache(options_, static_cast<std::int64_t>(width)));
-  if (streams_.size() != rows)
-    throw Error(text("cache: every block must have ", streams_.size(), " streams, got ", rows));
+  std::vector<NeuralCache>& streams = streams_[block.first_row];
+  if (streams.empty()) streams.assign(rows, NeuralCache(options_, static_cast<std::int64_t>(width)));
+  if (streams.size() != rows)
+    throw Error(text("cache: every block must have ", streams.size(), " streams, got ", rows));
   for (std::size_t row = 0; row < rows; ++row) {
-    NeuralCache& cache = streams_[row];
+    NeuralCache& cache = streams[row];
     if (block.zero_caches) cache.reset();
     for (std::size_t i = row * columns; i < (row + 1) * columns; ++i) {
       if (block.scored[i] == 0) continue;

@@ -9,6 +9,7 @@
 ///   p(v) = (1 - lambda) p_model(v) + lambda p_cache(v); p_model(v) where the cache is empty
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -52,14 +53,15 @@ class StreamCaches {
  public:
   explicit StreamCaches(const NeuralCacheOptions& options) : options_(options) {}
 
-  /// Replaces the losses of a block's scored targets, in nats. vectors: [B M', width], of the positions that have
-  /// targets, as losses are. A stream's cache is reset where an article begins or the plan resets its pasts; positions
-  /// that are not scored do not enter it. Throws Error when blocks differ in rows.
+  /// Replaces the losses of the scored targets of a block, or of some of its rows (data::copy_rows), in nats. vectors:
+  /// [B M', width], of the positions that have targets, as losses are. A stream's cache is reset where an article
+  /// begins or the plan resets its pasts; positions that are not scored do not enter it. Throws Error when blocks
+  /// differ in rows, or in the rows of their parts.
   void apply(const data::Block& block, std::span<const double> vectors, std::span<double> losses);
 
  private:
   NeuralCacheOptions options_;
-  std::vector<NeuralCache> streams_;
+  std::map<int, std::vector<NeuralCache>> streams_;  // by the first row of their part
 };
 
 }  // namespace engram

@@ -3,16 +3,20 @@
 
 namespace engram {
 
-void SpanMeans::add(const AllAttentionModel& model, const ModelTrace& trace, Backend& backend) {
-  if (model.options().span != SpanKind::dynamic) return;
+std::vector<std::vector<double>> SpanMeans::read(const AllAttentionModel& model, const ModelTrace& trace,
+                                                 Backend& backend) {
+  std::vector<std::vector<double>> zetas;
+  if (model.options().span == SpanKind::dynamic)
+    for (const auto& layer : trace.layers) zetas.push_back(host_doubles(backend, layer.span.value()));
+  return zetas;
+}
+
+void SpanMeans::add(const AllAttentionModel& model, const std::vector<std::vector<double>>& zetas) {
   const auto heads = static_cast<std::size_t>(model.options().context_heads());
-  sums_.resize(trace.layers.size(), std::vector<double>(heads));
-  for (std::size_t layer = 0; layer < trace.layers.size(); ++layer) {
-    const Tensor& zeta = trace.layers[layer].span.value();  // [B, M, H]
-    const std::vector<double> host = host_doubles(backend, zeta);
-    for (std::size_t i = 0; i < host.size(); ++i) sums_[layer][i % heads] += host[i];
-    if (layer == 0) queries_ += zeta.count() / static_cast<std::int64_t>(heads);
-  }
+  sums_.resize(zetas.size(), std::vector<double>(heads));
+  for (std::size_t layer = 0; layer < zetas.size(); ++layer)
+    for (std::size_t i = 0; i < zetas[layer].size(); ++i) sums_[layer][i % heads] += zetas[layer][i];
+  if (!zetas.empty()) queries_ += static_cast<std::int64_t>(zetas.front().size() / heads);
 }
 
 void SpanMeans::give_to(AllAttentionModel& model) const {

@@ -11,8 +11,12 @@ namespace engram {
 
 class SpanMeans {
  public:
-  /// Takes the spans of one block. Reads them from the device; does nothing unless the model's spans are dynamic.
-  void add(const AllAttentionModel& model, const ModelTrace& trace, Backend& backend);
+  /// Zeta of every query of a block, [B, M, H] for each layer, read from the device; nothing unless the model's spans
+  /// are dynamic.
+  static std::vector<std::vector<double>> read(const AllAttentionModel& model, const ModelTrace& trace,
+                                               Backend& backend);
+  /// Takes what read() returned of a block of this model, or of some of its rows.
+  void add(const AllAttentionModel& model, const std::vector<std::vector<double>>& zetas);
   /// Hands the means to the model's spans, if there was any block.
   void give_to(AllAttentionModel& model) const;
 

@@ -117,7 +117,23 @@ BlockLosses cached_losses(const NeuralCacheOptions& options, Runtime& runtime) {
   };
 }
 
+/// How the work is cut, by what is read alone.
+WorkShare share_of_work(const SplitEvaluationOptions& options, const RunConfig& config,
+                        const data::EvaluationPlan& plan, int rows) {
+  WorkShare share{.ranks = options.ranks};
+  share.blocks_apart = options.window > 0 || !config.model.remembers();
+  if (share.blocks_apart) return share;
+  share.pieces = pieces_of(rows, plan.longest_block());
+  share.block_tokens = rows * plan.longest_block();
+  return share;
+}
+
 }  // namespace
+
+std::int64_t pieces_of(std::int64_t rows, std::int64_t longest_block) {
+  constexpr std::int64_t kPieceTokens = 128;
+  return std::clamp<std::int64_t>(rows * longest_block / kPieceTokens, 1, rows);
+}
 
 void ContextOptions::apply(ModelOptions& model, std::string_view command) const {
   if (carry) {
@@ -156,12 +172,13 @@ SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& 
   int rows = 0;
   const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
   check_positions(options, trained.config(), *plan);
-  if (options.begins) options.begins();
+  const WorkShare share = share_of_work(options, trained.config(), *plan, rows);
+  if (options.begins) options.begins(share.blocks_apart ? plan->block_count() : share.pieces);
   const PlacedModel placed = trained.placed();
   if (options.cache.positions > 0) hooks.change = cached_losses(options.cache, placed.runtime);
   // Windows at the start and at the end come one by one.
   FrozenPasts pasts(placed, plan->longest_block());
-  return {evaluate(placed, *plan, std::ref(pasts), hooks), rows};
+  return {evaluate(placed, *plan, std::ref(pasts), hooks, share), rows};
 }
 
 }  // namespace engram

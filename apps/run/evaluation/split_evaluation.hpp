@@ -29,9 +29,11 @@ struct SplitEvaluationOptions {
   /// With `window`: windows lie side by side, and all but the first token of each are scored ([product-key 6]);
   /// `stride` has no meaning.
   bool apart = false;
-  NeuralCacheOptions cache = {};      ///< of the family recurrent, without `window`
-  EvaluationWatch watch = {};         ///< hears how far the evaluation has come
-  std::function<void()> begins = {};  ///< called when nothing was refused, before anything is read; may be empty
+  NeuralCacheOptions cache = {};  ///< of the family recurrent, without `window`
+  EvaluationWatch watch = {};     ///< hears how far the evaluation has come
+  /// Called when nothing was refused, before anything is read, with how many ranks would have work; may be empty.
+  std::function<void(std::int64_t parts)> begins = {};
+  Communicator* ranks = nullptr;  ///< that share the work (WorkShare); nullptr: one
 };
 
 /// How many tokens are read for each that is scored when windows slide, where that is so many (a hundred or more) that
@@ -56,6 +58,11 @@ struct ContextOptions {
 /// Throws the UsageError of evaluating a split without options, where it is too short.
 void check_usual_evaluation(const RunConfig& config, const data::ArticleSplit& split);
 
+/// Into how many pieces of neighbouring rows streams that remember are cut (WorkShare::pieces), whatever the number of
+/// ranks: so many that each has a few hundred tokens of a block, fewer of which would be computed at a lower speed.
+/// `longest_block`: tokens of a stream; both at least 1.
+std::int64_t pieces_of(std::int64_t rows, std::int64_t longest_block);
+
 struct SplitEvaluation {
   Evaluation result;
   int rows = 0;  ///< streams that were used
@@ -66,6 +73,7 @@ struct SplitEvaluation {
 /// their `change`. Models that know where texts begin read articles from nothing, each token of which is a target once,
 /// whatever `exact` says. Throws UsageError for a cache of a model of another family, with windows, or out of range,
 /// for windows longer than the split, and for windows and blocks that the model's table of positions is too short for.
+/// With several ranks, which all must hold the whole model, it is collective, as evaluate().
 SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& split,
                                const SplitEvaluationOptions& options, EvaluationHooks hooks = {});
 

@@ -22,7 +22,7 @@ class WatchedPlan final : public data::EvaluationPlan {
     plan_->begin();
     scored_ = 0;
   }
-  /// Whoever asks for the next block is done with the one before.
+  /// Whoever asks for the next block is done with the one before, or, as one of several ranks, about to be.
   bool next(data::Block& block) override {
     if (watch_ && scored_ > 0) watch_(scored_, plan_->scored_count());
     if (!plan_->next(block)) return false;

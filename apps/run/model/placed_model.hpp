@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "apps/run/model/runtime.hpp"
 #include "core/dtype.hpp"
@@ -35,22 +36,24 @@ struct Placed {
 };
 using PlacedModel = Placed<LanguageModel>;
 
-/// Pasts for frozen weights, one for each number of streams, made when it is first asked for.
+/// Pasts for frozen weights, one for each number of streams, and for each piece of them where they are read in pieces,
+/// made when it is first asked for.
 class FrozenPasts {
  public:
   FrozenPasts(const PlacedModel& placed, std::int64_t longest_block) : placed_(placed), longest_block_(longest_block) {}
 
   /// The past of so many streams, as it was left; valid as long as this.
-  ModelPast& operator()(std::int64_t streams) {
-    const auto found = pasts_.find(streams);
+  ModelPast& operator()(std::int64_t streams) { return (*this)(0, streams); }
+  ModelPast& operator()(std::int64_t piece, std::int64_t streams) {
+    const auto found = pasts_.find({piece, streams});
     if (found != pasts_.end()) return found->second;
-    return pasts_.emplace(streams, placed_.frozen_past(streams, longest_block_)).first->second;
+    return pasts_.emplace(std::pair(piece, streams), placed_.frozen_past(streams, longest_block_)).first->second;
   }
 
  private:
   PlacedModel placed_;
   std::int64_t longest_block_;
-  std::map<std::int64_t, ModelPast> pasts_;
+  std::map<std::pair<std::int64_t, std::int64_t>, ModelPast> pasts_;  // by piece and streams
 };
 
 }  // namespace engram

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "apps/data/files/hash.hpp"
 #include "apps/run/folder/run_folder.hpp"
@@ -59,18 +60,6 @@ std::vector<NamedCache> all_training_caches(TrainingSession& session) {
   return caches;
 }
 
-std::vector<NamedCache> validation_caches(TrainingSession& session) {
-  std::vector<NamedCache> caches;
-  add_caches(caches, "valid", session.validation_past);
-  return caches;
-}
-
-std::vector<NamedCache> caches_of(TrainingSession& session) {
-  std::vector<NamedCache> caches = all_training_caches(session);
-  std::ranges::copy(validation_caches(session), std::back_inserter(caches));
-  return caches;
-}
-
 NamedTensor tensor_of(const NamedCache& cache, Communicator& ranks) {
   const Tensor& states = cache.cache->states();
   if (!cache.rank) return {cache.name, states};
@@ -79,6 +68,49 @@ NamedTensor tensor_of(const NamedCache& cache, Communicator& ranks) {
 }
 
 bool empty(const StatePast& cache) { return cache.states().count() == 0; }
+
+/// What one layer remembers of the validation: in the file as of all its rows together, whatever pieces they are in.
+struct ValidationCache {
+  std::string name;
+  std::vector<StatePast*> own;  // of the pieces that this rank has, in their order: as long as each other
+
+  const StatePast& any() const { return *own.front(); }
+};
+
+std::vector<ValidationCache> validation_caches(TrainingSession& session) {
+  std::vector<ValidationCache> caches(session.validation_pasts.front().size());
+  for (std::size_t layer = 0; layer < caches.size(); ++layer) {
+    caches[layer].name = text(kCachePrefix, "valid.", layer, ".hidden");
+    for (ModelPast& past : session.validation_pasts) caches[layer].own.push_back(&state_past(*past[layer]));
+  }
+  return caches;
+}
+
+/// Memory for all that this rank has of a layer's states, and which part of those of all ranks it is. One piece that no
+/// rank shares has that memory itself.
+NamedTensor gathered(const ValidationCache& cache, TrainingSession& session) {
+  const Tensor& states = cache.any().states();
+  const WorkShare& share = session.validation_share;
+  if (share.pieces == 1) return {cache.name, states};
+  const Shape own = states.shape().with(0, states.shape()[0] * std::ssize(cache.own));
+  const Tensor memory(own, states.dtype(), states.device(), session.runtime.memory());
+  if (share.ranks == nullptr) return {cache.name, memory};
+  Division division{.shape = own.with(0, own[0] * share.size()), .dtype = states.dtype(), .ends = {}};
+  for (int q = 1; q <= share.size(); ++q) division.ends.push_back(own.count() * q);
+  return {cache.name, memory, division};
+}
+
+/// Copies between gathered() and the pieces, which lie in it one after the other.
+void copy_pieces(const ValidationCache& cache, const Tensor& memory, Backend& backend, bool to_pieces) {
+  for (std::size_t i = 0; i < cache.own.size(); ++i) {
+    const Tensor& states = cache.own[i]->states();
+    if (memory.raw() == states.raw()) return;
+    const auto begin = static_cast<std::int64_t>(i) * states.shape()[0];
+    const Tensor rows = memory.rows(begin, begin + states.shape()[0]);
+    const Tensor &to = to_pieces ? states : rows, &from = to_pieces ? rows : states;
+    backend.copy(to.raw(), from.raw(), from.bytes(), CopyKind::device_to_device);
+  }
+}
 
 /// Everything that a continuation fills: parameters, state of the optimiser, means of the weights.
 std::vector<NamedTensor> lasting_tensors(const TrainingSession& session) {
@@ -96,7 +128,8 @@ json run_state(TrainingSession& session) {
   json state{{"reader", session.reader->state()}, {"validation_reader", session.validation.state()}};
   session.watch.save(state);
   json& seen = state["positions_seen"];  // by cache: how many of its states are of the text, not padding
-  for (const NamedCache& cache : caches_of(session)) seen[cache.name] = cache.cache->valid();
+  for (const NamedCache& cache : all_training_caches(session)) seen[cache.name] = cache.cache->valid();
+  for (const ValidationCache& cache : validation_caches(session)) seen[cache.name] = cache.any().valid();
   return state;
 }
 
@@ -135,6 +168,9 @@ class SessionLoad {
   // Readers and caches go on together or start afresh together.
   /// Makes room for the file's caches, to be loaded.
   void load_caches(const json& state, const std::vector<NamedCache>& caches);
+  void load_validation_caches(const json& state);
+  /// Makes room for so many positions of the file's tensor of this name.
+  void make_room(StatePast& cache, const std::string& name, const json& state) const;
   /// Other ranks load theirs.
   void ignore_other_pieces();
   /// Leaves the file's caches out.
@@ -146,7 +182,8 @@ class SessionLoad {
   const CheckpointFacts before_;
   bool same_data_ = true;
   std::optional<SpanResize> resize_;
-  std::vector<NamedTensor> caches_;  // that are loaded
+  std::vector<NamedTensor> caches_;                           // that are loaded
+  std::vector<std::pair<ValidationCache, Tensor>> gathered_;  // of them those that pieces are taken from
   LoadRules rules_;
   std::vector<std::string> notes_;
 };
@@ -190,7 +227,7 @@ void SessionLoad::restore_state(const json& state) {
     leave_caches("train.", "training");
   }
   if (goes_on(session_.validation, state.at("validation_reader")))
-    load_caches(state, validation_caches(session_));
+    load_validation_caches(state);
   else
     leave_caches("valid.", "validation");
   session_.watch.restore(state, {.same_data = same_data_, .resized = resize_.has_value(), .notes = notes_});
@@ -207,12 +244,25 @@ bool SessionLoad::goes_on(Reader& reader, const json& saved) const {
 void SessionLoad::load_caches(const json& state, const std::vector<NamedCache>& caches) {
   for (const auto& [name, cache, rank] : caches) {
     if (!file_.has(name)) continue;
-    const Shape& shape = file_.at(name).shape;
-    if (shape.rank() != 3)
-      throw FileError(text("checkpoint: '", name, "' must be [streams, positions, width], got ", shape));
-    cache->restore(shape[1], state.at("positions_seen").at(name).get<std::int64_t>());
+    make_room(*cache, name, state);
     caches_.push_back({name, cache->states()});
   }
+}
+
+void SessionLoad::load_validation_caches(const json& state) {
+  for (const ValidationCache& cache : validation_caches(session_)) {
+    if (!file_.has(cache.name)) continue;
+    for (StatePast* const piece : cache.own) make_room(*piece, cache.name, state);
+    caches_.push_back(gathered(cache, session_));
+    gathered_.emplace_back(cache, caches_.back().tensor);
+  }
+}
+
+void SessionLoad::make_room(StatePast& cache, const std::string& name, const json& state) const {
+  const Shape& shape = file_.at(name).shape;
+  if (shape.rank() != 3)
+    throw FileError(text("checkpoint: '", name, "' must be [streams, positions, width], got ", shape));
+  cache.restore(shape[1], state.at("positions_seen").at(name).get<std::int64_t>());
 }
 
 void SessionLoad::ignore_other_pieces() {
@@ -233,6 +283,7 @@ void SessionLoad::load_tensors() {
   wanted.insert(wanted.end(), caches_.begin(), caches_.end());
   if (!session_.watch.average.started()) rules_.may_be_ignored.emplace_back(kAveragePrefix);
   file_.load(session_.runtime.backend(), wanted, rules_, session_.runtime.ranks().rank());
+  for (const auto& [cache, memory] : gathered_) copy_pieces(cache, memory, session_.runtime.backend(), true);
   if (resize_) resize_->finish();
 }
 
@@ -244,8 +295,13 @@ void save_session(const std::filesystem::path& path, TrainingSession& session, S
     save_late_rows(path, session);
   }
   std::vector<NamedTensor> tensors = lasting_tensors(session);
-  for (const NamedCache& cache : caches_of(session))
+  for (const NamedCache& cache : all_training_caches(session))
     if (!empty(*cache.cache)) tensors.push_back(tensor_of(cache, session.runtime.ranks()));
+  for (const ValidationCache& cache : validation_caches(session)) {
+    if (empty(cache.any())) continue;
+    tensors.push_back(gathered(cache, session));
+    copy_pieces(cache, tensors.back().tensor, session.runtime.backend(), false);
+  }
   Metadata metadata = run_metadata(session);
   metadata.emplace(metadata_keys::kRun, run_state(session).dump());
   save(path, session, tensors, metadata);

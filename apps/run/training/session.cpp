@@ -53,6 +53,22 @@ data::ShortValidation make_validation(const RunConfig& config, const data::DataS
                                config.training.validate_blocks * kStepsPerBlock, config.training.seed + 1);
 }
 
+/// The validation of so many rows in pieces of training.split, which its ranks share evenly; in one piece, which no
+/// rank shares with others, where the rows are no multiple of that.
+WorkShare share_of_validation(const RunConfig& config, std::int64_t rows, Communicator& ranks) {
+  if (rows % config.training.split != 0) return {};
+  return {.ranks = ranks.alone() ? nullptr : &ranks,
+          .pieces = config.training.split,
+          .block_tokens = rows * config.training.block};
+}
+
+std::vector<ModelPast> pasts_of_validation(const PlacedModel& placed, std::int64_t rows, const WorkShare& share) {
+  std::vector<ModelPast> pasts;
+  for (std::int64_t piece = share.own_begin(share.pieces); piece < share.own_end(share.pieces); ++piece)
+    pasts.push_back(placed.training_past(rows / share.pieces));
+  return pasts;
+}
+
 }  // namespace
 
 std::unique_ptr<data::BlockReader> make_reader(const RunConfig& config, const data::ArticleSplit& split) {
@@ -93,7 +109,8 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       trainer(config, *model, filled(store, *model, with, dtype, config.training.seed), with),
       reader(make_reader(config, {data, "train"})),
       validation(make_validation(config, data, notes)),
-      validation_past(placed().training_past(validation.state().rows)),
+      validation_share(share_of_validation(config, validation.state().rows, runtime.ranks())),
+      validation_pasts(pasts_of_validation(placed(), validation.state().rows, validation_share)),
       watch(config, placed(), store, trainer) {
   if (const auto* const articles = dynamic_cast<const data::ArticleReader*>(reader.get());
       articles != nullptr && articles->idle_streams() > 0)
@@ -160,7 +177,11 @@ void TrainingSession::with_judged_model(const std::function<void()>& use) {
 Evaluation TrainingSession::validate(const EvaluationHooks& hooks) {
   trainer.optimizer().bring_up_to_date(runtime.step());
   Evaluation result;
-  with_judged_model([&] { result = evaluate(placed(), validation, validation_past, hooks); });
+  const std::int64_t first = validation_share.own_begin(validation_share.pieces);
+  const auto past_of = [&](std::int64_t piece, std::int64_t) -> ModelPast& {
+    return validation_pasts[static_cast<std::size_t>(piece - first)];
+  };
+  with_judged_model([&] { result = evaluate(placed(), validation, past_of, hooks, validation_share); });
   watch.validation(result);
   return result;
 }

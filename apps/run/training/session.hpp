@@ -14,6 +14,7 @@
 #include "apps/data/data_set.hpp"
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/evaluation/evaluator.hpp"
+#include "apps/run/evaluation/work_share.hpp"
 #include "apps/run/model/placed_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_watch.hpp"
@@ -38,6 +39,7 @@ class TrainingSession {
   StepLosses step();
   /// The next short validation: some blocks of the split `valid`, going on where the last one stopped. On a plateau it
   /// begins the fine-tuning, if the schedule says so. Of what hooks.found is told, the place is that in the split.
+  /// Collective, and returns the same on all ranks but for the seconds.
   Evaluation validate(const EvaluationHooks& hooks = {});
 
   /// Does something with the weights that the model is judged by: the mean of the weights, as soon as there is one.
@@ -60,7 +62,11 @@ class TrainingSession {
   Trainer trainer;
   const std::unique_ptr<data::BlockReader> reader;
   data::ShortValidation validation;
-  ModelPast validation_past;
+  /// How the validation is cut: as training.split cuts a batch, so that ranks share it, where its rows can be; else
+  /// every rank does all of it.
+  const WorkShare validation_share;
+  /// Of the pieces of the validation that this rank computes.
+  std::vector<ModelPast> validation_pasts;
   TrainingWatch watch;
 
  private:

@@ -3,6 +3,7 @@
 #include "apps/run/training/divergence.hpp"
 
 #include <limits>
+#include <mutex>
 
 #include "apps/run/training/trainer.hpp"
 #include "apps/terminal/signals.hpp"
@@ -10,6 +11,7 @@
 #include "core/files/json.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/thread_ranks.hpp"
 
 namespace engram::harness::divergence_test {
 namespace {
@@ -106,6 +108,26 @@ TEST_CASE("a first step that spoils all leaves no checkpoint and says so") {
              ContainsSubstring("there was no checkpoint yet"));
   CHECK_FALSE(std::filesystem::exists(checkpoint_path(options.out, CheckpointKind::newest)));
   CHECK_FALSE(std::filesystem::exists(checkpoint_path(options.out, CheckpointKind::best)));
+}
+
+TEST_CASE("ranks: weights that rank 0 may not save are a divergence on all, which is logged", "[ranks]") {
+  const RunFolder folder;
+  TrainingRunOptions options = plain_run(folder, "run");
+  options.overrides.insert(options.overrides.end(), {"schedule.rate=1e38", "optimizer.weight_decay=100",
+                                                     "training.checkpoint_every=1", "training.validate_every=1000"});
+  std::mutex mutex;
+  std::vector<std::string> told;
+  run_ranks(2, [&](Communicator& ranks) {
+    TrainingRunOptions own = options;
+    own.ranks = &ranks;
+    const std::string message = message_of<Diverged>([&] { run_training(own, never()); });
+    const std::lock_guard lock(mutex);
+    told.push_back(message);
+  });
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], ContainsSubstring("after step 1") && ContainsSubstring("there was no checkpoint yet"));
+  CHECK(told[1] == told[0]);
+  CHECK_THAT(get_file(options.out / "metrics.jsonl"), ContainsSubstring("\"diverged\""));
 }
 
 TEST_CASE("a short run whose loss is a thousand times that of a guess has diverged") {
