@@ -75,6 +75,10 @@ class GrowingRuns:
                 reports -= '"event":"train"' in line
                 log.write(line)
 
+    def write(self, name, line):
+        with open(self.folder / name / "metrics.jsonl", "a") as log:
+            log.write(json.dumps(line) + "\n")
+
     def feed_and_see(self, page, name, reports):
         self.feed(name, reports)
         step = [line["step"] for line in map(json.loads, self.lines[:self.fed[name]]) if line["event"] == "train"][-1]
@@ -92,6 +96,9 @@ def growing(check):
         hidden = "document.getElementById('progress').classList.contains('hidden')"
         expect(page.value(hidden), "a run without a report has no part Training")
         runs.feed_and_see(page, "late", 3)
+        page.draw_all()
+        if page.value("hasCharts"):
+            expect(page.value("charts[0].chart.scales.y.type") == "linear", "bits per character have a linear axis")
         runs.feed_and_see(page, "later", 2)
         page.draw_all()
         expect(not page.value(hidden), "the first report must bring the part Training")
@@ -102,8 +109,10 @@ def growing(check):
         strangers = [asked for asked in page.requests() if not asked.startswith(server.url)]
         expect(strangers == [] and page.faults() == [], "watch asks its own program alone", strangers + page.faults())
         port = server.port
-    with Server(check.runs, "transformer-xl", "--port", port):
-        until(page, "page.runs[0].name === 'transformer-xl' && page.runs.length === 1",
+    page.value("window.isOld = true")
+    # As many runs as before: their names alone would be new.
+    with Server(check.runs, "transformer-xl", "recurrent", "--port", port):
+        until(page, "!window.isOld && page.runs[0].name === 'transformer-xl'",
               "another program at the address must have the page loaded anew", ASK)
     page.close()
     check.pages += 1
@@ -111,7 +120,6 @@ def growing(check):
 
 def charts(check, runs, page):
     """Charts go on where they are, and leave nothing behind."""
-    expect(page.value("charts[0].chart.scales.y.type") == "linear", "bits per character have a linear axis")
     page.value("""(() => {
       window.listeners = 0;
       const add = window.addEventListener;
@@ -144,7 +152,10 @@ def reader(runs, page):
     page.value(f"{SORT}.querySelector('button').focus()")
     opened = page.value(DETAILS)
     expect(True in opened and len(opened) > 2, "there must be something to open", opened)
+    # A row more of the history, so that the part is another one.
+    runs.write("later", {"event": "resume", "step": 3, "steps": 30})
     runs.feed_and_see(page, "later", 9)
+    expect("resume" in page.value("byId('provenance').textContent"), "the history must have the resume")
     expect(page.value(f"{SORT}.getAttribute('aria-sort')") == "descending", "the runs must stay sorted")
     steps = page.value(STEPS)
     expect(steps == sorted(steps, reverse=True) and len(set(steps)) == 2, "by what they are sorted by", steps)
