@@ -1,4 +1,5 @@
-/// The program `autograd_tour [step]`: runs the listings of docs/guide/autograd-tour.md, all of them or one step.
+/// The program `autograd_tour [STEP]`: runs the listings of docs/guide/autograd-tour.md, all of them or one step;
+/// `autograd_tour --trace OP` watches one operation.
 
 #include <exception>
 #include <iostream>

@@ -15,15 +15,18 @@
 namespace engram {
 namespace {
 
-/// The words of the command that began a run; empty where its log does not say.
-std::vector<std::string> command_of(const PageRun& run) {
+/// Where the data of a run may be that its newest command named; empty: not known, or not there.
+std::filesystem::path data_of(const PageRun& run) {
   std::vector<std::string> words;
+  std::string directory;
   for (const RunMark& mark : run.log.marks())
     if (const auto found = mark.line.find("command"); found != mark.line.end() && found->is_array()) {
       words.clear();
       for (const auto& word : *found) words.push_back(word.is_string() ? word.get<std::string>() : "");
+      const auto folder = mark.line.find("directory");
+      directory = folder != mark.line.end() && folder->is_string() ? folder->get<std::string>() : "";
     }
-  return words;
+  return find_run_data(words, directory, run.source.folder);
 }
 
 nlohmann::json read_bench(const std::string& file) {
@@ -88,7 +91,7 @@ void PageArguments::study(PageRun& run, WorkProgress& progress) const {
   const bool has_log = !run.log.marks().empty() || !run.log.train().empty();
   const std::filesystem::path checkpoint = checkpoint_of(run.source);
   if (checkpoint.empty() || (only_logs_ && has_log)) return;
-  run.study = study_checkpoint(checkpoint, request(), find_run_data(command_of(run), run.source.folder), progress);
+  run.study = study_checkpoint(checkpoint, request(), data_of(run), progress);
 }
 
 void PageArguments::study(PageRun& run) const {
