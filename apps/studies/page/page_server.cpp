@@ -27,11 +27,13 @@ bool is_page_host(std::string_view host, int port) {
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 

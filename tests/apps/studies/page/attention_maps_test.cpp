@@ -3,7 +3,12 @@
 #include "apps/studies/page/attention_maps.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
 
 #include "apps/run/model/runtime.hpp"
 #include "apps/studies/attention/distance_study.hpp"
