@@ -52,7 +52,8 @@ void PageArguments::add_to(Command& command) {
       ->value_name("FILE");
   command.add_option("--length", length_, "tokens of every sample")->positive()->capture_default_str();
   command.add_flag("--only-logs", only_logs_,
-                   "run no model: nothing of attention, samples and memories, which takes longest");
+                   "leave out what takes longest: reading checkpoints and running their models (attention, samples, "
+                   "memories, tensors)");
   add_device_option(command, device_);
   add_threads_option(command, threads_);
 }
@@ -66,13 +67,11 @@ Page PageArguments::read(std::string_view command) const {
     throw UsageError(text(command, ": there must be a run, a sweep or a checkpoint to show, got none\n  ",
                           page.problems.empty() ? std::string("no argument") : page.problems.front()));
   WorkProgress progress("reading logs");
-  StudyRequest request{.data = data_, .text = text_, .runs_model = !only_logs_, .length = length_, .threads = threads_};
-  request.device = parse_device(device_);
+  (void)request();  // a device that is none is refused before anything is read
   for (const PageSource& source : sources.runs) {
     progress.begin(text("reading '", source.name, "'"));
     PageRun run = open_run(source);
-    if (const std::filesystem::path checkpoint = checkpoint_of(source); !checkpoint.empty())
-      run.study = study_checkpoint(checkpoint, request, data_of(run), progress);
+    study(run, progress);
     page.runs.push_back(std::move(run));
   }
   progress.end();
@@ -80,6 +79,27 @@ Page PageArguments::read(std::string_view command) const {
   for (const PageRun& run : page.runs)
     for (const std::string& problem : run.all_problems()) log(LogLevel::warning, problem);
   return page;
+}
+
+StudyRequest PageArguments::request() const {
+  StudyRequest request{.data = data_, .text = text_, .runs_model = !only_logs_, .length = length_, .threads = threads_};
+  request.device = parse_device(device_);
+  return request;
+}
+
+void PageArguments::study(PageRun& run, WorkProgress& progress) const {
+  const bool has_log = !run.log.marks().empty() || !run.log.train().empty();
+  const std::filesystem::path checkpoint = checkpoint_of(run.source);
+  if (checkpoint.empty() || (only_logs_ && has_log)) return;
+  run.study = study_checkpoint(checkpoint, request(), data_of(run), progress);
+}
+
+void PageArguments::study(PageRun& run) const {
+  WorkProgress progress("reading a checkpoint");
+  study(run, progress);
+  progress.end();
+  if (!run.study) return;
+  for (const std::string& problem : run.study->problems) log(LogLevel::warning, problem);
 }
 
 }  // namespace engram

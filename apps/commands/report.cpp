@@ -14,6 +14,7 @@
 #include "apps/studies/tensorboard/tensorboard_export.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -55,7 +56,10 @@ void run_report(const ReportArguments& arguments, bool wants_page) {
   if (wants_page) check_output_file("report: --out", arguments.out, {kPageBeginning});
   const std::vector<std::filesystem::path> runs(arguments.page.runs.begin(), arguments.page.runs.end());
   std::optional<TensorboardExport> events;
-  if (!arguments.tensorboard.empty()) events = write_tensorboard(runs, arguments.tensorboard);
+  if (!arguments.tensorboard.empty()) {
+    events = write_tensorboard(runs, arguments.tensorboard);
+    for (const std::string& problem : events->problems) log(LogLevel::warning, problem);
+  }
   std::optional<WrittenPage> page;
   if (wants_page) page = write_page(arguments);
   if (!arguments.json) return print((events ? table_of(*events) : "") + (page ? table_of(*page) : ""));

@@ -22,12 +22,12 @@ void run_watch(const WatchArguments& arguments) {
         "watch: this program was built without cpp-httplib, which serves pages\n  engram report writes the same page "
         "as a "
         "file; libcpp-httplib-dev and a new build give the server");
-  LivePage page(arguments.page.runs, [&arguments] { return arguments.page.read("watch"); });
+  LivePage page(arguments.page.runs, {.read = [&arguments] { return arguments.page.read("watch"); },
+                                      .study = [&arguments](PageRun& run) { arguments.page.study(run); }});
+  PageServer server(page, arguments.port);
+  print(fmt::format("http://127.0.0.1:{}/\nCtrl-C ends it; the runs go on.\n", server.port()));
   // A signal ends it as it ends any program: there is nothing to save.
-  serve_page(
-      page, arguments.port,
-      [](int port) { print(fmt::format("http://127.0.0.1:{}/\nCtrl-C ends it; the runs go on.\n", port)); },
-      [] { return false; });
+  server.run();
 }
 
 }  // namespace
@@ -42,7 +42,8 @@ Command* add_watch_command(Command& program) {
       ->capture_default_str();
   command->footer(
       "It prints the address. Only this machine can open it, and it only shows: nothing can be changed through it. "
-      "Losses and states follow the runs; what needs the models is of their weights when the page was made.");
+      "Losses and states follow the runs; what needs the models is of their weights when the page was made, or of a "
+      "run's first checkpoint.");
   command->callback([arguments] { run_watch(*arguments); });
   return command;
 }

@@ -10,6 +10,11 @@ import tempfile
 import time
 
 
+def expect(true, what, got=""):
+    if not true:
+        raise AssertionError(f"{what}{f', got {got}' if got != '' else ''}")
+
+
 def find_chromium():
     """The path of Debian's chromium, or of one of its relatives; None where there is none."""
     for name in ("chromium", "chromium-browser", "google-chrome"):

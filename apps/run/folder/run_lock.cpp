@@ -1,18 +1,40 @@
 #include "apps/run/folder/run_lock.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 #include "core/error.hpp"
 
 namespace engram {
+namespace {
+
+/// The device of a mounted file system as /proc/locks names it, with a blank before it: " fe:01". That of stat() is
+/// another one on some file systems. Empty: not known.
+std::string device_of_mount(std::uint64_t mount) {
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    // "36 25 254:1 / /home rw ...": its number, that of the one it lies in, major and minor number of the device
+    std::istringstream words(line);
+    std::uint64_t number = 0, parent = 0;
+    unsigned major = 0, minor = 0;
+    char colon = 0;
+    if (words >> number >> parent >> major >> colon >> minor && number == mount)
+      return fmt::format(" {:02x}:{:02x}", major, minor);
+  }
+  return "";
+}
+
+}  // namespace
 
 RunLock::RunLock(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "lock";
@@ -28,14 +50,15 @@ RunLock::RunLock(const std::filesystem::path& folder) {
 
 RunLock::~RunLock() { ::close(descriptor_); }
 
-bool is_locked(const std::filesystem::path& folder) {
-  struct stat facts {};
-  if (::stat((folder / "lock").c_str(), &facts) != 0) return false;
-  // "1: FLOCK  ADVISORY  WRITE 4711 fe:01:262146 0 EOF"; the device is not that of stat() on every file system.
-  std::ifstream locks("/proc/locks");
-  const std::string end = text(":", static_cast<std::uint64_t>(facts.st_ino), " ");
-  for (std::string line; std::getline(locks, line);)
-    if (line.find("FLOCK") != std::string::npos && line.find(end) != std::string::npos) return true;
+bool is_locked(const std::filesystem::path& folder, const std::filesystem::path& locks) {
+  struct statx facts {};
+  if (::statx(AT_FDCWD, (folder / "lock").c_str(), 0, STATX_INO | STATX_MNT_ID, &facts) != 0) return false;
+  // "1: FLOCK  ADVISORY  WRITE 4711 fe:01:262146 0 EOF"
+  const std::string device = (facts.stx_mask & STATX_MNT_ID) != 0 ? device_of_mount(facts.stx_mnt_id) : "";
+  const std::string file = text(device, ":", static_cast<std::uint64_t>(facts.stx_ino), " ");
+  std::ifstream lines(locks);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("FLOCK") != std::string::npos && line.find(file) != std::string::npos) return true;
   return false;
 }
 

@@ -22,6 +22,7 @@ class RunLock {
 
 /// Whether a process of this machine holds the lock of a folder. Only asks the system (Linux, /proc/locks), and never
 /// takes the lock itself, so that a training that begins meanwhile is not refused. False where the system does not say.
-bool is_locked(const std::filesystem::path& folder);
+/// `locks`: where it does.
+bool is_locked(const std::filesystem::path& folder, const std::filesystem::path& locks = "/proc/locks");
 
 }  // namespace engram

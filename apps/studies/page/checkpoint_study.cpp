@@ -63,9 +63,8 @@ void CheckpointStudent::read_file() {
   for (const std::string& name : file.names()) {
     const StoredTensor& tensor = file.at(name);
     const auto bytes = static_cast<std::int64_t>(tensor.end - tensor.begin);
-    (is_parameter_name(name)              ? study_.parameter_bytes
-     : name.starts_with(kOptimizerPrefix) ? study_.optimizer_bytes
-                                          : study_.other_bytes) += bytes;
+    if (is_parameter_name(name)) study_.parameter_bytes += bytes;
+    if (name.starts_with(kOptimizerPrefix)) study_.optimizer_bytes += bytes;
   }
   progress_.begin(text("measuring the tensors of '", study_.path.string(), "'"));
   study_.tensors = tensor_statistics(file);

@@ -32,9 +32,9 @@ struct CheckpointStudy {
   std::filesystem::path path;
   std::optional<CheckpointFacts> facts;  ///< none: it could not be read
   std::vector<TensorStatistics> tensors;
-  std::int64_t parameter_bytes = 0, optimizer_bytes = 0, other_bytes = 0;  ///< in the file
-  std::optional<SpanStatistics> spans;                                     ///< of adaptive spans
-  std::filesystem::path data;                                              ///< that was read; empty: none
+  std::int64_t parameter_bytes = 0, optimizer_bytes = 0;  ///< in the file
+  std::optional<SpanStatistics> spans;                    ///< of adaptive spans
+  std::filesystem::path data;                             ///< that was read; empty: none
   std::optional<AttentionMaps> attention;
   std::vector<TextSample> samples;
   std::optional<ProductKeyReport> memories;

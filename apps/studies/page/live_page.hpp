@@ -10,16 +10,27 @@
 
 namespace engram {
 
+/// How a live page is made.
+struct LivePageMaker {
+  /// The whole page, its checkpoints studied: at first, and when other runs are found. What it throws of Error later is
+  /// a line on the page that there was.
+  std::function<Page()> read;
+  /// Studies the checkpoint of a run that had none before; empty: nobody does.
+  std::function<void(PageRun&)> study;
+};
+
 /// A page that is kept up to date. Its functions may be called from several threads.
 class LivePage {
  public:
-  /// `arguments`: what the runs were found by. A sweep gets new ones while it goes on: `read` makes the page anew then.
-  LivePage(std::vector<std::string> arguments, std::function<Page()> read);
+  /// `arguments`: what the runs are found by. A sweep gets new ones while it goes on. Runs that are gone stay on the
+  /// page as they were, which says so.
+  LivePage(std::vector<std::string> arguments, LivePageMaker maker);
   ~LivePage();
 
   /// The whole page, of now.
   std::string html();
-  /// What has changed since a version, as live_json_of() with that version; empty: nothing.
+  /// What has changed since a version, as live_json_of() with that version; empty: nothing. Versions of another process
+  /// are unknown here: everything has changed since then.
   std::string changes(const std::string& since);
 
  private:

@@ -49,7 +49,7 @@ std::string packed_bytes(std::span<const std::uint8_t> numbers) {
 
 nlohmann::json json_of(const Points& points) {
   const Points kept = decimated(points);
-  return {{"n", kept.x.size()}, {"x", packed_floats(kept.x)}, {"y", packed_floats(kept.y)}};
+  return {{"x", packed_floats(kept.x)}, {"y", packed_floats(kept.y)}};
 }
 
 }  // namespace engram

@@ -32,7 +32,7 @@ std::string packed_floats(std::span<const double> numbers);
 /// Base64 of bytes.
 std::string packed_bytes(std::span<const std::uint8_t> numbers);
 
-/// {"n", "x", "y"} of the decimated points, x and y packed.
+/// {"x", "y"} of the decimated points, x and y packed.
 nlohmann::json json_of(const Points& points);
 
 }  // namespace engram

@@ -25,8 +25,8 @@ std::string bold(std::string_view name) { return fmt::format("<b>{}</b>", escape
 
 /// "3", or "3 to 133" of numbers that differ when they are rounded.
 std::string range_text(double least, double most) {
-  const std::int64_t low = std::llround(least), high = std::llround(most);
-  return low == high ? grouped(low) : fmt::format("{} to {}", grouped(low), grouped(high));
+  const std::string low = whole_text(least), high = whole_text(most);
+  return low == high ? low : fmt::format("{} to {}", low, high);
 }
 
 /// Where the heads of a run look, in one sentence; empty: not known.
@@ -135,13 +135,18 @@ std::string reason_words(const PageRun& page_run, const RunSummary& run, std::si
                                              : words;
 }
 
-/// Every run that is not done, with the reason; then how many are.
+/// Every run that is not done, or ended early, with the reason; then how many are.
 std::string state_sentences(const Page& page, const std::vector<RunSummary>& runs) {
   std::string sentences;
   std::size_t done = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunSummary& run = runs[i];
     const std::string_view state = name_of(run.state);
+    if (run.state == PageState::done && !run.reason.empty()) {
+      sentences += fmt::format("<li>{} is done at step {}: {}</li>\n", bold(page.runs[i].source.name),
+                               grouped(run.step), escaped_xml(run.reason));
+      continue;
+    }
     if (run.state == PageState::done || run.state == PageState::checkpoint) {
       done += run.state == PageState::done ? 1 : 0;
       continue;
@@ -151,8 +156,8 @@ std::string state_sentences(const Page& page, const std::vector<RunSummary>& run
       continue;
     }
     const bool is_unmeasured = !run.best && run.state != PageState::training && run.state != PageState::diverged;
-    sentences += fmt::format("<li class=\"{}\">{} {} step {}{}{}</li>\n",
-                             run.state == PageState::training ? "plain" : "bad", bold(page.runs[i].source.name),
+    sentences += fmt::format("<li{}>{} {} step {}{}{}</li>\n", run.state == PageState::training ? "" : " class=\"bad\"",
+                             bold(page.runs[i].source.name),
                              run.state == PageState::training  ? "is being trained, at"
                              : run.state == PageState::stopped ? "stopped at"
                              : run.state == PageState::out_of_memory
@@ -163,7 +168,7 @@ std::string state_sentences(const Page& page, const std::vector<RunSummary>& run
   }
   if (done > 0)
     sentences +=
-        fmt::format("<li class=\"plain\">{} done: all planned steps.</li>\n",
+        fmt::format("<li>{} done: all planned steps.</li>\n",
                     done == runs.size() && done > 1 ? "All runs are"
                     : runs.size() == 1              ? "The run is"
                                        : fmt::format("{} of {} {}", done, runs.size(), done == 1 ? "is" : "are"));
@@ -219,7 +224,7 @@ std::string run_row(const PageRun& page_run, const RunSummary& run, std::size_t 
   row += run.tokens ? cell(shortened(static_cast<double>(*run.tokens)), static_cast<double>(*run.tokens))
                     : cell("-", std::nan(""));
   row += run.seconds > 0 ? cell(duration_text(run.seconds), run.seconds) : cell("-", std::nan(""));
-  row += run.tokens_per_second ? cell(grouped(std::llround(*run.tokens_per_second)), *run.tokens_per_second)
+  row += run.tokens_per_second ? cell(whole_text(*run.tokens_per_second), *run.tokens_per_second)
                                : cell("-", std::nan(""));
   return row + "</tr>\n";
 }

@@ -69,9 +69,11 @@ std::string sections(const Page& page, const std::vector<RunSummary>& runs) {
          section("provenance", "How to repeat it", "The commands, programs, machines and data.", provenance_html(page));
 }
 
-json logs_of(const Page& page, const std::vector<RunSummary>& runs) {
+/// `changed`: those that are wanted; empty: all.
+json logs_of(const Page& page, const std::vector<RunSummary>& runs, const std::vector<bool>& changed = {}) {
   json list = json::array();
-  for (std::size_t i = 0; i < page.runs.size(); ++i) list.push_back(log_json(page.runs[i], runs[i]));
+  for (std::size_t i = 0; i < page.runs.size(); ++i)
+    list.push_back(changed.empty() || changed[i] ? log_json(page.runs[i], runs[i]) : json());
   return list;
 }
 
@@ -82,6 +84,7 @@ std::string html_of(const Page& page) {
   json data{{"live", page.live}, {"studied", page.studied}, {"runs", logs_of(page, runs)}, {"studies", json::array()}};
   for (const PageRun& run : page.runs) data["studies"].push_back(study_json(run));
   data["best"] = best_runs(runs);
+  if (page.live) data["version"] = page.version;
   const std::string title = escaped_xml(title_of(page));
   std::string html(kPageBeginning);
   html += fmt::format(
@@ -108,11 +111,12 @@ std::string html_of(const Page& page) {
   return html + "</script>\n</body>\n</html>\n";
 }
 
-std::string live_json_of(const Page& page, const std::string& version) {
+std::string live_json_of(const Page& page, const std::vector<bool>& changed) {
   const std::vector<RunSummary> runs = summaries_of(page);
-  return json_for_html({{"version", version},
+  return json_for_html({{"version", page.version},
                         {"studied", page.studied},
-                        {"runs", logs_of(page, runs)},
+                        {"runs", logs_of(page, runs, changed)},
+                        {"best", best_runs(runs)},
                         {"head", head_html(page, runs)},
                         {"samples", samples_html(page)},
                         {"memory", memory_html(page)},

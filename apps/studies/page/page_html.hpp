@@ -16,7 +16,8 @@ struct Page {
   std::vector<std::string> problems;  ///< of arguments that are no runs
   nlohmann::json bench;               ///< what `engram bench --json` printed; null: none
   bool live = false;                  ///< `engram watch`: its script asks for what is new
-  std::int64_t studied = 0;           ///< of a live page: grows when it is to be loaded anew
+  std::int64_t studied = 0;           ///< of a live page: another one when it is to be loaded anew
+  std::string version;                ///< of a live page: another one when anything has changed
 };
 
 /// What every page begins with.
@@ -25,12 +26,14 @@ inline constexpr std::string_view kPageBeginning = "<!DOCTYPE html>\n<!-- engram
 /// The whole page. Essentials are there without scripts: the runs, what the models write, memory, configurations, how
 /// to repeat them, and a drawing of the losses.
 std::string html_of(const Page& page);
-/// What changes while runs are trained, as JSON: {"version", "studied", "runs": [log_json(), ...]}, and the HTML of
-/// parts that need no script under their names.
-std::string live_json_of(const Page& page, const std::string& version);
+/// What changes while runs are trained, as JSON: {"version", "studied", "runs": [log_json(), ...]}, null for a run that
+/// is not `changed`, and the HTML of parts that need no script under their names.
+std::string live_json_of(const Page& page, const std::vector<bool>& changed);
 
 // The parts of the page, in files of their own. Everything of runs and files in them is escaped.
 
+/// A run's colour and its name, as all parts show them.
+std::string named_chip(const Page& page, std::size_t run);
 /// What is best and what went wrong, the problems, and a row for each run.
 std::string head_html(const Page& page, const std::vector<RunSummary>& runs);
 /// Losses of all runs, for paper and where scripts are refused; empty without any.

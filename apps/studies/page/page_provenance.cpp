@@ -20,10 +20,6 @@
 namespace engram {
 namespace {
 
-std::string named_chip(const Page& page, std::size_t run) {
-  return fmt::format("<i class=\"chip c{}\"></i>{}", run % 8, escaped_xml(page.runs[run].source.name));
-}
-
 /// The configuration that a run has, or its checkpoint.
 std::string toml_of(const PageRun& run) {
   if (!run.toml.empty() || !run.study || !run.study->facts) return run.toml;

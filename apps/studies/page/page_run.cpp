@@ -37,7 +37,7 @@ void take_sweep(PageRun& run, const fs::path& table) {
   std::error_code ignored;
   if (!fs::exists(table, ignored)) return;
   try {
-    const CsvTable runs = parse_csv(data::read_bytes(table), text("'", table.string(), "'"));
+    const CsvTable runs = parse_csv(data::read_bytes(table, data::Pipes::refused), text("'", table.string(), "'"));
     const std::size_t folder = runs.column("folder");
     for (const auto& row : runs.rows) {
       if (folder >= row.size() || row[folder] != run.source.folder.filename().string()) continue;
@@ -53,15 +53,6 @@ void take_sweep(PageRun& run, const fs::path& table) {
   }
 }
 
-std::string member_text(const nlohmann::json& line, const char* name) {
-  const auto found = line.find(name);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-std::int64_t member_count(const nlohmann::json& line, const char* name, std::int64_t otherwise) {
-  const auto found = line.find(name);
-  return found != line.end() && found->is_number() ? found->get<std::int64_t>() : otherwise;
-}
-
 void take_state(const PageRun& run, RunSummary& summary) {
   const std::vector<RunMark>& marks = run.log.marks();
   const bool has_log = !marks.empty() || !run.log.train().empty();
@@ -70,7 +61,7 @@ void take_state(const PageRun& run, RunSummary& summary) {
     return;
   }
   const std::string last = marks.empty() ? "" : marks.back().event;
-  std::string reason = marks.empty() ? "" : member_text(marks.back().line, "reason");
+  std::string reason = marks.empty() ? "" : text_in(marks.back().line, "reason");
   // Who says so is known.
   if (reason.starts_with("training: ")) reason.erase(0, std::string_view("training: ").size());
   if (is_locked(run.source.folder)) {
@@ -79,7 +70,8 @@ void take_state(const PageRun& run, RunSummary& summary) {
     summary.state = PageState::waiting;
   } else if (last == "end") {
     summary.state = PageState::done;
-    if (summary.step < summary.planned) summary.reason = text("ended before the planned ", summary.planned, " steps");
+    if (summary.step < summary.planned)
+      summary.reason = text("it ended before the planned ", summary.planned, " steps");
   } else if (last == "interrupted") {
     summary.state = PageState::interrupted;
     summary.reason = "by a signal, such as Ctrl-C; --resume goes on from there";
@@ -124,7 +116,8 @@ PageRun open_run(const PageSource& source) {
   std::error_code ignored;
   const fs::path config = source.folder / "config.toml";
   try {
-    if (fs::exists(config, ignored)) take_config(run, data::read_bytes(config), text("'", config.string(), "'"));
+    if (fs::exists(config, ignored))
+      take_config(run, data::read_bytes(config, data::Pipes::refused), text("'", config.string(), "'"));
   } catch (const Error& error) {
     run.problems.push_back(one_line(error.what()));
   }
@@ -162,12 +155,15 @@ RunSummary summary_of(const PageRun& run) {
   if (config) {
     summary.family = name_of(config->model.family);
     summary.planned = config->total_steps();
-    summary.tokens = summary.step * config->training.batch * config->training.block;
+    constexpr double kMostTokens = 9e18;
+    const double tokens = static_cast<double>(summary.step) * static_cast<double>(config->training.batch) *
+                          static_cast<double>(config->training.block);
+    if (tokens < kMostTokens) summary.tokens = static_cast<std::int64_t>(tokens);
   }
   for (const RunMark& mark : marks) {
-    summary.planned = member_count(mark.line, "steps", summary.planned);
-    summary.parameters = member_count(mark.line, "parameters", summary.parameters);
-    if (const std::string data = member_text(mark.line, "data"); !data.empty()) summary.data = data;
+    summary.planned = count_in(mark.line, "steps").value_or(summary.planned);
+    summary.parameters = count_in(mark.line, "parameters").value_or(summary.parameters);
+    if (const std::string data = text_in(mark.line, "data"); !data.empty()) summary.data = data;
   }
   take_losses(run, summary);
   summary.test = run.best_test ? run.best_test : run.test;

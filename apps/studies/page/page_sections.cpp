@@ -13,10 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string chip_and_name(const Page& page, std::size_t run) {
-  return fmt::format("<i class=\"chip c{}\"></i>{}", run % 8, escaped_xml(page.runs[run].source.name));
-}
-
 /// A text after its beginning.
 std::string written(std::string_view prompt, std::string_view text) {
   // A line end at the beginning would look as if there were nothing.
@@ -46,7 +42,7 @@ std::string newest_samples(const Page& page) {
           html += fmt::format(
               "<tr data-run=\"{}\"><th scope=\"row\">{}</th><td data-label=\"the likeliest\">{}</td><td "
               "data-label=\"drawn\">{}</td></tr>\n",
-              i, chip_and_name(page, i), written("", sample.likely), written("", sample.sampled));
+              i, named_chip(page, i), written("", sample.likely), written("", sample.sampled));
     }
     html += "</tbody></table></div></details>\n";
   }
@@ -60,8 +56,8 @@ std::string samples_by_step(const Page& page) {
   for (std::size_t i = 0; i < page.runs.size(); ++i) {
     const std::vector<WrittenSample>& samples = page.runs[i].log.samples();
     if (samples.empty()) continue;
-    html += fmt::format("<details class=\"steps\"{}><summary>{}: {} while it was trained</summary>\n",
-                        page.runs.size() <= 2 ? " open" : "", chip_and_name(page, i),
+    html += fmt::format("<details data-run=\"{}\"{}><summary>{}: {} while it was trained</summary>\n", i,
+                        page.runs.size() <= 2 ? " open" : "", named_chip(page, i),
                         samples.size() == 1 ? "a sample" : fmt::format("{} samples", samples.size()));
     const std::size_t shown = std::min(kMostSamples, samples.size());
     if (shown < samples.size()) html += fmt::format("<p class=\"note\">Shown are the last {}.</p>", shown);
@@ -109,7 +105,7 @@ std::string memory_bar(const Page& page, std::size_t run, double most) {
   const std::vector<MemoryPart> parts = memory_parts(page.runs[run]);
   const double resident = last_number(page.runs[run], "resident_bytes");
   std::string row = fmt::format("<tr data-run=\"{}\"><th scope=\"row\">{}</th><td class=\"wide\"><div class=\"stack\">",
-                                run, chip_and_name(page, run));
+                                run, named_chip(page, run));
   std::string words;
   for (const MemoryPart& part : parts) {
     row += fmt::format("<i class=\"{}\" style=\"width:{:.2f}%\" title=\"{} {}\"></i>", part.kind,
@@ -122,13 +118,17 @@ std::string memory_bar(const Page& page, std::size_t run, double most) {
 
 }  // namespace
 
+std::string named_chip(const Page& page, std::size_t run) {
+  return fmt::format("<i class=\"chip c{}\"></i>{}", run % 8, escaped_xml(page.runs[run].source.name));
+}
+
 std::string missing_html(const Page& page) {
   std::string lines;
   for (std::size_t i = 0; i < page.runs.size(); ++i) {
     if (page.runs[i].study || !checkpoint_of(page.runs[i].source).empty()) continue;
     const PageState state = summary_of(page.runs[i]).state;
     lines +=
-        fmt::format("{}{} is not here ({}: no checkpoint {})", lines.empty() ? "" : "; ", chip_and_name(page, i),
+        fmt::format("{}{} is not here ({}: no checkpoint {})", lines.empty() ? "" : "; ", named_chip(page, i),
                     name_of(state), state == PageState::waiting || state == PageState::training ? "yet" : "was kept");
   }
   return lines.empty() ? "" : "<p class=\"note missing\">" + lines + ".</p>\n";

@@ -15,17 +15,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kCheckpointFile = "model.safetensors";
+
+/// A folder by the name that a sweep's table has of it: without a slash behind it, "." by its own name.
+fs::path named(const fs::path& given) {
+  const fs::path path = given.has_filename() ? given : given.parent_path();
+  if (path.filename() != "." && path.filename() != "..") return path.empty() ? given : path;
+  std::error_code error;
+  const fs::path whole = fs::canonical(given, error);
+  return error ? given : whole;
+}
+
 bool is_run(const fs::path& folder) {
   std::error_code ignored;
   return holds_run(folder) || fs::exists(folder / "config.toml", ignored) ||
-         fs::exists(folder / "model.safetensors", ignored);
+         fs::exists(folder / kCheckpointFile, ignored);
 }
 
 PageSource run_in(const fs::path& folder) {
   std::error_code ignored;
   // The folder of a checkpoint in a run's folder, or of one without a run.
-  if (!holds_run(folder) && fs::exists(folder / "model.safetensors", ignored))
-    return {.name = folder.string(), .folder = {}, .checkpoint = folder / "model.safetensors"};
+  if (!holds_run(folder) && fs::exists(folder / kCheckpointFile, ignored))
+    return {.name = folder.string(), .folder = {}, .checkpoint = folder / kCheckpointFile};
   return {.name = folder.string(), .folder = folder, .checkpoint = {}};
 }
 
@@ -62,12 +73,16 @@ std::string last_parts(const fs::path& path, std::size_t count) {
 /// The shortest ends of paths that differ.
 void name_shortly(std::vector<PageSource>& runs) {
   constexpr std::size_t kMostParts = 12;
-  const auto path_of = [](const PageSource& run) {
-    return fs::absolute(run.folder.empty() ? run.checkpoint : run.folder);
+  const auto name_of = [](const PageSource& run, std::size_t parts) {
+    if (!run.folder.empty()) return last_parts(fs::absolute(run.folder), parts);
+    const fs::path file = fs::absolute(run.checkpoint), folder = file.parent_path();
+    if (file.filename() != kCheckpointFile) return last_parts(file, parts);
+    // "best" alone would not say of which run.
+    return last_parts(folder, parts + (holds_run(folder.parent_path()) ? 1 : 0));
   };
   for (std::size_t parts = 1; parts <= kMostParts; ++parts) {
     std::set<std::string> names;
-    for (PageSource& run : runs) names.insert(run.name = last_parts(path_of(run), parts));
+    for (PageSource& run : runs) names.insert(run.name = name_of(run, parts));
     if (names.size() == runs.size()) return;
   }
 }
@@ -83,7 +98,7 @@ PageSources find_sources(const std::vector<std::string>& arguments) {
     if (seen.insert(place).second) found.runs.push_back(std::move(run));
   };
   for (const std::string& argument : arguments) {
-    const fs::path path(argument);
+    const fs::path path = named(argument);
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::regular && looks_like_checkpoint(path)) {

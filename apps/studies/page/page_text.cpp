@@ -17,6 +17,12 @@ std::string grouped(std::int64_t number) {
   return digits;
 }
 
+std::string whole_text(double number) {
+  constexpr double kMostDigits = 1e15;
+  if (!std::isfinite(number)) return "-";
+  return std::abs(number) < kMostDigits ? grouped(std::llround(number)) : fmt::format("{:.2e}", number);
+}
+
 std::string one_line(std::string_view message) {
   std::string line;
   for (std::size_t begin = 0; begin <= message.size();) {
@@ -29,7 +35,7 @@ std::string one_line(std::string_view message) {
 }
 
 std::string shortened(double number) {
-  if (number < 1e6) return grouped(std::llround(number));
+  if (number < 1e6 || !(number < 1e15)) return whole_text(number);
   const int power = number < 1e9 ? 6 : number < 1e12 ? 9 : 12;
   const double shown = number / std::pow(10, power);
   return fmt::format("{:.{}f} {}", shown,
@@ -42,6 +48,8 @@ std::string shortened(double number) {
 }
 
 std::string duration_text(double seconds) {
+  constexpr double kMostSeconds = 1e12;
+  if (!(std::abs(seconds) < kMostSeconds)) return whole_text(seconds) + " s";
   const std::int64_t whole = std::llround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
@@ -57,7 +65,7 @@ std::string bytes_text(double bytes) {
   if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
   if (bytes < 1048576) return fmt::format("{:.1f} KiB", bytes / 1024);
   if (bytes < 1073741824) return fmt::format("{:.1f} MiB", bytes / 1048576);
-  return fmt::format("{:.2f} GiB", bytes / 1073741824);
+  return bytes < 1e18 ? fmt::format("{:.2f} GiB", bytes / 1073741824) : fmt::format("{:.2e} bytes", bytes);
 }
 
 std::string_view score_words(std::string_view score) {

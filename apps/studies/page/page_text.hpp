@@ -26,6 +26,8 @@ std::string_view score_words(std::string_view score);
 double score_value(std::string_view score, double loss);
 /// The score of a loss in nats: "1.969", "24.9"; of an empty score the nats.
 std::string score_text(std::string_view score, double loss);
+/// A number without the places behind its point, "12,300"; with an exponent from 10^15 on, "-" for none.
+std::string whole_text(double number);
 /// A score as it is.
 std::string score_number(double score);
 

@@ -1,9 +1,14 @@
 #include "apps/studies/page/run_log.hpp"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
-#include <limits>
+#include <istream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -15,22 +20,34 @@ namespace {
 
 using nlohmann::json;
 
+/// A report of gradients of a large model has a few hundred thousand bytes.
+constexpr std::size_t kLongestLine = std::size_t{1} << 24;
+/// The first line of a log has the time at which its run began.
+constexpr std::size_t kBeginning = 4096;
+
 double number_of(const json& line, const char* name) {
   const auto found = line.find(name);
   return found != line.end() && found->is_number() ? found->get<double>() : std::nan("");
 }
 
-std::string text_of(const json& line, const char* name) {
+std::vector<double> numbers_in(const json& line, const char* name) {
   const auto found = line.find(name);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+  std::vector<double> list;
+  if (found == line.end() || !found->is_array()) return list;
+  for (const json& one : *found) list.push_back(one.is_number() ? one.get<double>() : 0);
+  return list;
 }
 
-template <class T>
-std::vector<T> list_of(const json& line, const char* name) {
-  const auto found = line.find(name);
-  std::vector<T> list;
+/// Layers of memories. Throws FileError for one that cannot be.
+std::vector<std::int64_t> layers_in(const json& line) {
+  const auto found = line.find("memory_layers");
+  std::vector<std::int64_t> list;
   if (found == line.end() || !found->is_array()) return list;
-  for (const json& one : *found) list.push_back(one.is_number() ? one.get<T>() : T(0));
+  for (const json& one : *found) {
+    const std::optional<std::int64_t> layer = count_in({{"layer", one}}, "layer");
+    if (!layer) throw FileError("a layer of its memories is no count");
+    list.push_back(*layer);
+  }
   return list;
 }
 
@@ -44,35 +61,76 @@ void drop_behind(Reports& reports, std::int64_t step) {
 void RunLog::clear() { *this = RunLog(std::move(file_)); }
 
 void RunLog::go_back(std::int64_t step) {
-  drop_behind(train_, step);
-  drop_behind(valid_, step);
-  drop_behind(spans_, step);
-  drop_behind(samples_, step);
+  drop_behind(reports_.train, step);
+  drop_behind(reports_.valid, step);
+  drop_behind(reports_.spans, step);
+  drop_behind(reports_.samples, step);
+  if (reports_.gradients_step > step) reports_.gradients = nullptr;
+}
+
+bool RunLog::is_another(const Place& now) const {
+  return now.read < place_.read || now.device != place_.device || now.inode != place_.inode ||
+         !now.beginning.starts_with(place_.beginning);
 }
 
 bool RunLog::update() {
-  std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(file_, error);
-  if (error) {
-    const bool had = line_ > 0;
+  struct stat facts {};
+  const int error = ::stat(file_.c_str(), &facts) != 0 ? errno : 0;
+  if (error != 0 || !S_ISREG(facts.st_mode)) {
+    const bool had = place_.line > 0;
     clear();
     // One that has not begun has none.
-    if (error != std::errc::no_such_file_or_directory)
-      problem_ = text("'", file_.string(), "' must be readable, got '", error.message(), "'");
+    if (error != ENOENT)
+      problem_ = text("'", file_.string(), "' must be readable, got '",
+                      error != 0 ? std::generic_category().message(error) : std::string("not a regular file"), "'");
     return had;
   }
-  if (size < read_) clear();
-  if (size == read_) return false;
   std::ifstream in(file_, std::ios::binary);
-  in.seekg(static_cast<std::streamoff>(read_));
-  std::string line;
+  Place now{.device = facts.st_dev,
+            .inode = facts.st_ino,
+            .beginning = {},
+            .read = static_cast<std::uint64_t>(facts.st_size)};
+  now.beginning.resize(std::min<std::size_t>(kBeginning, now.read));
+  in.read(now.beginning.data(), static_cast<std::streamsize>(now.beginning.size()));
+  now.beginning.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  const bool had = place_.line > 0, is_other = is_another(now);
+  if (is_other) clear();
+  place_.device = now.device;
+  place_.inode = now.inode;
+  const std::uint64_t before = place_.read;
+  if (now.read == before) return is_other && had;
+  in.clear();
+  in.seekg(static_cast<std::streamoff>(before));
+  const bool changed = read_lines(in);
+  // Of whole lines alone: a torn one may be written anew.
+  place_.beginning = now.beginning.substr(0, std::min<std::size_t>(now.beginning.size(), place_.read));
+  return changed || (is_other && had);
+}
+
+bool RunLog::read_lines(std::istream& in) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 18;
+  std::string piece(kAtOnce, '\0'), line;
   bool changed = false;
   // A last line without an end is being written, or was torn; it counts when it has one.
-  while (std::getline(in, line) && !in.eof()) {
-    read_ += line.size() + 1;
-    ++line_;
-    take_line(line);
-    changed = true;
+  while (in.read(piece.data(), static_cast<std::streamsize>(kAtOnce)), in.gcount() > 0) {
+    std::string_view rest(piece.data(), static_cast<std::size_t>(in.gcount()));
+    for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+      ++place_.line;
+      line += rest.substr(0, end);
+      place_.read += line.size() + 1;
+      if (place_.is_skipping || line.size() > kLongestLine)
+        left_out_.add(place_.line, text("it is longer than ", kLongestLine, " bytes"));
+      else
+        take_line(line);
+      place_.is_skipping = false;
+      line.clear();
+      changed = true;
+    }
+    line += rest;
+    if (!place_.is_skipping && line.size() <= kLongestLine) continue;
+    place_.is_skipping = true;
+    place_.read += line.size();
+    line.clear();
   }
   if (in.bad())
     problem_ = text("'", file_.string(), "' must be readable, got '", std::generic_category().message(errno), "'");
@@ -80,73 +138,60 @@ bool RunLog::update() {
 }
 
 void RunLog::take_line(std::string_view line) {
-  std::string fault;
-  try {
-    const json object = json::parse(line);
-    if (object.is_object() && object.contains("event") && object.contains("step"))
-      take(object);
-    else
-      fault = "it has no event and step";
-  } catch (const json::parse_error&) {
-    fault = "it is no JSON";
-  } catch (const json::exception&) {
-    fault = "its members are not those of a report";
-  }
-  if (fault.empty() || !problem_.empty()) return;
-  problem_ = text("line ", line_, " of '", file_.string(), "' is no report and is left out: ", fault);
+  const std::string fault = take_report(line, [this](const json& report) { take(report); });
+  if (!fault.empty()) left_out_.add(place_.line, fault);
 }
 
 void RunLog::take(const json& line) {
-  const std::string event = line.at("event");
-  step_ = line.at("step");
-  if (event == "train") return take_train(line);
-  if (event == "valid_short") return take_valid(line);
-  if (event == "gradients") {
-    gradients_ = line;
-    return;
+  const std::string event = text_in(line, "event");
+  const std::int64_t step = *count_in(line, "step");
+  if (event == "train") {
+    take_train(line);
+  } else if (event == "valid_short") {
+    take_valid(line);
+  } else if (event == "gradients") {
+    reports_.gradients = line;
+    reports_.gradients_step = step;
+  } else if (event == "sample") {
+    reports_.samples.push_back({step, text_in(line, "prompt"), text_in(line, "text")});
+  } else {
+    for (const char* const name : {"steps", "parameters"})
+      if (line.contains(name) && !count_in(line, name)) throw FileError(text("its ", name, " are no count"));
+    if (event == "start") reports_ = {};
+    if (event == "resume") go_back(step);
+    reports_.marks.push_back({event, step, line});
   }
-  if (event == "sample") {
-    samples_.push_back({step_, text_of(line, "prompt"), text_of(line, "text")});
-    return;
-  }
-  if (event == "start") {
-    std::string problem = std::move(problem_);
-    const std::uint64_t read = read_;
-    const std::int64_t number = line_, step = step_;
-    clear();
-    problem_ = std::move(problem), read_ = read, line_ = number, step_ = step;
-  }
-  if (event == "resume") go_back(step_);
-  marks_.push_back({event, step_, line});
+  step_ = step;
 }
 
 void RunLog::take_train(const json& line) {
-  if (score_.empty())
-    for (const char* const name : {"bpc", "ppl", "ppl_bpe"})
-      if (line.contains(name)) score_ = name;
-  train_.push_back({.step = step_,
-                    .seconds = number_of(line, "seconds"),
-                    .loss = number_of(line, "nll"),
-                    .rate = number_of(line, "learning_rate"),
-                    .gradient_norm = number_of(line, "gradient_norm"),
-                    .above_clip = number_of(line, "tensors_above_clip"),
-                    .tokens_per_second = number_of(line, "tokens_per_second"),
-                    .mean_span = number_of(line, "span_mean")});
+  const std::int64_t step = *count_in(line, "step");
+  // What cannot be read leaves nothing of its line behind.
+  SpanReportLine heads{.step = step, .heads = {}};
   const auto spans = line.find("spans");
-  if (spans == line.end() || !spans->is_array()) return;
-  SpanReportLine heads{.step = step_, .heads = {}};
-  for (const json& layer : *spans) heads.heads.push_back(layer.get<std::vector<double>>());
-  spans_.push_back(std::move(heads));
+  const bool has_spans = spans != line.end() && spans->is_array();
+  if (has_spans)
+    for (const json& layer : *spans) heads.heads.push_back(layer.get<std::vector<double>>());
+  if (has_spans) reports_.spans.push_back(std::move(heads));
+  if (reports_.score.empty())
+    for (const char* const name : {"bpc", "ppl", "ppl_bpe"})
+      if (line.contains(name)) reports_.score = name;
+  reports_.train.push_back({.step = step,
+                            .seconds = number_of(line, "seconds"),
+                            .loss = number_of(line, "nll"),
+                            .rate = number_of(line, "learning_rate"),
+                            .gradient_norm = number_of(line, "gradient_norm"),
+                            .above_clip = number_of(line, "tensors_above_clip"),
+                            .tokens_per_second = number_of(line, "tokens_per_second"),
+                            .mean_span = number_of(line, "span_mean")});
 }
 
 void RunLog::take_valid(const json& line) {
-  valid_.push_back({.step = step_,
-                    .seconds = number_of(line, "seconds"),
-                    .loss = number_of(line, "nll"),
-                    .best = line.value("best", false),
-                    .memory_layers = list_of<std::int64_t>(line, "memory_layers"),
-                    .memory_usage = list_of<double>(line, "memory_usage"),
-                    .memory_kl = list_of<double>(line, "memory_kl")});
+  reports_.valid.push_back({.step = *count_in(line, "step"),
+                            .loss = number_of(line, "nll"),
+                            .memory_layers = layers_in(line),
+                            .memory_usage = numbers_in(line, "memory_usage"),
+                            .memory_kl = numbers_in(line, "memory_kl")});
 }
 
 }  // namespace engram

@@ -1,9 +1,11 @@
 #include "apps/studies/page/tensor_statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "apps/run/model/checkpoint_format.hpp"
@@ -14,46 +16,58 @@
 namespace engram {
 namespace {
 
-template <class T>
-std::vector<double> numbers_of(std::span<const std::byte> bytes) {
-  std::vector<T> numbers(bytes.size() / sizeof(T));
-  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
-  std::vector<double> converted;
-  converted.reserve(numbers.size());
-  for (const T number : numbers) {
-    if constexpr (std::is_same_v<T, bf16>)
-      converted.push_back(static_cast<double>(static_cast<float>(number)));
-    else
-      converted.push_back(static_cast<double>(number));
+/// Hands over a tensor's numbers one by one. They are copied in small blocks, as they are not aligned.
+template <class T, class Take>
+void for_each_number(std::span<const std::byte> bytes, const Take& take) {
+  constexpr std::size_t kBlock = 4096;
+  std::array<T, kBlock> block;
+  const std::size_t count = bytes.size() / sizeof(T);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t size = std::min(kBlock, count - done);
+    std::memcpy(block.data(), bytes.data() + done * sizeof(T), size * sizeof(T));
+    for (std::size_t i = 0; i < size; ++i)
+      if constexpr (std::is_same_v<T, bf16>)
+        take(static_cast<double>(static_cast<float>(block[i])));
+      else
+        take(static_cast<double>(block[i]));
+    done += size;
   }
-  return converted;
+}
+
+template <class T>
+void measure(TensorStatistics& found, std::span<const std::byte> bytes) {
+  double squares = 0;
+  bool first = true;
+  for_each_number<T>(bytes, [&](double number) {
+    ++found.count;
+    if (!std::isfinite(number)) {
+      ++found.not_finite;
+      return;
+    }
+    squares += number * number;
+    found.least = first ? number : std::min(found.least, number);
+    found.most = first ? number : std::max(found.most, number);
+    first = false;
+  });
+  found.norm = std::sqrt(squares);
+  // Halves: the range of f64 may be wider than f64.
+  const double half_width = found.most / 2 - found.least / 2;
+  for_each_number<T>(bytes, [&](double number) {
+    if (!std::isfinite(number)) return;
+    const double place =
+        half_width > 0 ? (number / 2 - found.least / 2) / half_width * static_cast<double>(kHistogramBins) : 0;
+    ++found.histogram[std::min(kHistogramBins - 1, static_cast<std::size_t>(place))];
+  });
 }
 
 }  // namespace
 
-TensorStatistics statistics_of(std::string name, std::vector<std::int64_t> shape, const std::vector<double>& numbers) {
-  TensorStatistics found{.name = std::move(name), .shape = std::move(shape), .count = std::ssize(numbers)};
-  double squares = 0, sum = 0;
-  bool first = true;
-  for (const double number : numbers) {
-    if (!std::isfinite(number)) {
-      ++found.not_finite;
-      continue;
-    }
-    squares += number * number;
-    sum += number;
-    found.least = first ? number : std::min(found.least, number);
-    found.most = first ? number : std::max(found.most, number);
-    first = false;
-  }
-  found.norm = std::sqrt(squares);
-  found.mean = sum / static_cast<double>(std::max<std::int64_t>(1, found.count - found.not_finite));
-  const double width = found.most - found.least;
-  for (const double number : numbers) {
-    if (!std::isfinite(number)) continue;
-    const double place = width > 0 ? (number - found.least) / width * static_cast<double>(kHistogramBins) : 0;
-    ++found.histogram[std::min(kHistogramBins - 1, static_cast<std::size_t>(place))];
-  }
+TensorStatistics statistics_of(std::string name, std::vector<std::int64_t> shape, DType dtype,
+                               std::span<const std::byte> bytes) {
+  TensorStatistics found{.name = std::move(name), .shape = std::move(shape)};
+  if (dtype == DType::f32) measure<float>(found, bytes);
+  if (dtype == DType::f64) measure<double>(found, bytes);
+  if (dtype == DType::bf16) measure<bf16>(found, bytes);
   return found;
 }
 
@@ -62,12 +76,10 @@ std::vector<TensorStatistics> tensor_statistics(const CheckpointFile& file) {
   for (const std::string& name : file.names()) {
     if (!is_parameter_name(name)) continue;
     const StoredTensor& tensor = file.at(name);
-    const std::span<const std::byte> bytes = file.bytes(tensor);
+    if (tensor.dtype != DType::f32 && tensor.dtype != DType::f64 && tensor.dtype != DType::bf16) continue;
     std::vector<std::int64_t> shape;
     for (int axis = 0; axis < tensor.shape.rank(); ++axis) shape.push_back(tensor.shape[axis]);
-    if (tensor.dtype == DType::f32) all.push_back(statistics_of(name, std::move(shape), numbers_of<float>(bytes)));
-    if (tensor.dtype == DType::f64) all.push_back(statistics_of(name, std::move(shape), numbers_of<double>(bytes)));
-    if (tensor.dtype == DType::bf16) all.push_back(statistics_of(name, std::move(shape), numbers_of<bf16>(bytes)));
+    all.push_back(statistics_of(name, std::move(shape), tensor.dtype, file.bytes(tensor)));
   }
   return all;
 }
@@ -81,7 +93,6 @@ nlohmann::json json_of(const std::vector<TensorStatistics>& tensors) {
                     {"count", tensor.count},
                     {"not_finite", tensor.not_finite},
                     {"norm", tensor.norm},
-                    {"mean", tensor.mean},
                     {"least", tensor.least},
                     {"most", tensor.most},
                     {"histogram", packed_floats(histogram)}});

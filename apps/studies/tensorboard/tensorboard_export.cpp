@@ -12,8 +12,8 @@
 
 #include "apps/data/files/read_file.hpp"
 #include "apps/report/text_table.hpp"
-#include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/folder/provenance.hpp"
+#include "apps/run/folder/report_lines.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
@@ -89,6 +89,12 @@ double seconds_of(const fs::path& file) {
   return static_cast<double>(std::chrono::floor<std::chrono::seconds>(system).time_since_epoch().count());
 }
 
+/// An event of a log, and what it adds to its point of the curves.
+struct EventKind {
+  const char* name;
+  void (*add)(SummaryEvent& event, const json& line);
+};
+
 fs::path metrics_of_run(const fs::path& run) { return run / "metrics.jsonl"; }
 
 /// A name for each, which differ.
@@ -141,63 +147,79 @@ void write_or_append(const fs::path& path, std::string_view contents) {
   write_durably(path, contents);
 }
 
+void write_events(ExportedRun& run, std::vector<std::string>& problems) {
+  const RunEvents found = run_events(metrics_of_run(run.run));
+  make_folder("report", run.file.parent_path());
+  // Its beginning is that of the run, so that a file from before the first report is appended to.
+  std::string contents = event_record(event_file_start(found.begun));
+  for (const SummaryEvent& event : found.events) {
+    contents += event_record(event_message(event));
+    run.scalars += std::ssize(event.scalars);
+    run.samples += std::ssize(event.texts);
+  }
+  write_or_append(run.file, contents);
+  if (!found.problem.empty()) problems.push_back(found.problem);
+}
+
 }  // namespace
 
-std::vector<SummaryEvent> run_events(const fs::path& metrics_file) {
+RunEvents run_events(const fs::path& metrics_file) {
   // By step and, at one step, in this order; wall_time is below 0 where the line has none.
   std::map<std::pair<std::int64_t, int>, SummaryEvent> found;
-  struct Kind {
-    const char* name;
-    void (*add)(SummaryEvent& event, const json& line);
-  };
-  int order = 0;
-  for (const auto& [name, add] :
-       {Kind{"train", add_training}, Kind{"valid_short", add_validation}, Kind{"sample", add_sample}}) {
-    for (const json& line : read_reports(metrics_file, name)) {
-      SummaryEvent event{.wall_time = -1, .step = line.at("step"), .scalars = {}, .texts = {}};
-      try {
-        add(event, line);
-        if (const auto time = line.find("time"); time != line.end())
-          event.wall_time = static_cast<double>(utc_seconds(time->get<std::string>()).value_or(-1));
-      } catch (const json::exception& error) {
-        throw FileError(text("metrics: the report '", name, "' of step ", event.step, " in '", metrics_file.string(),
-                             "' must be whole, got this: ", error.what()));
-      }
-      found.insert_or_assign({event.step, order}, std::move(event));
+  RunEvents run;
+  const LeftOutLines left_out = take_reports(metrics_file, [&](const json& line) {
+    const std::int64_t step = *count_in(line, "step");
+    const std::string name = text_in(line, "event");
+    const auto time = utc_seconds(text_in(line, "time"));
+    if (name == "start") {
+      found.clear();
+      run.begun = time ? static_cast<double>(*time) : -1;
     }
-    ++order;
-  }
+    if (name == "resume") std::erase_if(found, [step](const auto& event) { return event.first.first > step; });
+    int order = 0;
+    for (const auto& [kind, add] : {EventKind{"train", add_training}, EventKind{"valid_short", add_validation},
+                                    EventKind{"sample", add_sample}}) {
+      ++order;
+      if (name != kind) continue;
+      SummaryEvent event{.wall_time = time ? static_cast<double>(*time) : -1, .step = step, .scalars = {}, .texts = {}};
+      add(event, line);
+      found.insert_or_assign({step, order}, std::move(event));
+    }
+  });
+  run.problem = left_out.words(metrics_file);
   double time = seconds_of(metrics_file);
   for (auto event = found.rbegin(); event != found.rend(); ++event) {
     if (event->second.wall_time < 0) event->second.wall_time = time;
     time = event->second.wall_time;
   }
-  std::vector<SummaryEvent> events;
-  for (auto& [place, event] : found) events.push_back(std::move(event));
-  return events;
+  for (auto& [place, event] : found) run.events.push_back(std::move(event));
+  if (run.begun < 0) run.begun = run.events.empty() ? 0 : run.events.front().wall_time;
+  return run;
 }
 
 TensorboardExport write_tensorboard(const std::vector<fs::path>& runs, const fs::path& folder) {
   if (runs.empty()) throw UsageError("report: --tensorboard needs at least one run, got none");
   const std::vector<std::string> names = names_of_runs(runs);
-  TensorboardExport written{.folder = folder, .runs = {}};
+  TensorboardExport written{.folder = folder, .runs = {}, .problems = {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (std::error_code ignored; !fs::is_regular_file(metrics_of_run(runs[i]), ignored))
       throw UsageError(text("report: a run must be a folder with metrics.jsonl, got '", runs[i].string(), "' without"));
     check_event_folder(folder / names[i]);
     written.runs.push_back({.run = runs[i], .file = folder / names[i] / kEventFileName});
   }
+  std::vector<ExportedRun> done;
   for (ExportedRun& run : written.runs) {
-    const std::vector<SummaryEvent> events = run_events(metrics_of_run(run.run));
-    make_folder("report", run.file.parent_path());
-    std::string contents = event_record(event_file_start(events.empty() ? 0 : events.front().wall_time));
-    for (const SummaryEvent& event : events) {
-      contents += event_record(event_message(event));
-      run.scalars += std::ssize(event.scalars);
-      run.samples += std::ssize(event.texts);
+    try {
+      write_events(run, written.problems);
+      done.push_back(std::move(run));
+    } catch (const FileError& error) {
+      // The others are written. Where there is none that could be, nothing is said but this.
+      if (written.runs.size() == 1) throw;
+      written.problems.emplace_back(error.what());
     }
-    write_or_append(run.file, contents);
   }
+  if (done.empty()) throw FileError(written.problems.front());
+  written.runs = std::move(done);
   return written;
 }
 
@@ -216,7 +238,7 @@ json json_of(const TensorboardExport& written) {
   for (const ExportedRun& run : written.runs)
     runs.push_back(
         {{"run", run.run.string()}, {"file", run.file.string()}, {"numbers", run.scalars}, {"samples", run.samples}});
-  return {{"tensorboard", written.folder.string()}, {"runs", std::move(runs)}};
+  return {{"tensorboard", written.folder.string()}, {"runs", std::move(runs)}, {"problems", written.problems}};
 }
 
 }  // namespace engram

@@ -57,7 +57,6 @@ function showAttention(run) {
   const choose = (head, button) => {
     for (const other of heads.children) other.setAttribute('aria-pressed', String(other === button));
     closely.replaceChildren(new HeadView(run, maps, head).element());
-    sweepCharts();
   };
   const buttons = maps.heads.map(head => {
     const canvas = make('canvas', {'aria-hidden': 'true'});
@@ -66,7 +65,11 @@ function showAttention(run) {
         canvas, make('b', {}, `${head.layer} · ${head.head}${head.context ? '' : ' slots'}`),
         make('small', {}, headWords(maps, head)));
     button.setAttribute('aria-label', `${headName(head)}: ${headWords(maps, head)}`);
-    button.addEventListener('click', () => choose(head, button));
+    button.addEventListener('click', () => {
+      view.heads.set(run, head);
+      choose(head, button);
+      sweepCharts();
+    });
     whenNear(canvas, () => drawHead(canvas, maps, head));
     heads.append(button);
     return button;
@@ -80,7 +83,8 @@ function showAttention(run) {
             i :
             best,
         0);
-    choose(maps.heads[first], buttons[first]);
+    const shown = Math.max(0, maps.heads.indexOf(view.heads.get(run) ?? maps.heads[first]));
+    choose(maps.heads[shown], buttons[shown]);
     if (buttons.length > 1)
       why = `Shown closely at first is ${headName(maps.heads[first])}, ` +
           'chosen for its largest weight times its share on the text.';

@@ -5,6 +5,14 @@
 const hasCharts = typeof Chart !== 'undefined';
 const charts = [];
 let cursorX = null;
+/** The chart over which a range is being dragged, and from where; null: none is. */
+let dragged = null;
+addEventListener('pointerup', event => {
+  if (!dragged) return;
+  const {chart, from} = dragged;
+  dragged = null;
+  chart.release(from, event);
+});
 
 /** A chart over the common axis. `lines()` makes its lines: {run, name, points, width, faint, dots, dash, colour}. */
 class LineChart {
@@ -131,27 +139,31 @@ class LineChart {
   }
 
   listen() {
-    const at = event => this.chart.scales.x.getValueForPixel(event.clientX - this.plot.getBoundingClientRect().left);
-    let from = null;
+    const isDragged = () => dragged && dragged.chart === this;
     this.plot.addEventListener('pointermove', event => {
       if (!this.chart) return;
-      if (from !== null) this.stretch(from, at(event));
-      this.move(at(event), event.clientY - this.plot.getBoundingClientRect().top);
+      if (isDragged()) this.stretch(dragged.from, this.at(event));
+      this.move(this.at(event), event.clientY - this.plot.getBoundingClientRect().top);
     });
     this.plot.addEventListener('pointerdown', event => {
-      if (this.chart && event.button === 0 && event.pointerType !== 'touch' && !this.options.axis) from = at(event);
+      if (this.chart && event.button === 0 && event.pointerType !== 'touch' && !this.options.axis)
+        dragged = {chart: this, from: this.at(event)};
     });
-    addEventListener('pointerup', event => {
-      if (from === null) return;
-      const range = [from, at(event)].sort((a, b) => a - b), scale = this.chart.scales.x;
-      from = null;
-      this.band.style.display = 'none';
-      if (scale.getPixelForValue(range[1]) - scale.getPixelForValue(range[0]) > 8) zoom(range);
-    });
-    this.plot.addEventListener('pointerleave', () => from === null && this.move(null));
+    this.plot.addEventListener('pointerleave', () => isDragged() || this.move(null));
     this.plot.addEventListener('blur', () => this.move(null));
     this.plot.addEventListener('dblclick', () => zoom(null));
     this.plot.addEventListener('keydown', event => this.key(event));
+  }
+
+  /** Where the mouse is, as x. */
+  at(event) { return this.chart.scales.x.getValueForPixel(event.clientX - this.plot.getBoundingClientRect().left); }
+
+  /** The end of a drag. A chart that was drawn anew meanwhile is no longer here. */
+  release(from, event) {
+    this.band.style.display = 'none';
+    if (!this.chart || !this.plot.isConnected) return;
+    const range = [from, this.at(event)].sort((a, b) => a - b), scale = this.chart.scales.x;
+    if (scale.getPixelForValue(range[1]) - scale.getPixelForValue(range[0]) > 8) zoom(range);
   }
 
   key(event) {
@@ -242,8 +254,13 @@ function zoom(range) {
 function redrawCharts() {
   for (const chart of charts) chart.redraw();
 }
-/** Forgets charts whose place is no longer on the page. */
+/** Forgets charts whose place is no longer on the page, and what waits to be drawn there. */
 function sweepCharts() {
+  for (const element of [...waiting.keys()])
+    if (!element.isConnected) {
+      waiting.delete(element);
+      nearby.unobserve(element);
+    }
   for (let i = charts.length - 1; i >= 0; --i)
     if (!charts[i].plot.isConnected) {
       if (charts[i].chart) charts[i].chart.destroy();

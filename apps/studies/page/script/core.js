@@ -1,23 +1,31 @@
 'use strict';
 // What all scripts of the page share: its data, unpacked, what is shown of them, and small helpers. No script asks
-// anything of the network but live.js, on a page that `engram watch` serves.
+// anything of the network but live() in main.js, on a page that `engram watch` serves.
 
 const page = JSON.parse(document.getElementById('page-data').textContent);
 const root = document.documentElement;
 
-/** What is shown. `x`: steps, tokens or hours; `range`: of x, null for all; `off`: runs that are switched off. */
+/**
+ * What is shown, which outlives that its parts are drawn anew. `x`: steps, tokens or hours; `logY`: null until somebody
+ * chooses; `range`: of x, null for all; `off`: runs that are switched off; `selected`: a run by part; `heads`: the
+ * chosen one by run; `moments`: the chosen step of the spans by run, none for the newest; `sorted`: {column, down} by
+ * table.
+ */
 const view = {
   x: 'steps',
   y: 'score',
   logX: false,
-  logY: false,
+  logY: null,
   smooth: 0.3,
   range: null,
   off: new Set(),
-  selected: new Map()
+  selected: new Map(),
+  heads: new Map(),
+  moments: new Map(),
+  sorted: new Map()
 };
-// The perplexities of the first steps would hide all others.
-view.logY = page.runs.some(run => run.score !== 'bpc');
+/** The perplexities of the first steps would hide all others. A run that has reported nothing has no score yet. */
+const isLogY = () => view.logY ?? page.runs.some(run => run.score && run.score !== 'bpc');
 // Runs of another unit than the best one's would share its axis: at first they are switched off.
 const bestScore = page.best.length ? page.runs[page.best[0]].score : '';
 page.runs.forEach((run, i) => {
@@ -170,6 +178,7 @@ function perRun(place, part, has, show) {
       view.selected.set(part, run);
       for (const other of tabs.children) other.setAttribute('aria-pressed', String(other === button));
       draw();
+      sweepCharts();
     });
     tabs.append(button);
   }

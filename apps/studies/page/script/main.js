@@ -7,10 +7,12 @@ const hasContent = part => [...part.children].some(
         !child.matches('h2, .about, .note, noscript') && (child.childElementCount > 0 || child.id === 'loss-chart'));
 
 function drawContents() {
-  const contents = byId('contents');
-  contents.replaceChildren(...[...document.querySelectorAll('main section:not(.hidden) > h2')]
-                               .filter(title => hasContent(title.parentElement))
-                               .map(title => make('a', {href: '#' + title.parentElement.id}, title.textContent)));
+  const titles =
+      [...document.querySelectorAll('main section:not(.hidden) > h2')].filter(title => hasContent(title.parentElement));
+  const links = titles.map(title => make('a', {href: '#' + title.parentElement.id}, title.textContent));
+  const contents = byId('contents'), address = link => link.getAttribute('href');
+  // Links that are the same keep the focus.
+  if (links.map(address).join() !== [...contents.children].map(address).join()) contents.replaceChildren(...links);
 }
 
 function drawLegend() {
@@ -48,7 +50,7 @@ function showOff() {
 function drawRuns() {
   const table = byId('runs-table');
   if (!table) return;
-  sortable(table, table.tHead.rows[0].cells.length);
+  sortable(table, table.tHead.rows[0].cells.length, 'runs');
   showOff();
 }
 
@@ -116,54 +118,99 @@ function drawCopies() {
 function live() {
   const said = make('span', {class: 'live', role: 'status'}, '● live');
   byId('tools').prepend(said);
-  let version = '';
-  const ask = async () => {
-    if (document.hidden) return;
-    try {
-      const answer = await fetch('data?since=' + encodeURIComponent(version), {cache: 'no-store'});
-      said.textContent = '● live';
-      said.classList.remove('lost');
-      if (answer.status === 204) return;
-      const fresh = await answer.json();
-      version = fresh.version;
-      if (fresh.runs.length !== page.runs.length || fresh.studied !== page.studied) return location.reload();
-      page.runs = fresh.runs;
-      for (const [id, html] of [
-               ['head', fresh.head], ['samples', fresh.samples], ['memory', fresh.memory],
-               ['provenance', fresh.provenance]])
-        replacePart(id, html);
-      drawRuns();
-      drawCopies();
-      refreshCharts();
-      drawContents();
-    } catch (error) {
-      said.textContent = '● the program has ended';
-      said.classList.add('lost');
-    }
+  const tell = (words, lost) => {
+    said.textContent = '● ' + words;
+    said.classList.toggle('lost', lost);
   };
-  setInterval(ask, 2000);
-  document.addEventListener('visibilitychange', ask);
-  ask();
+  const ask = async () => {
+    let answer;
+    try {
+      answer = await fetch('data?since=' + encodeURIComponent(page.version), {cache: 'no-store'});
+    } catch (error) {
+      return tell('the program has ended', true);
+    }
+    if (!answer.ok) return tell(`the program answers with an error, ${answer.status}`, true);
+    if (answer.status !== 204) refresh(await answer.json());
+    tell('live', false);
+  };
+  // One question at a time: while a checkpoint is studied the answer takes its time.
+  let isAsking = false;
+  const askOnce = () => {
+    if (document.hidden || isAsking) return;
+    isAsking = true;
+    ask().finally(() => isAsking = false);
+  };
+  setInterval(askOnce, 2000);
+  document.addEventListener('visibilitychange', askOnce);
+  askOnce();
 }
-/** What the program wrote in the place of a part, but for its title. */
+/** Shows what has changed, where it is. */
+function refresh(fresh) {
+  // Another study of the models, other runs, or another program at this address.
+  if (fresh.runs.length !== page.runs.length || fresh.studied !== page.studied) return location.reload();
+  page.version = fresh.version;
+  page.best = fresh.best;
+  page.runs = page.runs.map((run, i) => fresh.runs[i] || run);
+  const parts = ['head', 'samples', 'memory', 'provenance'].filter(id => replacePart(id, fresh[id]));
+  if (parts.includes('head')) drawRuns();
+  drawCopies();
+  for (const id of parts) putBack(id);
+  refreshCharts();
+  drawContents();
+}
+
+/** What was written into a part last, and what its reader had done there. */
+const writtenParts = new Map();
+/** Puts what the program wrote in the place of a part, but for its title. False: it is what is there. */
 function replacePart(id, html) {
-  const part = byId(id);
-  if (!part) return;
+  const part = byId(id), before = writtenParts.get(id);
+  if (!part || (before && before.html === html)) return false;
+  writtenParts.set(
+      id, {html, details: opened(part), focus: focused(part), scrolled: scrolls(part).map(one => one.scrollLeft)});
   for (const old of [...part.children])
     if (!old.matches('h2, .about')) old.remove();
   part.insertAdjacentHTML('beforeend', html);
+  return true;
 }
+function putBack(id) {
+  const part = byId(id), {details, focus, scrolled} = writtenParts.get(id);
+  for (const [key, element] of detailsOf(part))
+    if (details.has(key)) element.open = details.get(key);
+  scrolls(part).forEach((element, i) => element.scrollLeft = scrolled[i] || 0);
+  const stop = focus && stopsOf(part).get(focus);
+  if (stop) stop.focus({preventScroll: true});
+}
+const scrolls = part => [...part.querySelectorAll('.scroll')];
+/** Elements of a part by the run that they are of, their kind, and how many of the same come before them. */
+function keyed(part, selector, kind) {
+  const seen = new Map();
+  return new Map([...part.querySelectorAll(selector)].map(element => {
+    const owner = element.closest('[data-run]'), name = `${owner ? owner.dataset.run : ''} ${kind(element)}`;
+    seen.set(name, (seen.get(name) || 0) + 1);
+    return [`${name} ${seen.get(name)}`, element];
+  }));
+}
+const detailsOf = part => keyed(part, 'details', element => element.className);
+/** What can have the focus. The words of a summary count what is in it. */
+const stopsOf = part => keyed(
+    part, 'button, a, summary, [tabindex]',
+    element => element.tagName + (element.matches('button, a') ? element.textContent : ''));
+const opened = part => new Map([...detailsOf(part)].map(([key, element]) => [key, element.open]));
+/** The key of what has the focus in a part; undefined: nothing has. */
+const focused = part => ([...stopsOf(part)].find(([, element]) => element === document.activeElement) || [])[0];
+
+/** Which parts there are: others are drawn anew. */
+const partsOfRuns = () =>
+    JSON.stringify(page.runs.map(run => [Object.keys(run.train), Object.keys(run.valid), !!run.spans, run.score]));
 let drawnParts = '';
 function refreshCharts() {
   // Parts that were not there before are drawn anew, the others go on where they are.
-  const parts = JSON.stringify(page.runs.map(run => [Object.keys(run.train), Object.keys(run.valid), !!run.spans]));
+  const parts = partsOfRuns();
   if (parts !== drawnParts) {
     drawnParts = parts;
     return drawAll();
   }
-  const slider = document.querySelector('#span-maps input');
-  // Who looks at an earlier step is left there.
-  if (!slider || slider.value === slider.max) drawSpans();
+  refreshSpans();
   sweepCharts();
   redrawCharts();
 }
@@ -173,6 +220,6 @@ drawRuns();
 drawLegend();
 drawAll();
 drawCopies();
-drawnParts = JSON.stringify(page.runs.map(run => [Object.keys(run.train), Object.keys(run.valid), !!run.spans]));
+drawnParts = partsOfRuns();
 if (page.live) live();
 root.dataset.ready = 'true';

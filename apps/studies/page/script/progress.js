@@ -16,7 +16,7 @@ function ofRuns(pick, value, more = {}) {
 }
 
 function lossLines() {
-  const value = (run, y) => loss(run, y), logY = () => view.logY;
+  const value = (run, y) => loss(run, y), logY = isLogY;
   const training = ofRuns(run => run.train.loss, value, {logY});
   const smooth =
       training.map(line => ({...line, points: smoothed(line.points, view.smooth), name: line.name + ', training'}));
@@ -53,7 +53,7 @@ function mostLoss() {
 
 /** The axis begins just below the lowest loss: one by ratio would begin at the power of ten below it. */
 function leastLoss() {
-  if (!view.logY) return undefined;
+  if (!isLogY()) return undefined;
   let least = Infinity;
   for (const line of lossLines())
     if (!view.off.has(line.run))
@@ -83,8 +83,10 @@ function drawLoss() {
     view.smooth = Number(slider.value);
     redraw();
   });
-  const zoomOut =
-      make('button', {class: 'button hidden', id: 'zoom-out', type: 'button', onclick: () => zoom(null)}, 'All of it');
+  const zoomOut = make(
+      'button',
+      {class: 'button' + (view.range ? '' : ' hidden'), id: 'zoom-out', type: 'button', onclick: () => zoom(null)},
+      'All of it');
   place.replaceChildren(make(
       'div', {class: 'controls'},
       choices(
@@ -104,12 +106,11 @@ function drawLoss() {
              view.logX = on;
              zoom(null);
              redraw();
-           }), toggle('y', view.logY, on => {
+           }), toggle('y', isLogY(), on => {
              view.logY = on;
              redraw();
            })), make('label', {}, 'Smooth', slider), zoomOut));
-  new LineChart(
-      place, 'Loss', lossLines, {tall: true, unit: lossUnit, logY: () => view.logY, most: mostLoss, least: leastLoss});
+  new LineChart(place, 'Loss', lossLines, {tall: true, unit: lossUnit, logY: isLogY, most: mostLoss, least: leastLoss});
   if (page.runs.some(run => bestScore && run.score && run.score !== bestScore))
     place.append(make(
         'p', {class: 'note'},
@@ -167,5 +168,5 @@ function drawProgress() {
       {fromZero: true, unit: '%', value: (run, y) => 100 * y});
   add('Tokens per second', run => run.train.tokens_per_second, {fromZero: true});
   add('Mean span', run => run.train.mean_span, {unit: 'positions'});
-  if (!multiples.children.length) place.closest('section').classList.add('hidden');
+  place.closest('section').classList.toggle('hidden', !multiples.children.length);
 }

@@ -40,7 +40,7 @@ function showTensors(run) {
   const table = make(
       'table', {class: 'tensors'},
       make('thead', {}, make('tr', {}, ...names.map(name => make('th', {scope: 'col'}, name)))), body);
-  sortable(table, names.length - 1);
+  sortable(table, names.length - 1, 'tensors ' + run);
   return make('div', {class: 'scroll tall-scroll', tabindex: '0', role: 'region', 'aria-label': 'Tensors'}, table);
 }
 
@@ -59,20 +59,25 @@ function drawHistogram(canvas, counts) {
 
 /**
  * Headings become buttons that sort the rows by `data-order`, or the text of the cells. The last columns may be left
- * out.
+ * out. A table of the same name that is drawn anew is sorted as it was.
  */
-function sortable(table, columns) {
+function sortable(table, columns, name) {
   const headings = [...table.tHead.rows[0].cells].slice(0, columns);
+  const sort = ({column, down}) => {
+    for (const other of headings) other.removeAttribute('aria-sort');
+    headings[column].setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    sortRows(table, column, down);
+  };
   headings.forEach((heading, column) => {
     const button = make('button', {class: 'sort', type: 'button'}, ...heading.childNodes);
     button.addEventListener('click', () => {
-      const down = heading.getAttribute('aria-sort') === 'ascending';
-      for (const other of headings) other.removeAttribute('aria-sort');
-      heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-      sortRows(table, column, down);
+      view.sorted.set(name, {column, down: heading.getAttribute('aria-sort') === 'ascending'});
+      sort(view.sorted.get(name));
     });
     heading.append(button);
   });
+  const before = view.sorted.get(name);
+  if (before && before.column < headings.length) sort(before);
 }
 function sortRows(table, column, down) {
   const key = row => {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -16,6 +17,8 @@
 
 namespace engram::harness::run_log_test {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string train_line(std::int64_t step, double nll) {
   return text("{\"event\":\"train\",\"step\":", step, ",\"nll\":", nll, ",\"bpc\":1,\"seconds\":", step, ".5}\n");
@@ -65,17 +68,85 @@ TEST_CASE("a log is read as it grows: torn lines wait, what a resumed run took b
   CHECK(log.problem().empty());
 }
 
+TEST_CASE("what a resumed run took back goes from all columns") {
+  const TemporaryFolder folder;
+  const auto line = [](std::string_view event, int step, std::string_view more) {
+    return text("{\"event\":\"", event, "\",\"step\":", step, more, "}\n");
+  };
+  std::string lines = mark_line("start", 0);
+  for (const int step : {10, 20})
+    lines += line("train", step, ",\"nll\":1,\"bpc\":1,\"spans\":[[1,2]]") + line("valid_short", step, ",\"nll\":1") +
+             line("sample", step, ",\"text\":\"a\"");
+  const auto file = put_file(folder / "metrics.jsonl", lines + line("gradients", 10, ",\"tensors\":[]"));
+  const auto append = [&file](const std::string& more) { std::ofstream(file, std::ios::app) << more; };
+  RunLog log(file);
+  CHECK(log.update());
+  CHECK((log.valid().size() == 2 && log.spans().size() == 2 && log.samples().size() == 2));
+  append(mark_line("resume", 10));
+  CHECK(log.update());
+  CHECK((log.train().size() == 1 && log.valid().size() == 1 && log.spans().size() == 1 && log.samples().size() == 1));
+  CHECK(log.spans()[0].heads == std::vector<std::vector<double>>{{1, 2}});
+  CHECK(log.gradients().is_object());
+  append(line("gradients", 30, ",\"tensors\":[]") + mark_line("resume", 20));
+  CHECK(log.update());
+  CHECK(log.gradients().is_null());
+}
+
+TEST_CASE("a log that is put in the place of another one is read from its start, however long it is") {
+  const TemporaryFolder folder;
+  const std::string lines = mark_line("start", 0) + train_line(10, 3),
+                    longer = lines + train_line(20, 2) + train_line(30, 1);
+  const auto file = put_file(folder / "metrics.jsonl", lines);
+  RunLog log(file);
+  CHECK(log.update());
+  // Another file, of the same first line.
+  fs::rename(put_file(folder / "other", mark_line("start", 0) + train_line(11, 4) + train_line(12, 4)), file);
+  CHECK(log.update());
+  CHECK(steps_of(log) == std::vector<std::int64_t>{11, 12});
+  // As long, to the byte.
+  fs::rename(put_file(folder / "other", mark_line("start", 0) + train_line(21, 4) + train_line(22, 4)), file);
+  CHECK(log.update());
+  CHECK(steps_of(log) == std::vector<std::int64_t>{21, 22});
+  // Other bytes in the same file, as cp writes them.
+  std::ofstream(file, std::ios::trunc) << mark_line("start", 1) + train_line(31, 4) + train_line(32, 4) +
+                                              train_line(33, 4);
+  CHECK(log.update());
+  CHECK(steps_of(log) == std::vector<std::int64_t>{31, 32, 33});
+  CHECK(!log.update());
+}
+
+TEST_CASE("a line without end is not kept, and what follows it counts") {
+  const TemporaryFolder folder;
+  const auto file = put_file(folder / "metrics.jsonl", train_line(10, 3));
+  const auto append = [&file](const std::string& more) { std::ofstream(file, std::ios::app) << more; };
+  RunLog log(file);
+  CHECK(log.update());
+  const std::string much(12'000'000, 'x');
+  append(much);
+  CHECK(!log.update());
+  append(much);
+  CHECK(!log.update());
+  append("\n" + train_line(20, 2));
+  CHECK(log.update());
+  CHECK(steps_of(log) == std::vector<std::int64_t>{10, 20});
+  CHECK_THAT(log.problem(), ContainsSubstring("line 2 of '") && ContainsSubstring("it is longer than 16777216 bytes"));
+}
+
 TEST_CASE("a line that is no report is one problem, and those around it are shown") {
   const TemporaryFolder folder;
-  const auto file =
-      put_file(folder / "metrics.jsonl",
-               train_line(10, 3) + "{\"event\":\"train\",\"st\n" + train_line(20, 2) + "[]\n\n" +
-                   "{\"event\":\"train\",\"step\":\"x\"}\n{\"event\":\"valid_short\",\"step\":20,\"nll\":null}\n" +
-                   "{\"event\":\"sample\",\"step\":20,\"prompt\":\"</script>\",\"text\":7}\n");
+  const auto file = put_file(folder / "metrics.jsonl",
+                             train_line(10, 3) + "{\"event\":\"train\",\"st\n" + train_line(20, 2) + "[]\n\n" +
+                                 "{\"event\":\"train\",\"step\":\"x\"}\n" +
+                                 "{\"event\":\"train\",\"step\":30,\"nll\":1,\"spans\":[[1,null]]}\n{\"event\":\"valid_"
+                                 "short\",\"step\":20,\"nll\":null}\n" +
+                                 "{\"event\":\"sample\",\"step\":20,\"prompt\":\"</script>\",\"text\":7}\n");
   RunLog log(file);
   CHECK(log.update());
   CHECK(steps_of(log) == std::vector<std::int64_t>{10, 20});
-  CHECK_THAT(log.problem(), ContainsSubstring("line 2 of '" + file.string() + "' is no report"));
+  CHECK_THAT(log.problem(), ContainsSubstring("line 2 of '" + file.string() + "' is no report") &&
+                                ContainsSubstring("it is no JSON; so are 4 more lines"));
+  // Nothing of a line that is left out is there.
+  CHECK(log.spans().empty());
   CHECK(count_of(log.problem(), "\n") == 0);
   REQUIRE(log.valid().size() == 1);
   CHECK(std::isnan(log.valid()[0].loss));

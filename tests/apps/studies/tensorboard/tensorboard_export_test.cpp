@@ -157,7 +157,7 @@ TEST_CASE("tensorboard: logs without times, without numbers, without reports") {
   const fs::path old = run("old", start + train(1, "") + train(2, R"(,"gradient_norm":null,"learning_rate":0)"));
   const auto changed = std::chrono::sys_days(std::chrono::year(2020) / 2 / 3) + std::chrono::seconds(7);
   fs::last_write_time(old, std::chrono::file_clock::from_sys(changed));
-  const std::vector<SummaryEvent> events = run_events(old);
+  const std::vector<SummaryEvent> events = run_events(old).events;
   REQUIRE(events.size() == 2);
   const double written = static_cast<double>(changed.time_since_epoch().count());
   for (const SummaryEvent& event : events) CHECK(event.wall_time == written);
@@ -165,8 +165,10 @@ TEST_CASE("tensorboard: logs without times, without numbers, without reports") {
   CHECK(events[1].scalars == std::vector<std::pair<std::string, double>>{{"loss/train", 1.5}, {"rate", 0}});
 
   // Begun by an older version: what has no time is not later than what follows.
-  const std::vector<SummaryEvent> mixed = run_events(run(
-      "mixed", start + train(1, "") + train(2, R"(,"time":"1970-01-02T00:00:01Z")") + train(3, R"(,"time":"soon")")));
+  const std::vector<SummaryEvent> mixed =
+      run_events(run("mixed", start + train(1, "") + train(2, R"(,"time":"1970-01-02T00:00:01Z")") +
+                                  train(3, R"(,"time":"soon")")))
+          .events;
   REQUIRE(mixed.size() == 3);
   CHECK(mixed[0].wall_time == 86401);
   CHECK(mixed[1].wall_time == 86401);
@@ -177,9 +179,39 @@ TEST_CASE("tensorboard: logs without times, without numbers, without reports") {
   CHECK(begun.runs.at(0).scalars == 0);
   CHECK(events_of(get_file(begun.runs.at(0).file)).empty());
 
-  run("broken", start + R"({"event":"train","step":1,"nll":1.5,"spans":["a"]})" + "\n");
-  CHECK_THAT(message_of<FileError>([&] { write_tensorboard({folder / "broken"}, folder / "tb"); }),
-             ContainsSubstring("the report 'train' of step 1 in '"));
+  // From before the first report on, the file is appended to: a second name of it sees that.
+  const std::string timed = R"({"event":"start","step":0,"time":"2020-01-01T00:00:00Z"})"
+                            "\n";
+  run("early", timed);
+  const fs::path early = write_tensorboard({folder / "early"}, folder / "tb").runs.at(0).file;
+  fs::create_hard_link(early, folder / "open");
+  run("early", timed + train(1, R"(,"time":"2020-01-01T00:01:00Z")"));
+  write_tensorboard({folder / "early"}, folder / "tb");
+  CHECK(events_of(get_file(folder / "open")).size() == 1);
+}
+
+TEST_CASE("tensorboard: lines that are no reports are left out and told, and the other runs are written") {
+  const TemporaryFolder folder;
+  const auto run = [&folder](const std::string& name, const std::string& log) {
+    fs::create_directories(folder / name);
+    put_file(folder / name / "metrics.jsonl", log);
+    return (folder / name).string();
+  };
+  const std::string good = "{\"event\":\"start\",\"step\":0}\n{\"event\":\"train\",\"step\":1,\"nll\":1.5,\"bpc\":1}\n",
+                    bad = good + R"({"event":"train","st)" + "\n" + R"({"event":"train","step":1e300,"nll":2})" + "\n" +
+                          R"({"event":"train","step":2,"nll":1.5,"spans":["a"]})" + "\n" +
+                          R"({"event":"train","step":3,"nll":2.5})" + "\n";
+  const std::string first = run("bad", bad), second = run("good", good), tb = (folder / "tb").string();
+  const ProcessResult result =
+      run_engram({"report", first, second, "--tensorboard", tb, "--out", (folder / "p").string()});
+  INFO(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.err, ContainsSubstring("line 3 of '" + first +
+                                           "/metrics.jsonl' is no report and is left out: it is "
+                                           "no JSON; so are 2 more lines"));
+  CHECK(fs::exists(folder / "p"));
+  CHECK(curve(events_of(get_file(folder / "tb/bad/events.out.tfevents.engram")), "loss/train").size() == 2);
+  CHECK(curve(events_of(get_file(folder / "tb/good/events.out.tfevents.engram")), "loss/train").size() == 1);
 }
 
 TEST_CASE("tensorboard: runs have names of their own; what cannot be is refused before anything is written") {
