@@ -214,6 +214,18 @@ if ((kills > 10)); then
   rm -rf lost
   start 3 "$folder/lost" "${lost[@]}"
   ended_by 40 KILL 'which has gone without a word'
+  # What it missed comes when it goes on: gradients too long to be kept elsewhere, into memory that must still be there.
+  make_wide=(--set model.width=768 model.layers=4 training.split=2 training.checkpoint_every=1)
+  rm -rf lost
+  ENGRAM_RANK_TIMEOUT=2 start 2 "$folder/lost" "${make_wide[@]}"
+  mapfile -t pids < <(pgrep -f "^$program train --out $folder/lost")
+  kill -STOP "${pids[1]}"
+  sleep 4
+  kill -CONT "${pids[1]}"
+  code=0
+  wait "$launcher" || code=$?
+  if ((code != 1)); then fail "a rank that was away must end the run with 1, got $code"; fi
+  if grep -q 'signal 11\|Segmentation' said; then fail "memory of what is on its way must stay"; fi
   unset OMPI_MCA_odls_base_sigkill_timeout
 fi
 
@@ -229,7 +241,7 @@ refused() {
 common=(train --out refused --config all_attention.toml --data characters)
 refused 'training.seed = 1 on rank 0' 2 -n 1 "$program" "${common[@]}" --seed 1 : -n 1 "$program" "${common[@]}" --seed 2
 refused '--dtype must be the same everywhere' 2 -n 1 "$program" "${common[@]}" : -n 1 "$program" "${common[@]}" --dtype f64
-refused '--config must be the same everywhere' 1 -n 2 "$program" "${common[@]}" : \
+refused '--config must be the same everywhere' 2 -n 2 "$program" "${common[@]}" : \
   -n 1 "$program" train --out refused --config product_key.toml --data characters
 refused 'the data must be the same everywhere' 2 -n 1 "$program" "${common[@]}" : \
   -n 1 "$program" train --out refused --config all_attention.toml --data other
@@ -238,6 +250,16 @@ refused 'engram count must be started as one process, got 2' 2 -n 2 "$program" c
 refused "there is no command 'trian'" 2 -n 3 "$program" trian
 refused 'batch must be a multiple of 6' 2 -n 3 "$program" "${common[@]}"
 if [[ -e refused ]]; then fail "a refused run leaves no folder"; fi
+
+echo "== numbers that no checkpoint may have, and a failure of rank 0 alone"
+refused 'every number must be finite and at most 1e+06' 1 -n 2 "$program" train --out diverged "${common[@]:3}" \
+  --set schedule.rate=1e7 schedule.warmup=0 training.checkpoint_every=1
+grep -q 'there was no checkpoint yet; a smaller schedule.rate' said || fail "it has diverged"
+mkdir full
+ln -s /dev/full full/metrics.jsonl
+began=$SECONDS
+refused 'No space left on device' 1 -n 3 "$program" train --out full "${common[@]:3}" --set training.batch=12 training.split=3
+if ((SECONDS - began > 6)); then fail "the others must go soon, got $((SECONDS - began)) s"; fi
 
 echo "== a full disk on rank 0"
 mkdir small

@@ -1,6 +1,7 @@
 /// What ranks share: buckets of gradients, the state of optimisers, checkpoints.
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -283,6 +284,51 @@ TEST_CASE("ranks: each draws, holds and saves its columns of tables, and reads t
     const HeldBytes share{whole.elements / static_cast<std::size_t>(count), whole.rows};
     CHECK(std::ranges::count(held, share) == count);
   }
+}
+
+/// What each of three ranks throws when it saves a large tensor that they share, and one that all have, of which some
+/// number is not finite. Then it saves others.
+std::vector<std::string> refused_saves(const std::filesystem::path& file, std::int64_t bad_shared, bool bad_whole) {
+  std::vector<std::string> messages(3);
+  run_ranks(3, [&](Communicator& ranks) {
+    Bench bench;
+    const std::int64_t each = 300'000;  // more than a chunk
+    const auto own = static_cast<std::int64_t>(ranks.rank());
+    reference::Array64 numbers = reference::constant(1, {each}), other = reference::constant(2, {each});
+    if (bad_shared >= 0 && bad_shared / each == own)
+      numbers.data[static_cast<std::size_t>(bad_shared % each)] = INFINITY;
+    // Before the other one in the file.
+    if (bad_whole) other.data[7] = NAN;
+    const auto save = [&](const reference::Array64& part, const reference::Array64& whole) {
+      const std::vector<NamedTensor> tensors{
+          {"a", bench.tensor(whole, DType::f32)},
+          {"optimizer/x", bench.tensor(part, DType::f32),
+           Division{.shape = {3 * each}, .dtype = DType::f32, .ends = {each, 2 * each, 3 * each}}}};
+      save_checkpoint(file, *bench.backend, tensors, {}, {.only_finite = true}, ranks);
+    };
+    try {
+      save(numbers, other);
+    } catch (const NotFiniteError& error) {
+      messages[static_cast<std::size_t>(ranks.rank())] = error.what();
+    }
+    // All are at the same place.
+    if (ranks.any(ranks.rank() == 1)) save(reference::constant(3, {each}), reference::constant(4, {each}));
+  });
+  CHECK(CheckpointFile(file).has("optimizer/x"));
+  return messages;
+}
+
+TEST_CASE("ranks: numbers that a file refuses are one error on all, and the next one is written", "[ranks]") {
+  const TemporaryFolder folder;
+  const auto said = [](const char* name) {
+    return std::vector<std::string>(3,
+                                    text("save_checkpoint: every number must be finite, got others in '", name, "'"));
+  };
+  CHECK(refused_saves(folder / "file", -1, true) == said("a"));
+  // In the last chunk, when most has been gathered, and in the first one.
+  CHECK(refused_saves(folder / "file", 899'999, false) == said("optimizer/x"));
+  CHECK(refused_saves(folder / "file", 0, false) == said("optimizer/x"));
+  CHECK(refused_saves(folder / "file", 500'000, true) == said("a"));
 }
 
 TEST_CASE("ranks: a file that rank 0 cannot write is one error on all, and the next one is written", "[ranks]") {

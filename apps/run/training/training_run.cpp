@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -242,7 +244,8 @@ struct TrainingStart {
       // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
       const auto run = checkpoint->metadata().find(metadata_keys::kRun);
       const std::string details = run != checkpoint->metadata().end() ? run->second : "";
-      state = text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
+      state =
+          text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
     }
     require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
                                .config = to_toml(config),
@@ -269,6 +272,34 @@ void begin_folder(const TrainingRunOptions& options, const TrainingStart& start,
   write_durably(options.out / "config.toml", to_toml(start.config));
 }
 
+/// What a run computes with: all memory of which parts may be on their way to other ranks.
+struct Training {
+  Runtime runtime;
+  std::optional<TrainingSession> session;
+  NanTrace trace;
+
+  Training(const TrainingRunOptions& options, std::uint64_t seed, Communicator& ranks)
+      : runtime(options.device, options.threads, seed, &ranks), trace(runtime.backend()) {}
+};
+
+/// Step 0, or the step of the checkpoint.
+TrainingSession& begin_session(Training& training, const TrainingRunOptions& options, const TrainingStart& start,
+                               std::optional<RunLock>& lock) {
+  Communicator& ranks = training.runtime.ranks();
+  together(ranks, [&] {
+    check_device(start.config, training.runtime.backend());
+    TrainingSession& made = training.session.emplace(start.config, start.data, training.runtime, start.dtype);
+    std::vector<std::string> changes;
+    if (start.checkpoint) changes = load_session(*start.checkpoint, made);
+    if (start.config.training.sample_every > 0) check_sample_prompt(made);
+    if (!ranks.leads()) return;
+    for (const std::string& note : made.notes) log(LogLevel::info, note);
+    for (const std::string& change : changes) log(LogLevel::warning, "resume: " + change);
+    begin_folder(options, start, made, lock);
+  });
+  return *training.session;
+}
+
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
@@ -285,30 +316,21 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   std::optional<TrainingStart> start;
   together(ranks, [&] { start.emplace(options, ranks, toml); });
   start->require_same(ranks, options.device.kind);
-  Runtime runtime(options.device, options.threads, start->config.training.seed, &ranks);
-  std::optional<TrainingSession> made;
-  together(ranks, [&] {
-    check_device(start->config, runtime.backend());
-    made.emplace(start->config, start->data, runtime, start->dtype);
-    std::vector<std::string> changes;
-    if (start->checkpoint) changes = load_session(*start->checkpoint, *made);
-    if (start->config.training.sample_every > 0) check_sample_prompt(*made);
-    if (!ranks.leads()) return;
-    for (const std::string& note : made->notes) log(LogLevel::info, note);
-    for (const std::string& change : changes) log(LogLevel::warning, "resume: " + change);
-    begin_folder(options, *start, *made, lock);
+  auto training = std::make_unique<Training>(options, start->config.training.seed, ranks);
+  TrainingRunResult result;
+  outlive_transfers(training, training->runtime.ranks(), [&] {
+    TrainingSession& session = begin_session(*training, options, *start, lock);
+    if (options.trace_nan) {
+      session.trainer.keep_scopes();
+      training->runtime.step().observe(&training->trace);
+    }
+    if (options.list_tape && ranks.leads()) session.trainer.view_tape(list_tape);
+    progress.end();
+    train_to_the_end(session, options.out, start->checkpoint.has_value(), stop, options.run);
+    const auto& best = session.watch.best;
+    result = {session.trainer.steps(), best ? std::optional(best->nll) : std::nullopt};
   });
-  TrainingSession& session = *made;
-  NanTrace trace(runtime.backend());
-  if (options.trace_nan) {
-    session.trainer.keep_scopes();
-    runtime.step().observe(&trace);
-  }
-  if (options.list_tape && ranks.leads()) session.trainer.view_tape(list_tape);
-  progress.end();
-  train_to_the_end(session, options.out, start->checkpoint.has_value(), stop, options.run);
-  const auto& best = session.watch.best;
-  return {session.trainer.steps(), best ? std::optional(best->nll) : std::nullopt};
+  return result;
 }
 
 }  // namespace engram
