@@ -249,6 +249,10 @@ refused "rank 1 (" 1 -n 1 "$program" "${common[@]}" : -n 1 "$program" train --ou
 refused 'engram count must be started as one process, got 2' 2 -n 2 "$program" count --config all_attention.toml
 refused "there is no command 'trian'" 2 -n 3 "$program" trian
 refused 'batch must be a multiple of 6' 2 -n 3 "$program" "${common[@]}"
+if "$program" --version | grep -q oneDNN; then
+  refused 'the instructions of the processors must be the same everywhere, got' 2 -n 1 "$program" "${common[@]}" : \
+    -n 1 env ONEDNN_MAX_CPU_ISA=SSE41 "$program" "${common[@]}"
+fi
 if [[ -e refused ]]; then fail "a refused run leaves no folder"; fi
 
 echo "== numbers that no checkpoint may have, and a failure of rank 0 alone"

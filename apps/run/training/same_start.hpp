@@ -9,12 +9,12 @@ namespace engram {
 
 /// What must be the same on all ranks.
 struct StartFacts {
-  std::string program;  ///< version and commit
+  std::string program;  ///< what it was built from and how
   std::string config;   ///< as resolved, in TOML
   std::string data;     ///< the hash of the data folder
   std::string device;   ///< its kind
   std::string dtype;
-  std::string checkpoint;  ///< which step the run goes on from
+  std::string checkpoint;  ///< which step the run goes on from, and with what
 };
 
 /// Collective. Throws UsageError, the same on all ranks, that names the first rank that differs from rank 0 and what

@@ -238,7 +238,6 @@ struct TrainingStart {
   /// Ranks that would train something else name what differs.
   void require_same(Communicator& ranks, DeviceKind device) const {
     if (ranks.alone()) return;
-    const BuildFacts build = build_facts();
     std::string state = "none";
     if (before) {
       // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
@@ -247,7 +246,7 @@ struct TrainingStart {
       state =
           text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
     }
-    require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
+    require_same_start(ranks, {.program = build_text(),
                                .config = to_toml(config),
                                .data = data::hash_text(data.hash()),
                                .device = text(device),
@@ -319,6 +318,9 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   auto training = std::make_unique<Training>(options, start->config.training.seed, ranks);
   TrainingRunResult result;
   outlive_transfers(training, training->runtime.ranks(), [&] {
+    ranks.require_same("the instructions of the processors", training->runtime.backend().instructions(),
+                       "the lower ones for all, by mpirun -x: ONEDNN_MAX_CPU_ISA=AVX2, and ENGRAM_CPU=avx2 for a "
+                       "portable build");
     TrainingSession& session = begin_session(*training, options, *start, lock);
     if (options.trace_nan) {
       session.trainer.keep_scopes();
