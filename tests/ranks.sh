@@ -119,6 +119,9 @@ echo "== from four ranks to one and to two"
 # Without a decay and a warm-up the first steps are those of a longer run.
 parts=(--config all_attention.toml --data characters --set schedule.warmup=0 schedule.decay=none)
 train 1 whole "${parts[@]}" || fail "the whole run"
+# A configuration without a split, which four ranks raise to four, as fewer of them keep it.
+grep -v '^split' all_attention.toml >no_split.toml
+parts[1]=no_split.toml
 train 4 parts "${parts[@]}" --steps 4 || fail "the first four steps"
 train 1 parts "${parts[@]}" --steps 8 --resume || fail "resumed on one rank"
 train 2 parts "${parts[@]}" --resume || fail "resumed on two ranks"

@@ -18,6 +18,7 @@
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/folder/run_lock.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
+#include "apps/run/training/late_rows.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
 #include "apps/run/training/rank_split.hpp"
@@ -79,6 +80,10 @@ RunConfig read_config(const TrainingRunOptions& options, const std::optional<Che
     // What the command line of the run's first start asked for is in its own configuration only.
     const std::set<std::string> given = given_keys(toml, source, overrides);
     if (!given.contains("training.products")) config.training.products = before->config.training.products;
+    // Ranks may have raised it: with another one the last bits are others, and the caches start empty.
+    if (const std::int64_t split = before->config.training.split;
+        !given.contains("training.split") && config.training.batch % split == 0)
+      config.training.split = split;
     if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
     return config;
   }
@@ -218,6 +223,7 @@ struct TrainingStart {
   RunConfig config;
   DType dtype;
   bool resized;
+  std::string late_rows = "none";  // beside the checkpoint
 
   TrainingStart(const TrainingRunOptions& options, const Communicator& ranks, const std::string& toml)
       : checkpoint(open_checkpoint(options)),
@@ -232,6 +238,7 @@ struct TrainingStart {
     if (resized && !ranks.alone())
       throw UsageError(text("training: --resize-span must be done by one rank, got ", ranks.size(),
                             "\n  a run of one rank can be continued by several"));
+    if (before && !ranks.alone()) late_rows = late_rows_beside(checkpoint->path(), before->step);
     if (options.device.kind == DeviceKind::cpu) require_machine_memory(config, ranks.size(), options.ranks_here);
   }
 
@@ -244,7 +251,7 @@ struct TrainingStart {
       const auto run = checkpoint->metadata().find(metadata_keys::kRun);
       const std::string details = run != checkpoint->metadata().end() ? run->second : "";
       state =
-          text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
+          text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)), ", late rows ", late_rows);
     }
     require_same_start(ranks, {.program = build_text(),
                                .config = to_toml(config),
