@@ -72,12 +72,11 @@ void Communicator::in_step(Backend& backend, std::function<void()> calls) {
 
 namespace {
 
-/// What the others throw for an exception of one rank is told by a letter.
-constexpr char kAnyError = '+', kUsage = 'u', kNotFinite = 'n';
+constexpr char kWrongUsage = 'u', kNotFinite = 'n', kOther = '+';
 
-char letter_of(const std::exception& error) {
-  if (dynamic_cast<const UsageError*>(&error) != nullptr) return kUsage;
-  return dynamic_cast<const NotFiniteError*>(&error) != nullptr ? kNotFinite : kAnyError;
+char kind_of(const std::exception& error) {
+  if (dynamic_cast<const UsageError*>(&error) != nullptr) return kWrongUsage;
+  return dynamic_cast<const NotFiniteError*>(&error) != nullptr ? kNotFinite : kOther;
 }
 
 }  // namespace
@@ -85,12 +84,12 @@ char letter_of(const std::exception& error) {
 void together(Communicator& ranks, const std::function<void()>& work) {
   if (ranks.alone()) return work();
   std::exception_ptr failed;
-  std::string message;  // a letter, and what was thrown; empty: nothing was
+  std::string message;  // its kind and what was thrown; empty: nothing was
   try {
     work();
   } catch (const std::exception& error) {
     failed = std::current_exception();
-    message = text(std::string(1, letter_of(error)), error.what());
+    message = std::string(1, kind_of(error)) + error.what();
   }
   const std::vector<std::string> messages = ranks.gather_texts(message);
   const auto first = std::ranges::find_if_not(messages, &std::string::empty);
@@ -99,8 +98,8 @@ void together(Communicator& ranks, const std::function<void()>& work) {
   const bool all_alike = std::ranges::all_of(messages, [&](const std::string& other) { return other == messages[0]; });
   if (all_alike || (number == 0 && ranks.leads())) std::rethrow_exception(failed);
   const std::string one = number == 0 ? first->substr(1) : text(ranks.name(number), ": ", first->substr(1));
-  if (first->front() == kUsage) throw UsageError(one);
-  if (first->front() == kNotFinite) throw NotFiniteError(one);
+  if ((*first)[0] == kWrongUsage) throw UsageError(one);
+  if ((*first)[0] == kNotFinite) throw NotFiniteError(one);
   throw RankError(one);
 }
 

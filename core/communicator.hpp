@@ -117,7 +117,7 @@ class Communicator {
 /// Calls `work`, which calls no collective function. When it threw on a rank, all ranks throw, with one message, once
 /// all have come here: that of the first rank that threw. Where all threw the same, each throws what it threw. Where
 /// rank 0 threw, it does, and the others throw a RankError; else all throw a RankError that names the rank. In place of
-/// a RankError it is a UsageError or a NotFiniteError where that was one.
+/// a RankError it is a UsageError or a NotFiniteError where that was one: after it ranks may go on together.
 void together(Communicator& ranks, const std::function<void()>& work);
 
 /// Calls `work`, which uses `memory`. When it throws, all that is on its way is given up, and memory that a library may

@@ -8,7 +8,6 @@
 #include "apps/run/training/divergence.hpp"
 #include "apps/run/training/late_rows.hpp"
 #include "apps/terminal/signals.hpp"
-#include "tests/apps/run/other_devices.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/thread_ranks.hpp"
