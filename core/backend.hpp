@@ -64,6 +64,10 @@ class Backend {
   /// Whether the kernels take bf16 activations (docs/reference/numerics.md).
   virtual bool stores_bf16() const { return false; }
 
+  /// Which of the machine's instructions decide the last bits of results, where the program or a library chooses them
+  /// when it runs; empty: none do.
+  virtual std::string instructions() const { return {}; }
+
   /// Observes steps for a profiler that watches this program; nullptr when none does. Belongs to the backend.
   virtual KernelObserver* profiler() { return nullptr; }
 

@@ -11,10 +11,14 @@
 #include <utility>
 
 #include "core/backend.hpp"
-
 #include "core/stopwatch.hpp"
 
 namespace engram {
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "?";
+}
 
 std::string Communicator::name(int rank) const { return text("rank ", rank, " (", place(rank), ")"); }
 
@@ -33,21 +37,6 @@ std::vector<std::string> Communicator::gather_texts(std::string_view own) {
   return texts;
 }
 
-void Communicator::collect_host(void* all, PartEnds ends) {
-  const auto begin_of = [ends](std::size_t q) { return q == 0 ? std::size_t{0} : ends[q - 1]; };
-  std::size_t longest = 0;
-  for (std::size_t q = 0; q < ends.size(); ++q) longest = std::max(longest, ends[q] - begin_of(q));
-  if (longest == 0) return;
-  auto* const bytes = static_cast<std::byte*>(all);
-  const auto mine = static_cast<std::size_t>(rank());
-  std::vector<std::byte> own(longest), gathered(longest * ends.size());
-  std::copy(bytes + begin_of(mine), bytes + ends[mine], own.begin());
-  gather_host(own.data(), longest, gathered.data());
-  for (std::size_t q = 0; q < ends.size(); ++q)
-    std::copy_n(gathered.begin() + static_cast<std::ptrdiff_t>(q * longest), ends[q] - begin_of(q),
-                bytes + begin_of(q));
-}
-
 bool Communicator::any(bool own) {
   if (alone()) return own;
   const std::uint8_t mine = own ? 1 : 0;
@@ -56,13 +45,18 @@ bool Communicator::any(bool own) {
   return std::ranges::find(all, 1) != all.end();
 }
 
-void Communicator::require_same(std::string_view what, std::string_view own) {
+void Communicator::require_same(std::string_view what, std::string_view own, std::string_view advice,
+                                const Difference& difference) {
   if (alone()) return;
   const std::vector<std::string> all = gather_texts(own);
-  for (std::size_t q = 1; q < all.size(); ++q)
-    if (all[q] != all[0])
-      throw RankError(text("ranks: ", what, " must be the same everywhere, got ", all[0], " on ", name(0), " and ",
-                           all[q], " on ", name(static_cast<int>(q))));
+  for (std::size_t q = 1; q < all.size(); ++q) {
+    if (all[q] == all[0]) continue;
+    const std::string first = name(0), other = name(static_cast<int>(q));
+    throw UsageError(text("ranks: ", what, " must be the same everywhere, got",
+                          difference ? difference(all[0], all[q], first, other)
+                                     : text(" ", all[0], " on ", first, " and ", all[q], " on ", other),
+                          advice.empty() ? "" : "\n  ", advice));
+  }
 }
 
 void Communicator::follow(Backend& backend) {
@@ -117,19 +111,13 @@ void gather_in_step(Communicator& ranks, Backend& backend, std::vector<PartedBuf
     for (const auto& transfer : transfers) transfer->wait();
     if (costs == nullptr) return;
     ExchangeCosts these{.seconds = watch.seconds(), .seconds_waited = watch.seconds()};
-    const auto own = static_cast<std::size_t>(ranks.rank());
     for (const PartedBuffer& buffer : buffers)
-      these.bytes_sent +=
-          static_cast<std::int64_t>(buffer.ends[own] - (own == 0 ? 0 : buffer.ends[own - 1])) * (ranks.size() - 1);
+      these.bytes_sent += static_cast<std::int64_t>(part_length(buffer.ends, ranks.rank())) * (ranks.size() - 1);
     *costs += these;
   });
 }
 
-std::string OneRank::place(int) const {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
-  return text(host.data(), ", process ", static_cast<std::int64_t>(::getpid()));
-}
+std::string OneRank::place(int) const { return text(host_name(), ", process ", static_cast<std::int64_t>(::getpid())); }
 
 std::unique_ptr<Transfer> OneRank::start_exchange(const void*, PartEnds, void*, PartEnds) {
   throw Error("ranks: an exchange needs two ranks at least, got 1");

@@ -24,7 +24,8 @@ class RankError : public Error {
   using Error::Error;
 };
 
-/// Bytes on their way. Their memory must stay until wait() returned.
+/// Bytes on their way. Their memory must stay until wait() returned or advance() said true, or for good where that does
+/// not happen: Communicator::give_up() says when.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -38,6 +39,15 @@ class Transfer {
 /// Where the parts of a buffer end, in bytes from its beginning, one for each rank, ascending: part q lies before
 /// ends[q] and begins at ends[q - 1], the first at 0. A part may be empty.
 using PartEnds = std::span<const std::size_t>;
+inline std::size_t part_begin(PartEnds ends, int part) {
+  return part == 0 ? 0 : ends[static_cast<std::size_t>(part) - 1];
+}
+inline std::size_t part_length(PartEnds ends, int part) {
+  return ends[static_cast<std::size_t>(part)] - part_begin(ends, part);
+}
+
+/// The name of this machine; "?" where the system does not say it.
+std::string host_name();
 
 class Communicator {
  public:
@@ -58,14 +68,20 @@ class Communicator {
 
   /// Numbers of the host: all[q] of `bytes` bytes each becomes what rank q has as its own.
   virtual void gather_host(const void* own, std::size_t bytes, void* all) = 0;
-  /// Memory of the host, in parts: on rank 0, part q becomes what rank q has there. By gather_host(), unless a library
-  /// can do it with fewer bytes.
-  virtual void collect_host(void* all, PartEnds ends);
+  /// Memory of the host, in parts: on rank 0, part q becomes what rank q has there.
+  virtual void collect_host(void* all, PartEnds ends) = 0;
   /// What every rank says when it is about to end for the reason that an exception gives: whether all have come to say
   /// the same before so many seconds are over. It takes no part in the order of the other functions.
   virtual bool all_end_with(std::string_view reason, double seconds) = 0;
+  /// After all_end_with() said true: whether nothing is on its way on any rank. Else no rank can end in order, and rank
+  /// 0 is to end all by abort().
+  virtual bool can_end() const { return true; }
   /// Ends all ranks at once, with this exit code where the library can say so.
   [[noreturn]] virtual void abort(int code) = 0;
+  /// For whoever goes because of an exception, before the memory of its transfers does: ends what has not arrived,
+  /// where the library can. Returns whether that memory may go; else it must stay as long as the process. What takes
+  /// memory of the host for the time of a call, such as gather_host(), sees to it by itself.
+  virtual bool give_up() { return true; }
 
   /// What is started from here on begins after all that was handed to the device before: here the host waits for it,
   /// as what carries memory of the host must.
@@ -85,9 +101,14 @@ class Communicator {
   std::vector<std::string> gather_texts(std::string_view own);
   /// Whether it is true on any rank.
   bool any(bool own);
-  /// Whether every rank says the same. Otherwise throws RankError naming the first rank that differs from rank 0:
-  /// "ranks: `what` must be the same everywhere, got ...".
-  void require_same(std::string_view what, std::string_view own);
+  /// What differs between what two ranks have said, whose names come after it.
+  using Difference = std::function<std::string(const std::string& first, const std::string& other,
+                                               const std::string& on_first, const std::string& on_other)>;
+  /// Whether every rank says the same. Otherwise throws UsageError, the same on all ranks, that names the first one
+  /// that differs from rank 0: "ranks: `what` must be the same everywhere, got", and the `difference`; none: both
+  /// texts. `advice`: what to do, a line; empty: nothing is said.
+  void require_same(std::string_view what, std::string_view own, std::string_view advice = {},
+                    const Difference& difference = {});
   /// Calls `calls`, which start transfers of what a step computes, at this place of the step: after what was handed to
   /// the device before, and again in every replay of the step (Backend::between()).
   void in_step(Backend& backend, std::function<void()> calls);
@@ -98,6 +119,18 @@ class Communicator {
 /// rank 0 threw, it does, and the others throw a RankError; else all throw a RankError that names the rank. In place of
 /// a RankError it is a UsageError or a NotFiniteError where that was one: after it ranks may go on together.
 void together(Communicator& ranks, const std::function<void()>& work);
+
+/// Calls `work`, which uses `memory`. When it throws, all that is on its way is given up, and memory that a library may
+/// still touch stays until the process ends.
+template <class Memory>
+void outlive_transfers(std::unique_ptr<Memory>& memory, Communicator& ranks, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    if (!ranks.give_up()) (void)memory.release();
+    throw;
+  }
+}
 
 /// A buffer of which every rank has its part; ends are equal everywhere.
 struct PartedBuffer {
@@ -119,6 +152,7 @@ class OneRank final : public Communicator {
   std::unique_ptr<Transfer> start_exchange(const void*, PartEnds, void*, PartEnds) override;
   std::unique_ptr<Transfer> start_gather(void*, PartEnds) override;
   void gather_host(const void* own, std::size_t bytes, void* all) override;
+  void collect_host(void*, PartEnds) override {}
   bool all_end_with(std::string_view, double) override { return true; }
   [[noreturn]] void abort(int code) override;
 };

@@ -13,6 +13,7 @@
 #include "core/allocator.hpp"
 #include "core/error.hpp"
 #include "cpu/bf16_product.hpp"
+#include "cpu/gemm.hpp"
 #include "cpu/instruction_level.hpp"
 
 namespace engram::cpu {
@@ -58,6 +59,10 @@ class CpuBackend final : public Backend {
     // Of a portable build the module's kernels are at work, not the program's own.
     return cpu::multiplies_bf16() ||
            (use_best_instructions() == "avx512" && cpu::processor_bf16_instructions() != cpu::Bf16Instructions::none);
+  }
+  std::string instructions() const override {
+    const std::string products = gemm_instructions();
+    return text(use_best_instructions(), products.empty() ? "" : ", ", products);
   }
   int threads() const override { return omp_get_max_threads(); }
   void set_threads(int count) override { omp_set_num_threads(count); }

@@ -96,6 +96,8 @@ void gemm(const Gemm<double>& g) { by_eigen(g); }
 void parallel_gemm(const Gemm<float>& g) { in_parallel(g); }
 void parallel_gemm(const Gemm<double>& g) { in_parallel(g); }
 
+std::string gemm_instructions() { return detail::onednn_instructions(); }
+
 const char* gemm_library() { return detail::kHaveOneDnn ? "oneDNN" : "Eigen"; }
 
 }  // namespace engram::cpu

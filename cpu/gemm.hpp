@@ -4,6 +4,7 @@
 /// bits do not depend on the number of threads.
 
 #include <cstdint>
+#include <string>
 
 #include "core/kernels/matmul.hpp"
 
@@ -42,10 +43,14 @@ void gemm_eigen(const Gemm<double>& product);
 /// "oneDNN" or "Eigen": what large f32 products use in this build.
 const char* gemm_library();
 
+/// What large f32 products choose when they run: "oneDNN with avx512"; empty where they choose nothing.
+std::string gemm_instructions();
+
 namespace detail {
 /// Defined by gemm_onednn.cpp or, in builds without it, by gemm_without_onednn.cpp.
 extern const bool kHaveOneDnn;
 void gemm_onednn(const Gemm<float>& product);
+std::string onednn_instructions();
 }  // namespace detail
 
 }  // namespace engram::cpu

@@ -1,5 +1,7 @@
 #include <dnnl.h>
 
+#include <utility>
+
 #include "core/error.hpp"
 #include "core/held_signals.hpp"
 #include "cpu/gemm.hpp"
@@ -18,6 +20,18 @@ void gemm_onednn(const Gemm<float>& g) {
   if (status != dnnl_success)
     throw DeviceError(text("matmul: oneDNN refused [", g.m, ", ", g.k, "] x [", g.k, ", ", g.n, "], status ",
                            static_cast<int>(status)));
+}
+
+std::string onednn_instructions() {
+  const auto chosen = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
+  // Each has the bits of those before it. Products of f32 make no difference between what comes after avx512_core.
+  constexpr std::pair<const char*, unsigned> kLevels[] = {{"avx512", dnnl_cpu_isa_avx512_core},
+                                                          {"avx2", dnnl_cpu_isa_avx2},
+                                                          {"avx", dnnl_cpu_isa_avx},
+                                                          {"sse41", dnnl_cpu_isa_sse41}};
+  for (const auto& [name, level] : kLevels)
+    if ((chosen & level) == level) return text("oneDNN with ", name);
+  return "oneDNN";
 }
 
 }  // namespace engram::cpu::detail

@@ -9,7 +9,6 @@
 #include <limits>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "core/error.hpp"
 
@@ -125,18 +124,16 @@ void gather_chunk(Backend& backend, const NamedTensor& entry, std::size_t offset
   }
   std::vector<std::byte> by_rank(division.one_row() ? 0 : to.size());
   const std::span<std::byte> gathered = division.one_row() ? to : std::span<std::byte>(by_rank);
-  const auto own = static_cast<std::size_t>(ranks.rank());
-  const std::size_t place = own == 0 ? 0 : ends[own - 1], bytes = ends[own] - place;
-  if (bytes > 0) {
+  if (const std::size_t bytes = part_length(ends, ranks.rank()); bytes > 0) {
     const auto first = static_cast<std::size_t>(division.held_before(ranks.rank(), begin)) * number;
-    backend.copy(gathered.data() + place, static_cast<const std::byte*>(entry.tensor.raw()) + first, bytes,
-                 CopyKind::device_to_host);
+    backend.copy(gathered.data() + part_begin(ends, ranks.rank()),
+                 static_cast<const std::byte*>(entry.tensor.raw()) + first, bytes, CopyKind::device_to_host);
   }
   ranks.collect_host(gathered.data(), ends);
   if (division.one_row() || !ranks.leads()) return;
   for_runs(division, ranks.size(), begin, end, [&](int q, std::int64_t first, std::int64_t at, std::int64_t count) {
-    const std::size_t from = (q == 0 ? 0 : ends[static_cast<std::size_t>(q) - 1]) +
-                             static_cast<std::size_t>(first - division.held_before(q, begin)) * number;
+    const std::size_t from =
+        part_begin(ends, q) + static_cast<std::size_t>(first - division.held_before(q, begin)) * number;
     std::memcpy(to.data() + static_cast<std::size_t>(at - begin) * number, by_rank.data() + from,
                 static_cast<std::size_t>(count) * number);
   });
@@ -191,21 +188,26 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
                      const Metadata& metadata, const NumberLimits& limits, Communicator& ranks) {
   check_tensors("save_checkpoint", backend, tensors);
-  std::size_t reads = 0, left_out = 0;  // of tensors that ranks share
-  bool given_up = false;                // rank 0 only takes what the others send
+  // Of tensors that ranks share: chunks that have been gathered, and those that no one waits for any more.
+  std::size_t gathered = 0, left_out = 0;
+  bool writes = ranks.leads();  // else the numbers that arrive are nobody's
   std::vector<TensorSource> sources;
   for (const NamedTensor& entry : tensors) {
     const double largest = entry.name.find('/') == std::string::npos ? limits.largest_parameter : kNoLimit;
     const bool limited = limits.only_finite || std::isfinite(largest);
     const auto read = [&, entry, limited, largest](std::size_t offset, std::span<std::byte> to) {
-      if (entry.division && reads++ < left_out) return;
-      if (!entry.division && (!ranks.leads() || given_up)) return;
-      if (entry.division)
+      if (entry.division) {
+        if (left_out > 0) {
+          --left_out;
+          return;
+        }
         gather_chunk(backend, entry, offset, to, ranks);
-      else
+        ++gathered;
+      } else if (writes) {
         backend.copy(to.data(), static_cast<const std::byte*>(entry.tensor.raw()) + offset, to.size(),
                      CopyKind::device_to_host);
-      if (limited && ranks.leads() && !given_up) refuse_beyond(largest, entry.dtype(), to, entry.name);
+      }
+      if (limited && writes) refuse_beyond(largest, entry.dtype(), to, entry.name);
     };
     sources.push_back({entry.name, entry.dtype(), entry.shape(), read});
   }
@@ -213,13 +215,16 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
   std::exception_ptr failed;
   try {
     if (ranks.leads()) write_safetensors(path, sources, metadata);
+  } catch (const RankError&) {
+    throw;  // no one comes to another gathering
   } catch (...) {
     failed = std::current_exception();
   }
-  // The other ranks read what rank 0 writes, and it what they wait for when its file came to an end too early.
+  // The other ranks read what rank 0 writes, and it what they wait for when its file came to an end too early: whatever
+  // the numbers are then.
   if (!ranks.leads() || failed) {
-    given_up = ranks.leads();
-    left_out = std::exchange(reads, 0);
+    writes = false;
+    left_out = gathered;
     read_in_file_order(sources, [](std::span<const std::byte>) {});
   }
   together(ranks, [&failed] {

@@ -44,7 +44,7 @@ struct NumberLimits {
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
                      const Metadata& metadata, const NumberLimits& limits = {});
 /// The same with several ranks, which all call it with the same names: rank 0 writes the file that one rank would
-/// write. What it throws, all throw: the others a RankError with its message.
+/// write. What it throws, all throw with its message, as together() says: NotFiniteError all as that.
 void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::span<const NamedTensor> tensors,
                      const Metadata& metadata, const NumberLimits& limits, Communicator& ranks);
 
@@ -67,6 +67,7 @@ class CheckpointFile {
 
   const std::filesystem::path& path() const { return file_.path(); }
   const Metadata& metadata() const { return file_.metadata(); }
+  const std::string& checksum() const { return file_.checksum(); }
   bool has(std::string_view name) const { return file_.tensors().contains(name); }
   /// Whether any tensor's name begins with the prefix.
   bool has_group(std::string_view prefix) const;

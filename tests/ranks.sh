@@ -144,6 +144,9 @@ echo "== from four ranks to one and to two"
 # Without a decay and a warm-up the first steps are those of a longer run.
 parts=(--config all_attention.toml --data characters --set schedule.warmup=0 schedule.decay=none)
 train 1 whole "${parts[@]}" || fail "the whole run"
+# A configuration without a split, which four ranks raise to four, as fewer of them keep it.
+grep -v '^split' all_attention.toml >no_split.toml
+parts[1]=no_split.toml
 train 4 parts "${parts[@]}" --steps 4 || fail "the first four steps"
 train 1 parts "${parts[@]}" --steps 8 --resume || fail "resumed on one rank"
 train 2 parts "${parts[@]}" --resume || fail "resumed on two ranks"
@@ -249,6 +252,18 @@ if ((kills > 10)); then
   rm -rf lost
   start 3 "$folder/lost" "${lost[@]}"
   ended_by 40 KILL 'which has gone without a word'
+  # What it missed comes when it goes on: gradients too long to be kept elsewhere, into memory that must still be there.
+  make_wide=(--set model.width=768 model.layers=4 training.split=2 training.checkpoint_every=1)
+  rm -rf lost
+  ENGRAM_RANK_TIMEOUT=2 start 2 "$folder/lost" "${make_wide[@]}"
+  mapfile -t pids < <(pgrep -f "^$program train --out $folder/lost")
+  kill -STOP "${pids[1]}"
+  sleep 4
+  kill -CONT "${pids[1]}"
+  code=0
+  wait "$launcher" || code=$?
+  if ((code != 1)); then fail "a rank that was away must end the run with 1, got $code"; fi
+  if grep -q 'signal 11\|Segmentation' said; then fail "memory of what is on its way must stay"; fi
   unset OMPI_MCA_odls_base_sigkill_timeout
 fi
 
@@ -264,12 +279,12 @@ refused() {
 common=(train --out refused --config all_attention.toml --data characters)
 refused 'training.seed = 1 on rank 0' 2 -n 1 "$program" "${common[@]}" --seed 1 : -n 1 "$program" "${common[@]}" --seed 2
 refused '--dtype must be the same everywhere' 2 -n 1 "$program" "${common[@]}" : -n 1 "$program" "${common[@]}" --dtype f64
-refused '--config must be the same everywhere' 1 -n 2 "$program" "${common[@]}" : \
+refused '--config must be the same everywhere' 2 -n 2 "$program" "${common[@]}" : \
   -n 1 "$program" train --out refused --config product_key.toml --data characters
 refused 'the data must be the same everywhere' 2 -n 1 "$program" "${common[@]}" : \
   -n 1 "$program" train --out refused --config all_attention.toml --data other
 of_run=(evaluate all_attention-1 --data characters)
-refused 'the way of evaluation must be the same everywhere' 1 -n 1 "$program" "${of_run[@]}" : \
+refused 'the way of evaluation must be the same everywhere' 2 -n 1 "$program" "${of_run[@]}" : \
   -n 1 "$program" "${of_run[@]}" --split test
 refused 'a split must be train, valid or test' 2 -n 3 "$program" "${of_run[@]}" --split nowhere
 refused "losses.npy' must be writable" 1 -n 2 "$program" "${of_run[@]}" --per-token "$folder/nowhere/losses.npy"
@@ -277,7 +292,21 @@ refused "rank 1 (" 1 -n 1 "$program" "${common[@]}" : -n 1 "$program" train --ou
 refused 'engram count must be started as one process, got 2' 2 -n 2 "$program" count --config all_attention.toml
 refused "there is no command 'trian'" 2 -n 3 "$program" trian
 refused 'batch must be a multiple of 6' 2 -n 3 "$program" "${common[@]}"
+if "$program" --version | grep -q oneDNN; then
+  refused 'the instructions of the processors must be the same everywhere, got' 2 -n 1 "$program" "${common[@]}" : \
+    -n 1 env ONEDNN_MAX_CPU_ISA=SSE41 "$program" "${common[@]}"
+fi
 if [[ -e refused ]]; then fail "a refused run leaves no folder"; fi
+
+echo "== numbers that no checkpoint may have, and a failure of rank 0 alone"
+refused 'every number must be finite and at most 1e+06' 1 -n 2 "$program" train --out diverged "${common[@]:3}" \
+  --set schedule.rate=1e7 schedule.warmup=0 training.checkpoint_every=1
+grep -q 'there was no checkpoint yet; a smaller schedule.rate' said || fail "it has diverged"
+mkdir full
+ln -s /dev/full full/metrics.jsonl
+began=$SECONDS
+refused 'No space left on device' 1 -n 3 "$program" train --out full "${common[@]:3}" --set training.batch=12 training.split=3
+if ((SECONDS - began > 6)); then fail "the others must go soon, got $((SECONDS - began)) s"; fi
 
 echo "== a full disk on rank 0"
 mkdir small

@@ -45,18 +45,18 @@ struct Opened {
 };
 
 /// Ranks that would measure something else name what differs.
-void require_same_evaluation(Communicator& ranks, const EvaluateArguments& arguments, const Opened& opened) {
+void require_same_evaluation(Communicator& ranks, const EvaluateArguments& arguments, Opened& opened) {
   if (ranks.alone()) return;
-  const BuildFacts build = build_facts();
-  const TrainedModel& trained = opened.model.trained;
+  TrainedModel& trained = opened.model.trained;
   std::error_code ignored;
-  require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
+  require_same_start(ranks, {.program = build_text(),
                              .config = to_toml(trained.config()),
                              .data = data::hash_text(opened.data.hash()),
                              .device = text(parse_device(arguments.model.device()).kind),
                              .dtype = text(trained.dtype()),
                              .checkpoint = text("step ", trained.step(), " in ",
                                                 std::filesystem::file_size(trained.path(), ignored), " bytes")});
+  require_same_instructions(ranks, trained.placed().runtime.backend());
   ranks.require_same("the way of evaluation", arguments.all_told());
 }
 

@@ -40,7 +40,9 @@ int end_with_one_voice(Communicator& ranks, const Ending& ending, double seconds
   if (ending.message.empty()) return ending.code;
   const std::size_t named = ranks.alone() ? 0 : end_of_rank_name(ranks, ending.message);
   if (ranks.all_end_with(std::string_view(ending.message).substr(named), seconds)) {
-    if (ranks.leads()) say(ending, "");
+    if (!ranks.leads()) return ending.code;
+    say(ending, "");
+    if (!ranks.can_end()) ranks.abort(ending.code);
     return ending.code;
   }
   say(ending, named > 0 ? "" : ranks.name(ranks.rank()) + ": ");

@@ -67,7 +67,8 @@ struct SharedRows final : Node {
   }
 };
 
-void check_arguments(Step& step, const Tensor& values, const Tensor& ids, const Variable& weights) {
+/// `ranks`: how many such calls are one.
+void check_arguments(Step& step, const Tensor& values, const Tensor& ids, const Variable& weights, int ranks = 1) {
   if (!ids || ids.shape().rank() != 2)
     throw ShapeError(text("weighted_rows: the ids must be [R, A], got ", ids.shape()));
   check_dtype("weighted_rows", "the ids", ids, DType::i64);
@@ -75,9 +76,9 @@ void check_arguments(Step& step, const Tensor& values, const Tensor& ids, const 
   check_dtype("weighted_rows", "the weights", weights.value(), compute_dtype(values.dtype()));
   check_same_device("weighted_rows", values, ids);
   check_same_device("weighted_rows", values, weights.value());
-  if (ids.count() > kMostRowUses)
+  if (ids.count() > kMostRowUses / ranks)
     throw ShapeError(text("weighted_rows: at most ", kMostRowUses, " rows may be read in one call, got ", ids.count(),
-                          "\n  split the batch"));
+                          ranks > 1 ? text(" on each of ", ranks, " ranks") : std::string(), "\n  split the batch"));
   check_row_ids("weighted_rows", "the ids", step, ids, values.shape()[0]);
 }
 
@@ -91,8 +92,8 @@ Tensor read_rows(Step& step, const Tensor& values, std::int64_t width, const Ten
 
 Variable shared_rows(Tape& tape, Parameter& table, const Tensor& own_ids, const Variable& own_weights) {
   Step& step = tape.step();
-  check_arguments(step, table.value(), own_ids, own_weights);
   Communicator& ranks = *table.shared_by();
+  check_arguments(step, table.value(), own_ids, own_weights, ranks.size());
   const Tensor ids = gathered_rows(step, own_ids, ranks), weights = gathered_rows(step, own_weights.value(), ranks);
   if (tape.training()) table.refresh_rows(step, ids);
   const Tensor columns = read_rows(step, table.value(), table.columns().count, ids, weights);

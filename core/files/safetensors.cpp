@@ -146,6 +146,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, HalfFloats h
   SafetensorsHeader parsed = parse_safetensors_header(header, size - data_begin_, path.string(), half_floats);
   if (const auto checksum = parsed.metadata.find(kChecksumKey); checksum != parsed.metadata.end()) {
     check_checksum(path, file, header, checksum->second);
+    checksum_ = checksum->second;
     parsed.metadata.erase(checksum);
   }
   metadata_ = std::move(parsed.metadata);

@@ -49,6 +49,8 @@ class SafetensorsFile {
   const std::filesystem::path& path() const { return path_; }
   /// Without the checksum.
   const Metadata& metadata() const { return metadata_; }
+  /// As it is written in the metadata, "crc32:" and eight digits; empty: the file has none.
+  const std::string& checksum() const { return checksum_; }
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
   /// Names of the tensors that are F16 in the file and listed as bf16.
   const std::set<std::string, std::less<>>& half_floats() const { return half_floats_; }
@@ -60,6 +62,7 @@ class SafetensorsFile {
   std::shared_ptr<const std::byte> mapping_;
   std::size_t data_begin_ = 0;
   Metadata metadata_;
+  std::string checksum_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
   std::set<std::string, std::less<>> half_floats_;
 };

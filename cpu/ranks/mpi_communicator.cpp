@@ -26,22 +26,14 @@ using std::chrono::milliseconds;
 
 /// Longer ones are cut: short messages leave without waiting for a receiver.
 constexpr std::size_t kMostWords = 2000;
+/// What last words begin with.
+constexpr char kNothingLeft = '+', kUnfinished = '!';
 
 /// How long a launcher may take to end the others of a rank that has gone, and say so itself.
 constexpr std::chrono::seconds kLauncherTime{4};
 
 /// How long messages may take that were sent before a rank's last words.
 constexpr std::chrono::seconds kGrace{1};
-
-std::size_t part_begin(PartEnds ends, int part) { return part == 0 ? 0 : ends[static_cast<std::size_t>(part) - 1]; }
-std::size_t part_length(PartEnds ends, int part) {
-  return ends[static_cast<std::size_t>(part)] - part_begin(ends, part);
-}
-
-std::string host_name() {
-  std::array<char, 256> host{};
-  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "?";
-}
 
 /// Equal for processes that can ask the system for each other by their numbers; empty: it is not known.
 std::string process_space() {
@@ -78,13 +70,21 @@ class MpiCommunicator::Messages final : public Transfer {
   explicit Messages(MpiCommunicator& ranks) : ranks_(&ranks), all_(ranks.calls_.new_messages()) {
     ++ranks_->on_their_way_;
   }
-  /// One that has not arrived stays in MPI's hands.
+  /// One that has not arrived stays in MPI's hands, which may still write into its memory.
   ~Messages() override {
-    if (arrived_) ranks_->calls_.delete_messages(all_);
+    if (arrived_)
+      ranks_->calls_.delete_messages(all_);
+    else
+      (void)memory_.release();
   }
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
 
+  /// Memory of the host for its bytes, which lives as long as MPI may need it, not only as long as the call.
+  std::byte* take_memory(std::size_t bytes) {
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    return memory_.get();
+  }
   void send(const std::byte* bytes, std::size_t length, int to) {
     for_pieces(length, [&](std::size_t begin, int piece) {
       ranks_->check(ranks_->calls_.send(all_, bytes + begin, piece, to), "sending");
@@ -105,6 +105,17 @@ class MpiCommunicator::Messages final : public Transfer {
     --ranks_->on_their_way_;
     return true;
   }
+  /// Every rank's part of `all` goes to all others.
+  void gather(std::byte* all, PartEnds ends) {
+    const int rank = ranks_->rank_, size = ranks_->size_;
+    for (int distance = 1; distance < size; ++distance) {
+      const int from = (rank + size - distance) % size;
+      receive(all + part_begin(ends, from), part_length(ends, from), from);
+    }
+    for (int distance = 1; distance < size; ++distance)
+      send(all + part_begin(ends, rank), part_length(ends, rank), (rank + distance) % size);
+  }
+
   void wait() override {
     ranks_->wait([this] { return advance(); }, [this] { return ranks_->calls_.waits_for(all_); });
   }
@@ -119,6 +130,7 @@ class MpiCommunicator::Messages final : public Transfer {
 
   MpiCommunicator* ranks_;
   EngramMpiMessages* all_;
+  std::unique_ptr<std::byte[]> memory_;
   bool arrived_ = false;
 };
 
@@ -133,7 +145,7 @@ MpiCommunicator::MpiCommunicator(const EngramMpiCalls& calls, int rank, int size
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  if (on_their_way_ == 0) {
+  if (can_end()) {
     calls_.end();
     return;
   }
@@ -190,14 +202,8 @@ std::unique_ptr<Transfer> MpiCommunicator::start_exchange(const void* send, Part
 }
 
 std::unique_ptr<Transfer> MpiCommunicator::start_gather(void* all, PartEnds ends) {
-  auto* const bytes = static_cast<std::byte*>(all);
   auto messages = std::make_unique<Messages>(*this);
-  for (int distance = 1; distance < size_; ++distance) {
-    const int from = (rank_ + size_ - distance) % size_;
-    messages->receive(bytes + part_begin(ends, from), part_length(ends, from), from);
-  }
-  for (int distance = 1; distance < size_; ++distance)
-    messages->send(bytes + part_begin(ends, rank_), part_length(ends, rank_), (rank_ + distance) % size_);
+  messages->gather(static_cast<std::byte*>(all), ends);
   return messages;
 }
 
@@ -205,18 +211,27 @@ void MpiCommunicator::gather_host(const void* own, std::size_t bytes, void* all)
   if (bytes == 0) return;
   std::vector<std::size_t> ends;
   for (int q = 1; q <= size_; ++q) ends.push_back(static_cast<std::size_t>(q) * bytes);
-  std::memcpy(static_cast<std::byte*>(all) + part_begin(ends, rank_), own, bytes);
-  start_gather(all, ends)->wait();
+  Messages messages(*this);
+  std::byte* const gathered = messages.take_memory(ends.back());
+  std::memcpy(gathered + part_begin(ends, rank_), own, bytes);
+  messages.gather(gathered, ends);
+  messages.wait();
+  std::memcpy(all, gathered, ends.back());
 }
 
 void MpiCommunicator::collect_host(void* all, PartEnds ends) {
   auto* const bytes = static_cast<std::byte*>(all);
+  const std::size_t begin = part_begin(ends, rank_), length = part_length(ends, rank_), first = part_length(ends, 0);
   Messages messages(*this);
-  for (int q = 1; q < size_; ++q) {
-    if (rank_ == 0) messages.receive(bytes + part_begin(ends, q), part_length(ends, q), q);
-    if (rank_ == q) messages.send(bytes + part_begin(ends, q), part_length(ends, q), 0);
+  std::byte* const carried = messages.take_memory(rank_ == 0 ? ends.back() : length);
+  if (rank_ > 0) {
+    if (length > 0) std::memcpy(carried, bytes + begin, length);
+    messages.send(carried, length, 0);
   }
+  for (int q = 1; q < size_ && rank_ == 0; ++q)
+    messages.receive(carried + part_begin(ends, q), part_length(ends, q), q);
   messages.wait();
+  if (rank_ == 0 && ends.back() > first) std::memcpy(bytes + first, carried + first, ends.back() - first);
 }
 
 void MpiCommunicator::hear() {
@@ -225,7 +240,9 @@ void MpiCommunicator::hear() {
     std::array<char, kMostWords> words{};
     check(calls_.hear(&from, words.data(), static_cast<int>(words.size()), &length), "listening");
     if (from < 0) return;
-    words_[static_cast<std::size_t>(from)] = std::string(words.data(), static_cast<std::size_t>(length));
+    const std::string_view told(words.data(), static_cast<std::size_t>(length));
+    words_[static_cast<std::size_t>(from)] = {.reason = std::string(told.substr(std::min<std::size_t>(1, told.size()))),
+                                              .unfinished = told.starts_with(kUnfinished)};
     if (first_words_ < 0) first_words_ = from;
   }
 }
@@ -259,7 +276,7 @@ void MpiCommunicator::wait(const std::function<bool()>& arrived, const std::func
     if (first_words_ >= 0 && (expired || now - ended > kGrace)) {
       const int q = late();
       if (expired || q < 0 || words_[static_cast<std::size_t>(q)])
-        throw RankError(text(described(first_words_), ": ", *words_[static_cast<std::size_t>(first_words_)]));
+        throw RankError(text(described(first_words_), ": ", words_[static_cast<std::size_t>(first_words_)]->reason));
     }
     if (now >= look_at_processes) {
       look_at_processes = now + milliseconds(250);
@@ -280,13 +297,15 @@ void MpiCommunicator::wait(const std::function<bool()>& arrived, const std::func
 }
 
 bool MpiCommunicator::all_end_with(std::string_view reason, double seconds) {
-  const std::string own(reason.substr(0, kMostWords));
+  const std::string own(reason.substr(0, kMostWords - 1));
+  const bool unfinished = on_their_way_ > 0;
+  const std::string told = std::string(1, unfinished ? kUnfinished : kNothingLeft) + own;
   for (int q = 0; q < size_; ++q)
-    if (q != rank_) calls_.tell(own.data(), static_cast<int>(own.size()), q);
-  words_[static_cast<std::size_t>(rank_)] = own;
+    if (q != rank_) calls_.tell(told.data(), static_cast<int>(told.size()), q);
+  words_[static_cast<std::size_t>(rank_)] = {.reason = own, .unfinished = unfinished};
   const Clock::time_point began = Clock::now();
   const auto past = [&](double share) { return duration<double>(Clock::now() - began).count() > share * seconds; };
-  const auto is_other = [&](const auto& words) { return words && *words != own; };
+  const auto is_other = [&](const auto& words) { return words && words->reason != own; };
   const auto has_come = [](const auto& words) { return words.has_value(); };
   const auto nobody_comes = [&] {
     for (int q = 0; q < size_; ++q)
@@ -305,10 +324,15 @@ bool MpiCommunicator::all_end_with(std::string_view reason, double seconds) {
   std::_Exit(1);
 }
 
+bool MpiCommunicator::can_end() const {
+  return on_their_way_ == 0 &&
+         std::ranges::none_of(words_, [](const auto& words) { return words && words->unfinished; });
+}
+
 void MpiCommunicator::check_others() {
   hear();
   if (first_words_ >= 0)
-    throw RankError(text(described(first_words_), ": ", *words_[static_cast<std::size_t>(first_words_)]));
+    throw RankError(text(described(first_words_), ": ", words_[static_cast<std::size_t>(first_words_)]->reason));
   look_at_neighbours();
 }
 

@@ -26,8 +26,8 @@ class MpiCommunicator final : public Communicator {
  public:
   /// `calls` have begun: this is `rank` of `size`. Collective.
   MpiCommunicator(const EngramMpiCalls& calls, int rank, int size, const MpiLimits& limits);
-  /// Ends MPI, collectively. Where messages are still on their way, as after a failure, MPI cannot end in order: then
-  /// rank 0 ends all ranks, with code 1, and the others wait for that.
+  /// Ends MPI, collectively. Where messages of any rank are still on their way, as after a failure, MPI cannot end in
+  /// order: rank 0, if it has not yet, ends all ranks, with code 1, and the others wait for that.
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -43,7 +43,10 @@ class MpiCommunicator final : public Communicator {
   /// Where not all have come with one reason, of those that say the same the lowest returns: it is to speak and to
   /// abort all. The others wait for that, and end by themselves after twice the seconds.
   bool all_end_with(std::string_view reason, double seconds) override;
+  bool can_end() const override;
   [[noreturn]] void abort(int code) override;
+  /// MPI can take back nothing.
+  bool give_up() override { return on_their_way_ == 0; }
   void check_others() override;
   double deadline() const override { return limits_.seconds; }
 
@@ -55,6 +58,12 @@ class MpiCommunicator final : public Communicator {
     std::string host;
     std::string processes;  // the system and the namespace in which its number is a process's
     pid_t process = 0;
+  };
+
+  /// What a rank ends with, and whether messages of it are on their way.
+  struct LastWords {
+    std::string reason;
+    bool unfinished = false;
   };
 
   void learn_places();
@@ -74,9 +83,9 @@ class MpiCommunicator final : public Communicator {
   const int rank_, size_;
   const MpiLimits limits_;
   std::vector<Place> places_;
-  std::vector<std::optional<std::string>> words_;  // with which each has ended
-  int first_words_ = -1;                           // the rank whose were heard first
-  int on_their_way_ = 0;                           // messages that have not arrived
+  std::vector<std::optional<LastWords>> words_;  // of each that has ended
+  int first_words_ = -1;                         // the rank whose were heard first
+  int on_their_way_ = 0;                         // messages that have not arrived
 };
 
 }  // namespace engram::cpu

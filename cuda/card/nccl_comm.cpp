@@ -10,10 +10,8 @@
 namespace engram::card {
 namespace {
 
-std::size_t begin_of_part(PartEnds ends, int part) { return part == 0 ? 0 : ends[static_cast<std::size_t>(part) - 1]; }
-std::size_t bytes_of_part(PartEnds ends, int part) {
-  return ends[static_cast<std::size_t>(part)] - begin_of_part(ends, part);
-}
+/// Done, or on its way.
+bool is_good(ncclResult_t code) { return code == ncclSuccess || code == ncclInProgress; }
 
 }  // namespace
 
@@ -59,15 +57,16 @@ void NcclComm::exchange(const void* send, PartEnds send_ends, void* receive, Par
   auto* const to = static_cast<std::byte*>(receive);
   const int size = host_.size(), rank = host_.rank();
   group("an exchange", [&] {
+    ncclResult_t code = ncclSuccess;
     // Each begins with its neighbour, so that not all talk to rank 0 at once.
-    for (int distance = 1; distance < size; ++distance) {
+    for (int distance = 1; distance < size && is_good(code); ++distance) {
       const int after = (rank + distance) % size, before = (rank + size - distance) % size;
-      if (const std::size_t bytes = bytes_of_part(send_ends, after); bytes > 0)
-        check(library_.Send(from + begin_of_part(send_ends, after), bytes, ncclUint8, after, comm_, stream), "sending");
-      if (const std::size_t bytes = bytes_of_part(receive_ends, before); bytes > 0)
-        check(library_.Recv(to + begin_of_part(receive_ends, before), bytes, ncclUint8, before, comm_, stream),
-              "receiving");
+      if (const std::size_t bytes = part_length(send_ends, after); bytes > 0)
+        code = library_.Send(from + part_begin(send_ends, after), bytes, ncclUint8, after, comm_, stream);
+      if (const std::size_t bytes = part_length(receive_ends, before); bytes > 0 && is_good(code))
+        code = library_.Recv(to + part_begin(receive_ends, before), bytes, ncclUint8, before, comm_, stream);
     }
+    return code;
   });
 }
 
@@ -75,21 +74,23 @@ void NcclComm::gather(void* all, PartEnds ends, cudaStream_t stream) {
   auto* const bytes = static_cast<std::byte*>(all);
   const int size = host_.size();
   require_whole("a gathering");
-  const std::size_t first = bytes_of_part(ends, 0);
+  const std::size_t first = part_length(ends, 0);
   bool equal = true;
-  for (int q = 1; q < size; ++q) equal = equal && bytes_of_part(ends, q) == first;
+  for (int q = 1; q < size; ++q) equal = equal && part_length(ends, q) == first;
   if (equal) {
     if (first == 0) return;
-    settle(library_.AllGather(bytes + begin_of_part(ends, host_.rank()), all, first, ncclUint8, comm_, stream),
+    settle(library_.AllGather(bytes + part_begin(ends, host_.rank()), all, first, ncclUint8, comm_, stream),
            "a gathering");
     return;
   }
   group("a gathering", [&] {
-    for (int q = 0; q < size; ++q) {
-      std::byte* const part = bytes + begin_of_part(ends, q);
-      if (const std::size_t length = bytes_of_part(ends, q); length > 0)
-        check(library_.Broadcast(part, part, length, ncclUint8, q, comm_, stream), "a gathering");
+    ncclResult_t code = ncclSuccess;
+    for (int q = 0; q < size && is_good(code); ++q) {
+      std::byte* const part = bytes + part_begin(ends, q);
+      if (const std::size_t length = part_length(ends, q); length > 0)
+        code = library_.Broadcast(part, part, length, ncclUint8, q, comm_, stream);
     }
+    return code;
   });
 }
 
@@ -130,11 +131,14 @@ void NcclComm::settle(ncclResult_t code, const char* what) {
   check(code, what);
 }
 
-void NcclComm::group(const char* what, const std::function<void()>& calls) {
+void NcclComm::group(const char* what, const std::function<ncclResult_t()>& calls) {
   require_whole(what);
   check(library_.GroupStart(), what);
-  calls();
-  settle(library_.GroupEnd(), what);
+  const ncclResult_t called = calls();
+  // Whatever was refused: in an open group nothing can be aborted, and what follows would belong to it.
+  const ncclResult_t ended = library_.GroupEnd();
+  check(called, what);
+  settle(ended, what);
 }
 
 void NcclComm::require_whole(const char* what) {
@@ -142,7 +146,7 @@ void NcclComm::require_whole(const char* what) {
 }
 
 void NcclComm::check(ncclResult_t code, const char* what) {
-  if (code == ncclSuccess || code == ncclInProgress) return;
+  if (is_good(code)) return;
   fail(text("ranks: ", what, " by NCCL must succeed on ", host_.name(host_.rank()),
             ", got: ", library_.GetErrorString(code), ": ", library_.GetLastError(comm_)));
 }

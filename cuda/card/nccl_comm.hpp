@@ -33,8 +33,8 @@ class NcclComm {
  private:
   /// What a call returned that may go on behind it: returns when it is done.
   void settle(ncclResult_t code, const char* what);
-  /// Calls what belongs together.
-  void group(const char* what, const std::function<void()>& calls);
+  /// Calls what belongs together, until a call is refused, whose code `calls` returns. It throws nothing.
+  void group(const char* what, const std::function<ncclResult_t()>& calls);
   void require_whole(const char* what);
   void check(ncclResult_t code, const char* what);
   [[noreturn]] void fail(const std::string& rule);

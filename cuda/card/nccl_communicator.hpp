@@ -34,7 +34,12 @@ class NcclCommunicator final : public Communicator {
   void gather_host(const void* own, std::size_t bytes, void* all) override { host_.gather_host(own, bytes, all); }
   void collect_host(void* all, PartEnds ends) override { host_.collect_host(all, ends); }
   bool all_end_with(std::string_view reason, double seconds) override { return host_.all_end_with(reason, seconds); }
+  bool can_end() const override { return host_.can_end(); }
   [[noreturn]] void abort(int code) override;
+  bool give_up() override {
+    comm_.abort();
+    return host_.give_up();
+  }
   /// The start functions follow by themselves.
   void follow(Backend&) override {}
   void check_others() override { host_.check_others(); }

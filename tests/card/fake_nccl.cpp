@@ -44,7 +44,7 @@ std::mutex& groups_mutex() {
   return mutex;
 }
 
-std::atomic<long> sends{0}, gathers{0}, broadcasts{0}, living{0};
+std::atomic<long> sends{0}, gathers{0}, broadcasts{0}, living{0}, aborts_in_groups{0};
 
 }  // namespace
 
@@ -124,6 +124,8 @@ long fake_nccl_sends() { return sends; }
 long fake_nccl_gathers() { return gathers; }
 long fake_nccl_broadcasts() { return broadcasts; }
 long fake_nccl_living() { return living; }
+long fake_nccl_open_groups() { return grouped().depth; }
+long fake_nccl_aborts_in_groups() { return aborts_in_groups; }
 
 ncclResult_t ncclGetVersion(int* version) {
   const char* const wanted = std::getenv("FAKE_NCCL_VERSION");
@@ -158,6 +160,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  if (grouped().depth > 0) ++aborts_in_groups;
   {
     const std::lock_guard lock(comm->group->mutex);
     comm->aborted = true;

@@ -193,6 +193,52 @@ TEST_CASE("nccl: exchanges between the parts of a captured step are made anew in
   CHECK(seen == std::vector<std::string>(2, "anbocpdq"));
 }
 
+TEST_CASE("nccl: a call that is refused ends its group before all is aborted") {
+  const long before = count_of("fake_nccl_aborts_in_groups");
+  std::vector<std::string> messages(2);
+  std::vector<long> open(2, -1);
+  run_ranks(2, [&](Communicator& host) {
+    const auto rank = static_cast<std::size_t>(host.rank());
+    card::NcclComm comm(fake(), host);
+    host.any(true);  // both have found each other
+    std::string send = "abc", receive = "???";
+    const std::array<std::size_t, 2> ends{1, 3}, equal{1, 2};
+    for (const bool exchanges : {true, false}) {
+      try {
+        // Without a stream.
+        if (exchanges)
+          comm.exchange(send.data(), ends, receive.data(), ends, nullptr);
+        else
+          comm.gather(send.data(), equal, nullptr);
+      } catch (const RankError& error) {
+        messages[rank] += text(error.what(), "\n");
+      }
+    }
+    open[rank] = count_of("fake_nccl_open_groups");
+    host.any(true);
+  });
+  for (int rank = 0; rank < 2; ++rank)
+    CHECK(messages[static_cast<std::size_t>(rank)] ==
+          text("ranks: an exchange by NCCL must succeed on rank ", rank, " (thread ", rank,
+               "), got: invalid usage: says the fake\nranks: NCCL must go on for a gathering, but was ended before\n"));
+  CHECK(open == std::vector<long>{0, 0});
+  CHECK(count_of("fake_nccl_aborts_in_groups") == before);
+}
+
+TEST_CASE("nccl: who gives up aborts what is on its way, so that its memory may go") {
+  run_ranks(2, [](Communicator& host) {
+    RankCard own(host);
+    host.any(true);
+    if (!host.leads()) return;
+    std::string buffer = "a?";
+    const auto transfer = own.ranks.start_gather(buffer.data(), std::array<std::size_t, 2>{1, 2});
+    transfer->wait();
+    CHECK(own.ranks.give_up());
+    REQUIRE_THROWS_AS(own.ranks.start_gather(buffer.data(), std::array<std::size_t, 2>{1, 2}), RankError);
+    wait_for(own.stream);  // which waits for nobody
+  });
+}
+
 /// A host's communicator with a deadline.
 class Impatient final : public Communicator {
  public:
@@ -203,6 +249,7 @@ class Impatient final : public Communicator {
   std::unique_ptr<Transfer> start_exchange(const void*, PartEnds, void*, PartEnds) override { return nullptr; }
   std::unique_ptr<Transfer> start_gather(void*, PartEnds) override { return nullptr; }
   void gather_host(const void* own, std::size_t bytes, void* all) override { ranks_->gather_host(own, bytes, all); }
+  void collect_host(void* all, PartEnds ends) override { ranks_->collect_host(all, ends); }
   bool all_end_with(std::string_view, double) override { return false; }
   [[noreturn]] void abort(int) override { throw Error("no test ends all ranks"); }
   void check_others() override { ranks_->check_others(); }

@@ -26,17 +26,18 @@ class CountedRank final : public Communicator {
   std::unique_ptr<Transfer> start_exchange(const void* send, PartEnds send_ends, void* receive,
                                            PartEnds receive_ends) override {
     for (int q = 0; q < size(); ++q)
-      if (q != rank()) count(sent_.exchanged, length(send_ends, q));
+      if (q != rank()) count(sent_.exchanged, part_length(send_ends, q));
     return rank_->start_exchange(send, send_ends, receive, receive_ends);
   }
   std::unique_ptr<Transfer> start_gather(void* all, PartEnds ends) override {
-    for (int others = size() - 1; others > 0; --others) count(sent_.gathered, length(ends, rank()));
+    for (int others = size() - 1; others > 0; --others) count(sent_.gathered, part_length(ends, rank()));
     return rank_->start_gather(all, ends);
   }
   void gather_host(const void* own, std::size_t bytes, void* all) override {
     for (int others = size() - 1; others > 0; --others) count(sent_.gathered, bytes);
     rank_->gather_host(own, bytes, all);
   }
+  void collect_host(void* all, PartEnds ends) override { rank_->collect_host(all, ends); }
   bool all_end_with(std::string_view reason, double seconds) override { return rank_->all_end_with(reason, seconds); }
   [[noreturn]] void abort(int code) override {
     rank_->abort(code);
@@ -44,10 +45,6 @@ class CountedRank final : public Communicator {
   }
 
  private:
-  static std::size_t length(PartEnds ends, int part) {
-    const auto number = static_cast<std::size_t>(part);
-    return ends[number] - (number == 0 ? 0 : ends[number - 1]);
-  }
   void count(std::int64_t& sum, std::size_t bytes) {
     sum += static_cast<std::int64_t>(bytes);
     if (bytes > 0) ++sent_.messages;

@@ -128,7 +128,7 @@ TEST_CASE("processes: numbers and texts of the host", "[mpi]") {
 TEST_CASE("processes: all learn who differs", "[mpi]") {
   const int last = ranks().size() - 1;
   const std::string message =
-      harness::message_of<RankError>([&] { ranks().require_same("the seed", ranks().rank() == last ? "2" : "1"); });
+      harness::message_of<UsageError>([&] { ranks().require_same("the seed", ranks().rank() == last ? "2" : "1"); });
   if (last == 0)
     CHECK(message.empty());
   else

@@ -43,6 +43,7 @@ RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store,
     memory.norms += kSumBytes * (chunks_of(group.segments) + static_cast<std::int64_t>(group.segments.size()));
   }
   memory.gradients = memory.values;
+  if (setting.averages) memory.averages = most_at(memory.values, 2);
   if (!groups.empty()) memory.norms += kSumBytes;
   std::int64_t tables = 0;
   for (const auto& [name, parameter] : store.parameters()) {
@@ -69,7 +70,7 @@ RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store,
 }  // namespace
 
 std::int64_t RankMemory::in_store() const {
-  return most_of({values, gradients, rounded, state, norms, exchange, tables, table_state, buffers});
+  return most_of({values, gradients, averages, rounded, state, norms, exchange, tables, table_state, buffers});
 }
 
 std::int64_t RankMemory::total() const { return most_of({in_store(), kept_buffers, sums}); }

@@ -1,6 +1,7 @@
 #pragma once
 /// What each of a run's ranks keeps in memory from the first step to the last, whatever it reads: counted from names
-/// and shapes alone, with the buckets and parts that the ranks would have.
+/// and shapes alone, with the buckets and parts that the ranks would have. Where a mean of the weights may begin it is
+/// counted as if it had.
 
 #include <cstdint>
 #include <vector>
@@ -24,12 +25,14 @@ struct RankSetting {
   std::int64_t lookups = 0;         ///< of tables' rows, in a piece
   std::int64_t lookup_reads = 0;    ///< rows that each reads for a token
   std::int64_t lookup_numbers = 0;  ///< in what it makes of them
+  bool averages = false;            ///< whether a mean of the weights may be kept
 };
 
 /// Bytes, of f32 parameters. Caches of hidden states and what a step takes come on top.
 struct RankMemory {
   std::int64_t values = 0;        ///< of the groups' blocks, padding with them
   std::int64_t gradients = 0;     ///< of the same
+  std::int64_t averages = 0;      ///< means of the values, and room for those while the means are in their place
   std::int64_t rounded = 0;       ///< bf16 copies for steps with bf16 activations
   std::int64_t state = 0;         ///< the optimiser's, of the rank's part of every bucket
   std::int64_t norms = 0;         ///< sums of squares, of chunks and of whole entries, and factors of clips

@@ -121,6 +121,9 @@ RankTraffic rank_traffic(const RankSetting& setting, const ParameterStore& store
     traffic.messages += others;
     ++traffic.rounds;
   }
+  traffic.stop = others;  // whether any rank was told to stop: a byte
+  traffic.messages += others;
+  ++traffic.rounds;
   traffic.losses = setting.pieces / ranks * (setting.losses + 1) * kF32 * others;  // and that of the spans
   traffic.messages += others;
   ++traffic.rounds;

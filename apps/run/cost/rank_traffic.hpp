@@ -26,12 +26,13 @@ struct RankTraffic {
   std::int64_t rows = 0;               ///< bytes: gradients of tables' rows
   std::int64_t buffers = 0;            ///< bytes: running statistics
   std::int64_t losses = 0;             ///< bytes
+  std::int64_t stop = 0;               ///< bytes: whether to stop, which a run asks after every step
   std::int64_t messages = 0;           ///< to one rank each
   std::int64_t rounds = 0;             ///< of those that leave together, what is waited for before more is done
 
   std::int64_t exchanged() const;
   std::int64_t gathered() const;
-  std::int64_t total() const { return exchanged() + gathered() + squares + rows + buffers + losses; }
+  std::int64_t total() const { return exchanged() + gathered() + squares + rows + buffers + losses + stop; }
 };
 
 /// Of rank `rank`. `store`: the model's parameters, with memory or without. All ranks read all tokens of

@@ -13,6 +13,11 @@ BuildFacts build_facts() {
           .devices = ENGRAM_DEVICES};
 }
 
+std::string build_text() {
+  const BuildFacts facts = build_facts();
+  return text(facts.version, " of ", facts.commit, " (", facts.compiler, "; ", facts.build, "; ", facts.features, ")");
+}
+
 std::string version_text() {
   const BuildFacts facts = build_facts();
   return text(facts.version, "\ncommit    ", facts.commit, "\ncompiler  ", facts.compiler, "\nbuild     ", facts.build,

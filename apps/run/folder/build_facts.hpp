@@ -16,6 +16,9 @@ struct BuildFacts {
 };
 BuildFacts build_facts();
 
+/// What two programs must have alike to compute the same bits on machines that are: all but the devices, in a line.
+std::string build_text();
+
 /// build_facts() for people: the version, and a line for each of the others, which its name begins. The last line has
 /// no end.
 std::string version_text();

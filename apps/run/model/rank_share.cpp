@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <set>
@@ -29,9 +28,7 @@ std::vector<int> own_cores() {
 
 /// "host 0 1 2", and back.
 std::string text_of_place() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
-  std::string told = host.data();
+  std::string told = host_name();
   for (const int core : own_cores()) told += text(" ", core);
   return told;
 }

@@ -5,7 +5,9 @@
 ///
 ///   RUN_DIR/checkpoint/late-rows.safetensors   TableOptimizer::visit_late_rows; metadata "engram.step"
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "apps/run/training/session.hpp"
 
@@ -16,6 +18,9 @@ namespace engram {
 void save_late_rows(const std::filesystem::path& checkpoint, const TrainingSession& session);
 /// Removes what save_late_rows wrote.
 void remove_late_rows(const std::filesystem::path& checkpoint);
+/// Which rows load_late_rows() would find beside the checkpoint of this step: "none", or the checksum of their file.
+/// Throws FileError when it is damaged.
+std::string late_rows_beside(const std::filesystem::path& checkpoint, std::int64_t step);
 /// Sets the rows of a session that the checkpoint was loaded into to what they were, if the file beside it is of its
 /// step and of these tables. Throws FileError when it is damaged.
 void load_late_rows(const std::filesystem::path& checkpoint, TrainingSession& session);

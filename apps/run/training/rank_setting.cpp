@@ -9,7 +9,8 @@ RankSetting rank_setting(const RunConfig& config) {
                       .batch = config.training.batch,
                       .row_tokens = config.training.block + config.training.extension,
                       .pieces = config.training.split,
-                      .losses = static_cast<std::int64_t>(config.model.cutoffs().size()) + 1};
+                      .losses = static_cast<std::int64_t>(config.model.cutoffs().size()) + 1,
+                      .averages = config.training.weight_average};
   if (config.model.family == ModelFamily::recurrent || !config.model.memories().any()) return setting;
   const ProductKeyOptions& memories = config.model.memories();
   setting.lookups = static_cast<std::int64_t>(memories.memory_layers(config.model.layers()).size());

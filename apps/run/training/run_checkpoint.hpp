@@ -21,9 +21,9 @@ namespace engram {
 /// Why a session is saved: at a step where every run of its configuration is, or where only this one was interrupted.
 enum class SaveReason : unsigned char { due, interrupted };
 
-/// Replaces the file as a whole, which rank 0 writes; all ranks call it, and what it throws, all throw; its folder is
-/// made if it is missing. Throws FileError when it cannot be written, and NotFiniteError for numbers that are not
-/// finite and for weights above a million; the file is as it was then.
+/// Replaces the file as a whole, which rank 0 writes; all ranks call it, and where it throws, all throw, as together()
+/// says; its folder is made if it is missing. Throws FileError when it cannot be written, and NotFiniteError for
+/// numbers that are not finite and for weights above a million; the file is as it was then.
 void save_session(const std::filesystem::path& path, TrainingSession& session, SaveReason reason = SaveReason::due);
 /// Writes a checkpoint without what only a continuation needs: parameters, configuration, vocabulary.
 void save_model(const std::filesystem::path& path, TrainingSession& session);
@@ -32,7 +32,7 @@ void save_model(const std::filesystem::path& path, TrainingSession& session);
 std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config);
 
 /// Sets a fresh session to what the file holds. Returns what is different from an exact continuation (other data,
-/// batch, number of threads), one sentence each. A session with another max_span is set as SpanResize does it. Throws
+/// another batch or split), one sentence each. A session with another max_span is set as SpanResize does it. Throws
 /// FileError when the file does not fit the session's model and optimiser.
 std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session);
 

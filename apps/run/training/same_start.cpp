@@ -1,7 +1,7 @@
 #include "apps/run/training/same_start.hpp"
 
 #include <map>
-#include <vector>
+#include <utility>
 
 #include "apps/run/config/config_text.hpp"
 #include "core/error.hpp"
@@ -28,21 +28,19 @@ std::string config_difference(const std::string& first, const std::string& other
 }  // namespace
 
 void require_same_start(Communicator& ranks, const StartFacts& own) {
-  if (ranks.alone()) return;
-  const std::string names[] = {"the program", "the data", "--device", "--dtype", "the checkpoint", "the configuration"};
-  const std::string* const values[] = {&own.program, &own.data, &own.device, &own.dtype, &own.checkpoint, &own.config};
-  for (std::size_t i = 0; i < std::size(values); ++i) {
-    const std::vector<std::string> all = ranks.gather_texts(*values[i]);
-    for (std::size_t q = 1; q < all.size(); ++q) {
-      if (all[q] == all[0]) continue;
-      const std::string first = ranks.name(0), other = ranks.name(static_cast<int>(q));
-      const std::string difference = values[i] == &own.config
-                                         ? config_difference(all[0], all[q], first, other)
-                                         : text(all[0], " on ", first, " and ", all[q], " on ", other);
-      throw UsageError(text("ranks: ", names[i], " must be the same everywhere, got",
-                            values[i] == &own.config ? "" : " ", difference));
-    }
-  }
+  ranks.require_same("the program", own.program);
+  ranks.require_same("the data", own.data);
+  ranks.require_same("--device", own.device);
+  ranks.require_same("--dtype", own.dtype);
+  ranks.require_same("the checkpoint", own.checkpoint);
+  ranks.require_same("the configuration", own.config, {}, config_difference);
+}
+
+void require_same_instructions(Communicator& ranks, const Backend& backend) {
+  ranks.require_same(
+      "the instructions of the processors", backend.instructions(),
+      "the lower ones for all, by mpirun -x: ONEDNN_MAX_CPU_ISA=AVX2, and ENGRAM_CPU=avx2 for a portable "
+      "build");
 }
 
 }  // namespace engram

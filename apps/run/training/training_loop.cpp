@@ -101,6 +101,7 @@ class Loop {
   GradientReport gradients_{session_.config, session_.store};
   const std::int64_t first_;
   std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
+  bool resumed_ = false;     // there was one before
   bool suspicious_ = false;
   double seconds_before_ = 0, seconds_here_ = 0;  // of the steps of earlier processes, and of this one
 };
@@ -273,10 +274,10 @@ void Loop::save(SaveReason reason) {
 
 void Loop::fail(const Diverged& error) {
   write({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
-  const bool has_checkpoint =
-      ranks_.any(ranks_.leads() && std::filesystem::exists(checkpoint_path(run_dir_, CheckpointKind::newest)));
-  const std::string kept = has_checkpoint ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
-                                          : std::string("there was no checkpoint yet");
+  // Nothing is asked of the other ranks, which may not know of it.
+  const std::string kept = resumed_ || saved_ >= 0
+                               ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
+                               : std::string("there was no checkpoint yet");
   throw Diverged(text(error.what(), "\n  ", kept,
                       "; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
 }
@@ -331,6 +332,7 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
                     std::max(step(), last())));
     return;
   }
+  resumed_ = resumed;
   begin(resumed);
   while (step() < last()) {
     try {

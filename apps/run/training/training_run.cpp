@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -16,6 +18,7 @@
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/folder/run_lock.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
+#include "apps/run/training/late_rows.hpp"
 #include "apps/run/training/machine_memory.hpp"
 #include "apps/run/training/nan_trace.hpp"
 #include "apps/run/training/rank_split.hpp"
@@ -77,6 +80,10 @@ RunConfig read_config(const TrainingRunOptions& options, const std::optional<Che
     // What the command line of the run's first start asked for is in its own configuration only.
     const std::set<std::string> given = given_keys(toml, source, overrides);
     if (!given.contains("training.products")) config.training.products = before->config.training.products;
+    // Ranks may have raised it: with another one the last bits are others, and the caches start empty.
+    if (const std::int64_t split = before->config.training.split;
+        !given.contains("training.split") && config.training.batch % split == 0)
+      config.training.split = split;
     if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
     return config;
   }
@@ -216,6 +223,7 @@ struct TrainingStart {
   RunConfig config;
   DType dtype;
   bool resized;
+  std::string late_rows = "none";  // beside the checkpoint
 
   TrainingStart(const TrainingRunOptions& options, const Communicator& ranks, const std::string& toml)
       : checkpoint(open_checkpoint(options)),
@@ -230,21 +238,22 @@ struct TrainingStart {
     if (resized && !ranks.alone())
       throw UsageError(text("training: --resize-span must be done by one rank, got ", ranks.size(),
                             "\n  a run of one rank can be continued by several"));
+    if (before && !ranks.alone()) late_rows = late_rows_beside(checkpoint->path(), before->step);
     if (options.device.kind == DeviceKind::cpu) require_machine_memory(config, ranks.size(), options.ranks_here);
   }
 
   /// Ranks that would train something else name what differs.
   void require_same(Communicator& ranks, DeviceKind device) const {
     if (ranks.alone()) return;
-    const BuildFacts build = build_facts();
     std::string state = "none";
     if (before) {
       // Where the run was, in every detail: copies of one checkpoint are alike in it, and others are not.
       const auto run = checkpoint->metadata().find(metadata_keys::kRun);
       const std::string details = run != checkpoint->metadata().end() ? run->second : "";
-      state = text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)));
+      state =
+          text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)), ", late rows ", late_rows);
     }
-    require_same_start(ranks, {.program = text(build.version, " of ", build.commit),
+    require_same_start(ranks, {.program = build_text(),
                                .config = to_toml(config),
                                .data = data::hash_text(data.hash()),
                                .device = text(device),
@@ -269,6 +278,34 @@ void begin_folder(const TrainingRunOptions& options, const TrainingStart& start,
   write_durably(options.out / "config.toml", to_toml(start.config));
 }
 
+/// What a run computes with: all memory of which parts may be on their way to other ranks.
+struct Training {
+  Runtime runtime;
+  std::optional<TrainingSession> session;
+  NanTrace trace;
+
+  Training(const TrainingRunOptions& options, std::uint64_t seed, Communicator& ranks)
+      : runtime(options.device, options.threads, seed, &ranks), trace(runtime.backend()) {}
+};
+
+/// Step 0, or the step of the checkpoint.
+TrainingSession& begin_session(Training& training, const TrainingRunOptions& options, const TrainingStart& start,
+                               std::optional<RunLock>& lock) {
+  Communicator& ranks = training.runtime.ranks();
+  together(ranks, [&] {
+    check_device(start.config, training.runtime.backend());
+    TrainingSession& made = training.session.emplace(start.config, start.data, training.runtime, start.dtype);
+    std::vector<std::string> changes;
+    if (start.checkpoint) changes = load_session(*start.checkpoint, made);
+    if (start.config.training.sample_every > 0) check_sample_prompt(made);
+    if (!ranks.leads()) return;
+    for (const std::string& note : made.notes) log(LogLevel::info, note);
+    for (const std::string& change : changes) log(LogLevel::warning, "resume: " + change);
+    begin_folder(options, start, made, lock);
+  });
+  return *training.session;
+}
+
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
@@ -285,30 +322,22 @@ TrainingRunResult run_training(const TrainingRunOptions& options, const std::fun
   std::optional<TrainingStart> start;
   together(ranks, [&] { start.emplace(options, ranks, toml); });
   start->require_same(ranks, options.device.kind);
-  Runtime runtime(options.device, options.threads, start->config.training.seed, &ranks);
-  std::optional<TrainingSession> made;
-  together(ranks, [&] {
-    check_device(start->config, runtime.backend());
-    made.emplace(start->config, start->data, runtime, start->dtype);
-    std::vector<std::string> changes;
-    if (start->checkpoint) changes = load_session(*start->checkpoint, *made);
-    if (start->config.training.sample_every > 0) check_sample_prompt(*made);
-    if (!ranks.leads()) return;
-    for (const std::string& note : made->notes) log(LogLevel::info, note);
-    for (const std::string& change : changes) log(LogLevel::warning, "resume: " + change);
-    begin_folder(options, *start, *made, lock);
+  auto training = std::make_unique<Training>(options, start->config.training.seed, ranks);
+  TrainingRunResult result;
+  outlive_transfers(training, training->runtime.ranks(), [&] {
+    require_same_instructions(ranks, training->runtime.backend());
+    TrainingSession& session = begin_session(*training, options, *start, lock);
+    if (options.trace_nan) {
+      session.trainer.keep_scopes();
+      training->runtime.step().observe(&training->trace);
+    }
+    if (options.list_tape && ranks.leads()) session.trainer.view_tape(list_tape);
+    progress.end();
+    train_to_the_end(session, options.out, start->checkpoint.has_value(), stop, options.run);
+    const auto& best = session.watch.best;
+    result = {session.trainer.steps(), best ? std::optional(best->nll) : std::nullopt};
   });
-  TrainingSession& session = *made;
-  NanTrace trace(runtime.backend());
-  if (options.trace_nan) {
-    session.trainer.keep_scopes();
-    runtime.step().observe(&trace);
-  }
-  if (options.list_tape && ranks.leads()) session.trainer.view_tape(list_tape);
-  progress.end();
-  train_to_the_end(session, options.out, start->checkpoint.has_value(), stop, options.run);
-  const auto& best = session.watch.best;
-  return {session.trainer.steps(), best ? std::optional(best->nll) : std::nullopt};
+  return result;
 }
 
 }  // namespace engram

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "apps/run/folder/resident_memory.hpp"
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/training/rank_split.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "autograd/tape.hpp"
+#include "core/communicator.hpp"
 #include "core/stopwatch.hpp"
 
 namespace engram {
@@ -141,9 +144,10 @@ RankBench costs_between(const ExchangeCosts& exchange_before, const ExchangeCost
 
 }  // namespace
 
-BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
-  reset_peak_resident_bytes();
-  Rehearsal rehearsal(bench, runtime);
+namespace {
+
+BenchResult rehearse(Rehearsal& rehearsal, const BenchCase& bench, const MachineLimits& limits, Runtime& runtime,
+                     std::int64_t steps) {
   rehearsal.fill_caches();
   BenchResult result(runtime.backend());
   std::vector<double> observed;
@@ -177,6 +181,17 @@ BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, 
   return result;
 }
 
+}  // namespace
+
+BenchResult bench_training(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime, std::int64_t steps) {
+  reset_peak_resident_bytes();
+  auto rehearsal = std::make_unique<Rehearsal>(bench, runtime);
+  std::optional<BenchResult> result;
+  outlive_transfers(rehearsal, runtime.ranks(),
+                    [&] { result.emplace(rehearse(*rehearsal, bench, limits, runtime, steps)); });
+  return std::move(*result);
+}
+
 BenchResult bench_ranks(BenchCase bench, const MachineLimits& limits, const RankBenchSetting& setting,
                         Communicator& ranks) {
   const std::uint64_t seed = bench.config.training.seed;
@@ -188,10 +203,12 @@ BenchResult bench_ranks(BenchCase bench, const MachineLimits& limits, const Rank
     alone = bench_training(bench, limits, runtime, setting.steps).median_seconds();
   });
   bench.config.training.split = split;
-  Runtime runtime(setting.device, setting.threads, seed, &ranks);
-  BenchResult result = bench_training(bench, limits, runtime, setting.steps);
-  result.rank_bench.alone_seconds = alone;
-  return result;
+  auto runtime = std::make_unique<Runtime>(setting.device, setting.threads, seed, &ranks);
+  std::optional<BenchResult> result;
+  outlive_transfers(runtime, runtime->ranks(),
+                    [&] { result.emplace(bench_training(bench, limits, *runtime, setting.steps)); });
+  result->rank_bench.alone_seconds = alone;
+  return std::move(*result);
 }
 
 }  // namespace engram

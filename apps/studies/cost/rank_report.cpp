@@ -22,6 +22,7 @@ struct MemoryLine {
 };
 constexpr MemoryLine kMemoryLines[] = {{"parameters", "parameters", &RankMemory::values},
                                        {"gradients", "gradients", &RankMemory::gradients},
+                                       {"means of parameters", "averages", &RankMemory::averages},
                                        {"bf16 copies of parameters", "bf16_parameters", &RankMemory::rounded},
                                        {"optimiser state", "optimizer_state", &RankMemory::state},
                                        {"gradients of other ranks", "received_gradients", &RankMemory::exchange},
@@ -38,10 +39,13 @@ struct TrafficLine {
   std::int64_t bytes;
 };
 std::vector<TrafficLine> lines_of(const RankTraffic& traffic) {
-  return {
-      {"gradients", "gradients", traffic.exchanged()},       {"values after the update", "values", traffic.gathered()},
-      {"sums of squares", "squared_norms", traffic.squares}, {"reads of tables' rows", "table_rows", traffic.rows},
-      {"running statistics", "buffers", traffic.buffers},    {"losses", "losses", traffic.losses}};
+  return {{"gradients", "gradients", traffic.exchanged()},
+          {"values after the update", "values", traffic.gathered()},
+          {"sums of squares", "squared_norms", traffic.squares},
+          {"reads of tables' rows", "table_rows", traffic.rows},
+          {"running statistics", "buffers", traffic.buffers},
+          {"losses", "losses", traffic.losses},
+          {"whether to stop", "stop", traffic.stop}};
 }
 
 std::string pieces_text(const RankReport& report) {

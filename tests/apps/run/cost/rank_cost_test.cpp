@@ -14,6 +14,7 @@
 #include "apps/run/training/trainer.hpp"
 #include "apps/studies/bench/bench_model.hpp"
 #include "core/files/json.hpp"
+#include "nn/optim/weight_average.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
 #include "tests/harness/catch.hpp"
@@ -86,7 +87,17 @@ kind = "sgd"
 clip = 1
 momentum = 0.9
 )",
-                                 kRest)}};
+                                 kRest)},
+          {"a mean of the weights", text(R"([model]
+vocabulary = 11
+layers = 1
+width = 16
+heads = 2
+slots = 5
+max_span = 48
+ramp = 8
+)",
+                                         kRest, "weight_average = true\n")}};
 }
 
 data::Block block_for(const RunConfig& config) {
@@ -115,6 +126,8 @@ Seen seen_on(const RunConfig& config, Communicator& ranks) {
   store.place(runtime.backend(), DType::f32, 3, {}, &runtime.ranks());
   Trainer trainer(config, *model, store, runtime);
   Seen seen;
+  WeightAverage average(store);
+  if (config.training.weight_average) runtime.in_step([&](Step& step) { average.start(step); });
   seen.in_store = static_cast<std::int64_t>(store.bytes_in_use());
   seen.besides = static_cast<std::int64_t>(runtime.bytes_in_use());
   seen.losses = config.training.split * (model->tokens().most_losses() + 1) * 4;
@@ -122,6 +135,7 @@ Seen seen_on(const RunConfig& config, Communicator& ranks) {
   trainer.step(block);  // in the first one ranks agree on an order
   seen.before = counted.sent();
   trainer.step(block);
+  runtime.ranks().any(false);  // whether to stop, which a run asks after every step
   seen.after = counted.sent();
   return seen;
 }

@@ -42,6 +42,7 @@ class Watched final : public Communicator {
   }
   std::unique_ptr<Transfer> start_gather(void* all, PartEnds ends) override { return ranks_->start_gather(all, ends); }
   void gather_host(const void* own, std::size_t bytes, void* all) override { ranks_->gather_host(own, bytes, all); }
+  void collect_host(void* all, PartEnds ends) override { ranks_->collect_host(all, ends); }
   bool all_end_with(std::string_view, double) override { return false; }
   [[noreturn]] void abort(int) override { throw Error("no test ends all ranks"); }
 
