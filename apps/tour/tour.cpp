@@ -15,14 +15,14 @@ constexpr std::array kSteps{
     TourStep{"The heap becomes an arena", step_memory},
     TourStep{"Globals become a Step", step_object},
     TourStep{"Loops become kernels", kernel_slots},
-    TourStep{"The real tape", real_tape},
-    TourStep{"Parameters", trained_values},
-    TourStep{"Dropout without masks", dropped_elements},
-    TourStep{"A loss that consumes its logits", consumed_logits},
+    TourStep{"The real tape", [](std::ostream& out) { real_tape(out); }, real_tape},
+    TourStep{"Parameters", [](std::ostream& out) { trained_values(out); }, trained_values},
+    TourStep{"Dropout without masks", [](std::ostream& out) { dropped_elements(out); }, dropped_elements},
+    TourStep{"A loss that consumes its logits", [](std::ostream& out) { consumed_logits(out); }, consumed_logits},
     TourStep{"Checking a gradient", random_cotangent},
-    TourStep{"Reading a tape", listed_tape},
-    TourStep{"Adding an operation", added_op},
-    TourStep{"A network that learns", learned_circle},
+    TourStep{"Reading a tape", [](std::ostream& out) { listed_tape(out); }, listed_tape},
+    TourStep{"Adding an operation", [](std::ostream& out) { added_op(out); }, added_op},
+    TourStep{"A network that learns", [](std::ostream& out) { learned_circle(out); }, learned_circle},
 };
 
 }  // namespace
@@ -45,7 +45,7 @@ int run_tour(std::span<const std::string> arguments, std::ostream& out, std::ost
   std::string given;
   for (const std::string& argument : arguments) given += (given.empty() ? "" : " ") + argument;
   errors << text("autograd_tour: the argument must be one step, 1 to ", kSteps.size(), ", got '", given,
-                 "'\n  without an argument all steps are printed\n");
+                 "'\n  without an argument all steps are printed, with --draw STEP the tape of one is drawn\n");
   return 2;
 }
 
