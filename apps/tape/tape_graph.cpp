@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "autograd/tape_listing.hpp"
@@ -32,13 +31,19 @@ std::string in_quotes(std::string_view part) {
   return out + '"';
 }
 
-/// The longest beginning of both, in whole parts.
-std::string common_scope(const std::string& a, const std::string& b) {
-  const std::vector<std::string> left = parts_of(a), right = parts_of(b);
-  std::string common;
-  for (std::size_t i = 0; i < std::min(left.size(), right.size()) && left[i] == right[i]; ++i)
-    common += (common.empty() ? "" : "/") + left[i];
-  return common;
+/// A parameter's name without the parts that the scope begins with too.
+std::string short_name(const std::string& name, std::string scope) {
+  std::ranges::replace(scope, '/', '.');
+  scope += '.';
+  std::size_t said = 0;
+  for (std::size_t i = 0; i < std::min(name.size(), scope.size()) && name[i] == scope[i]; ++i)
+    if (name[i] == '.') said = i + 1;
+  return name.substr(said);
+}
+
+std::string time_text(double seconds) {
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.2g} \u00b5s", seconds * 1e6);
 }
 
 class TapeGraph {
@@ -48,44 +53,27 @@ class TapeGraph {
   }
 
   std::string text() {
-    find_scopes();
+    for (std::size_t i = 0; i < recording_.values.size(); ++i)
+      if (recording_.values[i].kind == ValueKind::leaf)
+        add("", fmt::format("{} [shape=ellipse, style=filled, fillcolor=\"#f6efdc\", color=\"#b99a4b\", label={}];",
+                            node(static_cast<int>(i)),
+                            label(recording_.values[i].name + "\n" + engram::text(recording_.values[i].shape))));
     std::string edges;
     for (std::size_t i = 0; i < recording_.ops.size(); ++i) {
       add(recording_.ops[i].scope, op_node(i));
       edges += edges_to(i);
     }
     return std::string(kTapeGraphBeginning) +
-           "\n  graph [rankdir=TB, nodesep=0.16, ranksep=0.24, margin=0.1, bgcolor=\"#ffffff\", "
+           "\n  graph [rankdir=LR, nodesep=0.1, ranksep=0.2, margin=0.1, bgcolor=\"#ffffff\", "
            "fontname=\"Helvetica\", "
-           "fontsize=10, fontcolor=\"#5c6168\"];\n"
-           "  node [shape=box, style=\"rounded,filled\", color=\"#7d8590\", fontname=\"Helvetica\", fontsize=10, "
-           "height=0.2, width=0.5, margin=\"0.07,0.03\"];\n"
+           "fontsize=9, fontcolor=\"#5c6168\"];\n"
+           "  node [shape=box, style=\"rounded,filled\", color=\"#7d8590\", fontname=\"Helvetica\", fontsize=9, "
+           "height=0.2, width=0.5, margin=\"0.05,0.02\"];\n"
            "  edge [color=\"#7d8590\", arrowsize=0.5];\n" +
            box("", "", 1) + edges + "}\n";
   }
 
  private:
-  /// Where a parameter or leaf is drawn: in the smallest scope that has all its uses.
-  void find_scopes() {
-    std::map<int, std::string> scope_of;
-    for (const RecordedOp& op : recording_.ops)
-      for (const RecordedInput& input : op.inputs) {
-        if (input.value < 0) continue;
-        const auto [known, is_new] = scope_of.emplace(input.value, op.scope);
-        if (!is_new) known->second = common_scope(known->second, op.scope);
-      }
-    for (const auto& [index, scope] : scope_of) {
-      const RecordedValue& value = recording_.values[static_cast<std::size_t>(index)];
-      if (value.kind != ValueKind::parameter && value.kind != ValueKind::leaf) continue;
-      // The boxes around it say the rest of its name.
-      std::string name = value.name, prefix = scope;
-      std::ranges::replace(prefix, '/', '.');
-      if (!prefix.empty() && name.starts_with(prefix + ".")) name = name.substr(prefix.size() + 1);
-      add(scope, fmt::format("{} [shape=ellipse, style=filled, fillcolor=\"#f6efdc\", color=\"#b99a4b\", label={}];",
-                             node(index), label(name + "\n" + engram::text(value.shape))));
-    }
-  }
-
   void add(const std::string& scope, const std::string& line) {
     std::string path;
     for (const std::string& part : parts_of(scope)) {
@@ -115,13 +103,24 @@ class TapeGraph {
     std::string words = op.name + "\n";
     for (const int output : op.outputs)
       words += engram::text(recording_.values[static_cast<std::size_t>(output)].shape, " ");
-    words += " " + listed_bytes(op.kept_bytes);
-    if (times_) words += fmt::format("\n{:.3g} + {:.3g} ms", op.forward.seconds * 1e3, op.backward.seconds * 1e3);
+    words += " " + listed_bytes(op.kept_bytes) + parameters(op);
+    if (times_) words += "\n" + time_text(op.forward.seconds) + ", " + time_text(op.backward.seconds);
     // From white to blue.
     const double share = most_kept_ == 0 ? 0 : static_cast<double>(op.kept_bytes) / static_cast<double>(most_kept_);
     const auto between = [share](int from, int to) { return from + static_cast<int>(share * (to - from)); };
     return fmt::format("op{} [fillcolor=\"#{:02x}{:02x}{:02x}\", label={}];", i, between(255, 158), between(255, 202),
                        between(255, 232), label(words));
+  }
+
+  /// A line for each parameter that it reads.
+  std::string parameters(const RecordedOp& op) const {
+    std::string names;
+    for (const RecordedInput& input : op.inputs) {
+      if (input.value < 0) continue;
+      const RecordedValue& value = recording_.values[static_cast<std::size_t>(input.value)];
+      if (value.kind == ValueKind::parameter) names += "\n" + short_name(value.name, op.scope);
+    }
+    return names;
   }
 
   /// Lines of a label are divided by "\n", which Graphviz reads itself.
@@ -140,7 +139,8 @@ class TapeGraph {
     std::string edges;
     for (const RecordedInput& input : recording_.ops[i].inputs) {
       if (input.value < 0) continue;
-      if (recording_.values[static_cast<std::size_t>(input.value)].kind == ValueKind::constant) continue;
+      const RecordedValue& value = recording_.values[static_cast<std::size_t>(input.value)];
+      if (value.kind != ValueKind::output && value.kind != ValueKind::leaf) continue;
       edges += fmt::format("  {} -> op{};\n", node(input.value), i);
     }
     return edges;

@@ -18,13 +18,12 @@ std::string fact(std::string_view name, const std::string& value) {
 
 std::string facts_of(const TapeRecording& recording) {
   std::string facts = fact("operations", fmt::format("{}", recording.ops.size())) +
-                      fact("kept for backward", listed_bytes(recording.turn.kept)) +
-                      fact("with gradients, at most", listed_bytes(recording.peak_bytes())) +
-                      fact("forward", fmt::format("{:.3g} ms", recording.forward_seconds() * 1e3)) +
-                      fact("backward", fmt::format("{:.3g} ms", recording.backward_seconds() * 1e3)) +
+                      fact("kept", listed_bytes(recording.turn.kept)) +
+                      fact("with gradients, most", listed_bytes(recording.peak_bytes())) +
+                      fact("forward", fmt::format("{:.2g} ms", recording.forward_seconds() * 1e3)) +
+                      fact("backward", fmt::format("{:.2g} ms", recording.backward_seconds() * 1e3)) +
                       fact("loss", fmt::format("{:.6g}", recording.loss));
-  if (recording.worst_value >= 0)
-    facts += fact("gradients by differences", fmt::format("{:.1e} apart at most", recording.worst));
+  if (recording.worst_value >= 0) facts += fact("gradients and differences", fmt::format("{:.0e} apart", recording.worst));
   return "<dl class=\"facts\">" + facts + "</dl>";
 }
 

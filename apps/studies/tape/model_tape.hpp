@@ -13,7 +13,7 @@ namespace engram {
 
 struct ModelTapeOptions {
   DType dtype = DType::f64;          ///< of the parameters, f32 or f64
-  std::int64_t most_numbers = 128;   ///< as TapeRecording has it
+  std::int64_t most_numbers = 256;   ///< as TapeRecording has it
   std::int64_t differences = 20000;  ///< as DifferenceOptions::most; 0: none
 };
 

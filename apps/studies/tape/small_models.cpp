@@ -12,8 +12,8 @@ layers = 2
 width = 8
 heads = 2
 slots = 3
-max_span = 8
-ramp = 4
+max_span = 4
+ramp = 2
 span_init = 0.3
 )";
 

@@ -62,20 +62,26 @@ function bytesText(bytes) {
   if (bytes < 1073741824) return (bytes / 1048576).toFixed(1) + ' MiB';
   return (bytes / 1073741824).toFixed(2) + ' GiB';
 }
-const millisText = ms => ms === null ? '-' : ms >= 100 ? ms.toFixed(0) : ms >= 1 ? ms.toPrecision(3) : ms.toFixed(3);
+function timeText(ms) {
+  if (ms === null) return '-';
+  return ms >= 0.1 ? (ms >= 100 ? ms.toFixed(0) : ms.toPrecision(2)) + ' ms' : (ms * 1e3).toFixed(1) + ' µs';
+}
 const shapeText = shape => '[' + shape.join(', ') + ']';
 function numberText(number, digits = 3) {
   if (number === null) return 'none';
   if (number === 0) return '0';
   const size = Math.abs(number);
   if (size >= 1e4 || size < 1e-3) return number.toExponential(1).replace('e-', 'e−').replace(/^-/, '−');
-  return String(Number(number.toPrecision(digits))).replace(/^-/, '−');
+  return String(Number(number.toPrecision(size < 0.1 ? Math.min(2, digits) : digits))).replace(/^-/, '−');
 }
 const plural = (count, word) => count + ' ' + word + (count === 1 ? '' : 's');
 
 /** A value's name; that of a parameter without what the operation's scope says already. */
 function nameOf(value, scope = '') {
   const {name, kind} = values[value];
-  const prefix = scope.replaceAll('/', '.') + '.';
-  return kind === 'parameter' && name.startsWith(prefix) ? name.slice(prefix.length) : name;
+  if (kind !== 'parameter') return name;
+  const parts = name.split('.'), said = scope.split(/[/.]/);
+  let same = 0;
+  while (same + 1 < parts.length && parts[same] === said[same]) ++same;
+  return parts.slice(same).join('.');
 }

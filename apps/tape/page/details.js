@@ -56,13 +56,15 @@ function formula(op) {
 /** d loss by d value: how a gradient is written. */
 const gradientName = (value, scope) => make('span', {class: 'gradient'}, '∂ ' + nameOf(value, scope));
 
+const hasGradient = value => shares[value].length > 0 || tape.losses.includes(value);
+
 function backwardFormula(op) {
   const code = make('code', {});
   const given = [...new Set(op.backward.shares.map(share => share.value))];
   if (given.length === 0) code.append('nothing');
   given.forEach((value, i) => code.append(i ? ', ' : '', gradientName(value, op.scope)));
   code.append(' ← ', make('b', {}, op.name + ' backward'), '(');
-  op.outputs.forEach((output, i) => code.append(i ? ', ' : '', gradientName(output, op.scope)));
+  op.outputs.filter(hasGradient).forEach((output, i) => code.append(i ? ', ' : '', gradientName(output, op.scope)));
   if (op.kept.length) code.append('; kept: ' + op.kept.map(kept => kept.name).join(', '));
   code.append(')');
   return make('div', {class: 'formula'}, code);
@@ -70,7 +72,7 @@ function backwardFormula(op) {
 
 const kernelsText = pass => pass.kernels.length === 0 ?
     'No kernel ran.' :
-    `${pass.kernels.length === 1 ? 'Kernel' : 'Kernels'}: ${pass.kernels.join(', ')}; ${millisText(pass.ms)} ms.`;
+    `${pass.kernels.length === 1 ? 'Kernel' : 'Kernels'}: ${pass.kernels.join(', ')}; ${timeText(pass.ms)}.`;
 
 function keptTable(op) {
   if (op.kept.length === 0) return make('p', {class: 'quiet'}, 'It keeps no tensor for backward.');
@@ -83,20 +85,19 @@ function keptTable(op) {
                                                          make('td', {class: 'number'}, bytesText(kept.bytes))))));
 }
 
-/** The gradient beside differences of the loss, when all of it has arrived. */
-function numericCheck(value) {
-  const {gradient, numeric, difference, shares: view, shape} = values[value];
+/** What is said of a gradient that is whole, and compared with differences or not. */
+function verdict(value) {
+  const {numeric, difference, shares: view} = values[value];
   if (!numeric)
-    return make('p', {class: 'quiet'}, view ? 'A view of another tensor: a difference would change both.' :
-                                              'Not compared with differences.');
+    return make('p', {class: 'quiet'}, view ? 'All of it has arrived. It is a view of another tensor, so a difference would change both.' :
+                                              'All of it has arrived. It was not compared with differences.');
   const good = difference !== null && difference <= 1e-6;
-  const scale = largest(gradient, numeric);
-  return make('div', {}, make('div', {class: 'sum'}, make('div', {}, make('h4', {}, 'gradient'), grid(gradient, shape, scale)),
-                              make('div', {}, make('h4', {}, 'by differences of the loss'), grid(numeric, shape, scale))),
-              make('p', {class: 'check ' + (good ? 'good' : 'bad')},
-                   `${good ? '✓' : '✗'} largest difference ${
-                       difference === null ? 'is no number' : numberText(difference, 2)} of the largest derivative`));
+  return make('p', {class: 'check ' + (good ? 'good' : 'bad')},
+              `${good ? '✓' : '✗'} All of it has arrived. Differences of the loss say the same: ${
+                  difference === null ? 'no number' : numberText(difference, 2)} apart at most, of the largest derivative.`);
 }
+const titled = (words, numbers, shape, scale) =>
+    make('div', {}, make('h4', {}, words), grid(numbers, shape, scale));
 
 const howWords = {
   set: 'the first share: it is written',
@@ -113,19 +114,22 @@ function shareCard(share, position, scope) {
                          make('b', {class: 'gradient'}, '∂ ' + nameOf(share.value, scope)), ` ${shapeText(share.shape)} `,
                          make('small', {}, howWords[share.how] +
                               (count > 1 ? `; share ${number} of ${count}` : ''))));
-  const {before, after} = share;
-  if (after && before) {
-    const added = after.map((now, i) => now === null || before[i] === null ? null : now - before[i]);
-    const scale = largest(before, after, added), part = (words, numbers) =>
-        make('div', {}, make('h4', {}, words), grid(numbers, share.shape, scale));
-    card.append(make('div', {class: 'sum'}, part('was', before), make('span', {class: 'sign'}, '+'), part('this share', added),
-                     make('span', {class: 'sign'}, '='), part('now', after)));
-  } else if (after) {
-    card.append(grid(after, share.shape));
-  } else if (share.how !== 'rows') {
-    card.append(tooLarge(share.shape));
+  const {before, after} = share, {numeric} = values[share.value], whole = number === count;
+  if (!after) {
+    if (share.how !== 'rows') card.append(tooLarge(share.shape));
+    return card;
   }
-  if (number === count && after) card.append(make('h3', {}, 'All of it has arrived'), numericCheck(share.value));
+  const compared = whole && numeric && numeric.length === after.length;
+  const scale = largest(before || [], after, compared ? numeric : []), sum = make('div', {class: 'sum'});
+  if (before && before.some(was => was !== 0)) {
+    const added = after.map((now, i) => now === null || before[i] === null ? null : now - before[i]);
+    sum.append(titled('was', before, share.shape, scale), make('span', {class: 'sign'}, '+'),
+               titled('this share', added, share.shape, scale), make('span', {class: 'sign'}, '='));
+  }
+  sum.append(titled(before ? before.some(was => was !== 0) ? 'now' : 'now; it was zero' : 'now', after, share.shape, scale));
+  if (compared) sum.append(titled('by differences of the loss', numeric, share.shape, scale));
+  card.append(sum);
+  if (whole) card.append(verdict(share.value));
   return card;
 }
 
@@ -174,7 +178,9 @@ function turnDetails() {
          `in its place and the step run forward again. The largest difference is ${numberText(tape.worst, 2)} of the ` +
          `largest derivative of its tensor, at ${values[tape.worst_value].name}.`),
     make('div', {class: 'tensors'}, make('div', {class: 'tensor share'}, make('p', {}, make('b', {class: 'gradient'},
-         '∂ ' + values[tape.worst_value].name)), numericCheck(tape.worst_value)))
+         '∂ ' + values[tape.worst_value].name)), make('div', {class: 'sum'},
+         titled('gradient', values[tape.worst_value].gradient, values[tape.worst_value].shape),
+         titled('by differences of the loss', values[tape.worst_value].numeric, values[tape.worst_value].shape))))
   ];
   return [
     make('div', {class: 'formula'}, make('code', {}, tape.losses.map((loss, i) => [i ? ', ' : '', gradientName(loss), ' = 1']).flat())),

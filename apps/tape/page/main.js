@@ -58,7 +58,7 @@ const hasUsed = ops.some(op => op.forward.memory.used > 0);
 function drawCurve() {
   const count = lastPosition + 1, all = Array.from({length: count}, (unused, position) => memoryAt(position));
   const most = Math.max(1, ...all.map(memory => Math.max(memory.kept + memory.gradients, memory.used)));
-  const height = 100, y = bytes => height - bytes / most * (height - 8);
+  const height = 100, y = bytes => height - bytes / most * (height - 18);
   const area = (from, to) => 'M0 ' + y(from(all[0])) + all.map((memory, i) => `H${i}V${y(to(memory))}H${i + 1}`).join('') +
       all.map((memory, i) => i).reverse().map(i => `V${y(from(all[i]))}H${i}`).join('') + 'Z';
   const plain = {'vector-effect': 'non-scaling-stroke'};
@@ -149,7 +149,7 @@ function addKeys() {
 }
 
 function begin() {
-  byId('tape').append(make('div', {class: 'heads'}, make('span', {}, 'The tape: an operation a row, downwards as they ran'),
+  byId('tape').append(make('div', {class: 'heads'}, make('span', {}, 'The tape, downwards as its operations ran'),
                            allScopes().length ? make('button', {class: 'button', type: 'button', onclick: () => foldAll(true)}, 'fold') : '',
                            allScopes().length ? make('button', {class: 'button', type: 'button', onclick: () => foldAll(false)}, 'unfold') : ''),
                       make('div', {id: 'rows'}));

@@ -1,7 +1,7 @@
 // The tape itself: a row for each operation in the order in which they ran, scopes as boxes around them that fold, and
 // lines at the left from each value to the operations that read it.
 
-const rowHeight = 26, headHeight = 26, laneWidth = 9, mostLanes = 14;
+const rowHeight = 23, headHeight = 26, laneWidth = 9, mostLanes = 14;
 
 /** Scopes as a tree. Operations of one scope that stand apart are two boxes. */
 function scopeTree() {
@@ -72,7 +72,7 @@ function scopeRow(row) {
       make('span', {class: 'name'}, (folded ? '▸ ' : '▾ ') + box.name),
       make('span', {class: 'shape'}, folded ? plural(inside.length, 'operation') : ''), make('span', {class: 'parts'}),
       make('span', {class: 'kept'}, folded ? bytesText(sum(op => op.kept_bytes)) : ''),
-      make('span', {class: 'ms'}, folded ? millisText(sum(op => op.forward.ms + op.backward.ms)) : ''));
+      make('span', {class: 'ms'}, folded ? timeText(sum(op => op.forward.ms + op.backward.ms)) : ''));
 }
 function opRow(row) {
   const op = ops[row.op];
@@ -87,8 +87,8 @@ function opRow(row) {
       make('span', {class: 'name'}, make('i', {}, String(row.op)), op.name),
       make('span', {class: 'shape'}, op.outputs.map(output => shapeText(values[output].shape)).join(' ')),
       make('span', {class: 'parts', title: parts.join(', ')}, parts.join(', ')), kept,
-      make('span', {class: 'ms', title: 'milliseconds forward and backward'},
-           millisText(op.forward.ms + op.backward.ms)));
+      make('span', {class: 'ms', title: 'forward and backward'},
+           timeText(op.forward.ms + op.backward.ms)));
 }
 
 /** Lines of values, each in a lane of its own while it goes down; the shortest nearest to the rows. */
