@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -76,8 +77,15 @@ std::string drawn_by_graphviz(const std::string& graph) {
   const std::size_t begin = drawing.find("<svg ");
   if (!well || begin == std::string::npos)
     throw Error(text("tape: Graphviz must draw the tape, got an error of it: ", contents(errors.get())));
-  // Without the declaration of a document type, which names an address, and the note of who drew it.
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + drawing.substr(begin);
+  // Without the declaration of a document type, which names an address, and without comments.
+  std::string plain = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  for (std::size_t at = begin; at < drawing.size();) {
+    const std::size_t comment = std::min(drawing.find("<!--", at), drawing.size());
+    plain += drawing.substr(at, comment - at);
+    const std::size_t end = drawing.find("-->\n", comment);
+    at = end == std::string::npos ? drawing.size() : end + 4;
+  }
+  return plain;
 }
 
 }  // namespace engram

@@ -103,7 +103,7 @@ class TapeGraph {
     std::string words = op.name + "\n";
     for (const int output : op.outputs)
       words += engram::text(recording_.values[static_cast<std::size_t>(output)].shape, " ");
-    words += " " + listed_bytes(op.kept_bytes) + parameters(op);
+    words += listed_bytes(op.kept_bytes) + parameters(op);
     if (times_) words += "\n" + time_text(op.forward.seconds) + ", " + time_text(op.backward.seconds);
     // From white to blue.
     const double share = most_kept_ == 0 ? 0 : static_cast<double>(op.kept_bytes) / static_cast<double>(most_kept_);

@@ -16,14 +16,18 @@ std::string fact(std::string_view name, const std::string& value) {
   return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, escaped_xml(value));
 }
 
+std::string whole_time(double seconds) {
+  return seconds < 0.1 ? fmt::format("{:.2g} ms", seconds * 1e3) : fmt::format("{:.0f} ms", seconds * 1e3);
+}
+
 std::string facts_of(const TapeRecording& recording) {
-  std::string facts = fact("operations", fmt::format("{}", recording.ops.size())) +
-                      fact("kept", listed_bytes(recording.turn.kept)) +
-                      fact("with gradients, most", listed_bytes(recording.peak_bytes())) +
-                      fact("forward", fmt::format("{:.2g} ms", recording.forward_seconds() * 1e3)) +
-                      fact("backward", fmt::format("{:.2g} ms", recording.backward_seconds() * 1e3)) +
-                      fact("loss", fmt::format("{:.6g}", recording.loss));
-  if (recording.worst_value >= 0) facts += fact("gradients and differences", fmt::format("{:.0e} apart", recording.worst));
+  std::string facts =
+      fact("operations", fmt::format("{}", recording.ops.size())) + fact("kept", listed_bytes(recording.turn.kept)) +
+      fact("with gradients, most", listed_bytes(recording.peak_bytes())) +
+      fact("forward", whole_time(recording.forward_seconds())) +
+      fact("backward", whole_time(recording.backward_seconds())) + fact("loss", fmt::format("{:.6g}", recording.loss));
+  if (recording.worst_value >= 0)
+    facts += fact("gradients and differences", fmt::format("{:.0e} apart", recording.worst));
   return "<dl class=\"facts\">" + facts + "</dl>";
 }
 

@@ -47,6 +47,7 @@ class RepeatedStep {
     store_.place(runtime.backend(), dtype, config_.training.seed, {});
     model_->refresh(runtime.backend());
     trainer_ = std::make_unique<Trainer>(config_, *model_, store_, runtime);
+    trainer_->keep_scopes();
     const TrainingOptions& training = config_.training;
     block_.rows = static_cast<int>(training.batch);
     block_.length = static_cast<int>(training.block + training.extension);

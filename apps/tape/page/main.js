@@ -55,9 +55,15 @@ function showDeck() {
 }
 
 const hasUsed = ops.some(op => op.forward.memory.used > 0);
+const curveMost = Math.max(1, ...Array.from({length: lastPosition + 1}, (unused, position) => {
+  const {kept, gradients} = memoryAt(position);
+  return kept + gradients;
+}));
+/** Allocations are rounded up: beside tensors of a few numbers, a line of them would hide all else. */
+const drawsUsed = hasUsed && ops.every(op => Math.max(op.forward.memory.used, op.backward.memory.used) < 4 * curveMost);
 function drawCurve() {
   const count = lastPosition + 1, all = Array.from({length: count}, (unused, position) => memoryAt(position));
-  const most = Math.max(1, ...all.map(memory => Math.max(memory.kept + memory.gradients, memory.used)));
+  const most = Math.max(curveMost, ...all.map(memory => drawsUsed ? memory.used : 0));
   const height = 100, y = bytes => height - bytes / most * (height - 18);
   const area = (from, to) => 'M0 ' + y(from(all[0])) + all.map((memory, i) => `H${i}V${y(to(memory))}H${i + 1}`).join('') +
       all.map((memory, i) => i).reverse().map(i => `V${y(from(all[i]))}H${i}`).join('') + 'Z';
@@ -67,7 +73,7 @@ function drawCurve() {
                        draw('path', {class: 'gradients', d: area(memory => memory.kept, memory => memory.kept + memory.gradients)}),
                        draw('path', {class: 'turning', d: `M${turn + 0.5} 0V${height}`, ...plain}),
                        draw('rect', {class: 'cursor', x: 0, y: 0, width: 1, height}));
-  if (hasUsed)
+  if (drawsUsed)
     drawing.append(draw('path', {
       class: 'used',
       d: 'M0 ' + y(all[0].used) + all.map((memory, i) => `V${y(memory.used)}H${i + 1}`).join(''),
@@ -117,7 +123,7 @@ function drawDeck() {
       make('p', {class: 'keys'},
            make('span', {}, make('i'), 'kept by the tape: ', make('b', {id: 'kept-now'})),
            make('span', {}, make('i', {class: 'gradients'}), 'gradients of values: ', make('b', {id: 'gradients-now'})),
-           hasUsed ? make('span', {}, make('i', {class: 'used'}), 'all memory of the step: ', make('b', {id: 'used-now'})) : '',
+           hasUsed ? make('span', {}, drawsUsed ? make('i', {class: 'used'}) : '', 'all memory of the step: ', make('b', {id: 'used-now'})) : '',
            make('span', {class: 'hint'}, 'Keys: ← → Home End, space plays')));
 }
 
