@@ -109,8 +109,8 @@ TEST_CASE("tape: as a user calls it", "[tape]") {
   CHECK_THAT(get_file(page), ContainsSubstring("One step of recurrent"));
   CHECK(get_file(dot).starts_with("digraph tape {"));
 
-  const nlohmann::json json =
-      json_of({"tape", "--set", "model.layers=1", "--block", "3", "--batch", "2", "--vocab", "9", "--numbers", "54"});
+  const nlohmann::json json = json_of(
+      {"tape", "--set", "model.layers=1", "--block", "3", "--batch", "2", "--vocab", "9", "--numbers", "54", "--json"});
   CHECK(json["about"].get<std::string>().find("2 x 3 tokens") != std::string::npos);
   CHECK(json["values"].back()["name"] == json["values"][json["losses"][0].get<std::size_t>()]["name"]);
   CHECK(json["worst"].get<double>() < 1e-6);
