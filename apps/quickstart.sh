@@ -244,6 +244,7 @@ What to try next, from $root:
   $engram spans $run --history
                                        how its spans grew
   bash apps/quickstart.sh --text FILE  the same with your own text
+What all of this was: docs/guide/first-run.md.
 
 Not built here: tests (bash tests/run.sh), the autograd tour (docs/guide/autograd-tour.md), kernels for cards (docs/guide/gpu.md).
 END

@@ -56,7 +56,9 @@ template <class C, int kLanes>
 DotLanes<C, 4> four_lanes(const DotLanes<C, kLanes>& lanes) {
   if constexpr (kLanes > 4) {
     const auto* const both = reinterpret_cast<const typename DotVector<C, kLanes / 2>::Stored*>(&lanes);
-    return four_lanes<C, kLanes / 2>(both[0] + both[1]);
+    // A sum of what is Stored would be aligned as that is.
+    const DotLanes<C, kLanes / 2> sum = both[0] + both[1];
+    return four_lanes<C, kLanes / 2>(sum);
   } else {
     return lanes;
   }

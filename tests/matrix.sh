@@ -2,8 +2,8 @@
 # Builds Engram with warnings as errors and runs its tests in empty Debian systems of their own, and prints a table.
 #   bash tests/matrix.sh [SYSTEM ...]     bookworm-gcc bookworm-clang trixie-gcc trixie-clang trixie-aarch64 (all)
 # Needs root and debootstrap, for aarch64 also qemu-user-static; what is committed is tested. The systems are kept in
-# ENGRAM_ROOTS [build/roots], 2 GB each. aarch64 is compiled by a cross compiler, and its tests of core, autograd and
-# kernels run in the emulator.
+# ENGRAM_ROOTS [build/roots], 2 GB each. Debian 13 has Open MPI in it, Debian 12 does without MPI. aarch64 is compiled by
+# a cross compiler, and its tests of core, autograd and kernels run in the emulator.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -72,6 +72,7 @@ check() {
       inside "$root" "dpkg --add-architecture arm64"
       ;;
   esac
+  if [[ $root == trixie ]]; then packages+=(openmpi-bin libopenmpi-dev iproute2); fi
   began=$SECONDS
   inside "$root" "cd /engram/source && bash apps/install_packages.sh &&
     apt-get update -qq && apt-get install -qq --yes --no-install-recommends ${packages[*]}" >"$log" 2>&1 || code=$?

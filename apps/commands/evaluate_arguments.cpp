@@ -17,7 +17,7 @@ void EvaluateArguments::add_to(Command& command) {
       .add_option(
           "--batch", way.batch,
           "streams side by side; does not change exact results [8, other families than all_attention 10; with --exact "
-          "at most 8, transformer_xl without --same-length and product_key 1]")
+          "at most 8; recurrent, product_key and transformer_xl without --same-length 1]")
       ->positive();
   command
       .add_option("--block", way.block,

@@ -1,6 +1,6 @@
 #pragma once
 /// Rules of `engram prepare` by the names of the corpora that they are published with ([transformer-xl 6.1]). A name
-/// is no more than a short way to write the options that docs/reference/command-line.md lists for it.
+/// is no more than a short way to write the options that docs/reference/prepare.md lists for it.
 ///
 ///   enwik8         bytes, newlines lost, counted on all splits: 204 tokens
 ///   enwik8-bytes   the same with newlines: 205 tokens, and bits per token are bits per byte

@@ -39,7 +39,16 @@ std::string range_rule(const ConfigKey& key, const RunConfig& config) {
   return {};
 }
 
-/// A valid configuration in which every key is looked at: with a memory, where the family may have one.
+std::string key_meaning(const ConfigKey& key, const RunConfig& whole) {
+  std::string said(key.meaning);
+  const std::string range = allowed_values(key, whole);
+  if (!range.empty() && said.find(range) == std::string::npos) said += text(key.is_choice ? ": " : "; ", range);
+  if (!key.example.empty()) said += " (no default)";
+  return said;
+}
+
+}  // namespace
+
 RunConfig whole_config(ModelFamily family) {
   std::vector<std::string> memory;
   if (family != ModelFamily::recurrent) memory.emplace_back("product_key.count=1");
@@ -48,17 +57,11 @@ RunConfig whole_config(ModelFamily family) {
   return parse_run_config(config_help(family), "the keys' examples", memory);
 }
 
-std::string key_meaning(const ConfigKey& key, const RunConfig& whole) {
-  std::string said(key.meaning);
+std::string allowed_values(const ConfigKey& key, const RunConfig& whole) {
+  if (key.is_choice) return choices_of(key);
   // What a list may hold depends on other keys.
-  const bool has_range = !key.is_list && !key.is_text;
-  const std::string range = key.is_choice ? choices_of(key) : has_range ? range_rule(key, whole) : "";
-  if (!range.empty() && said.find(range) == std::string::npos) said += text(key.is_choice ? ": " : "; ", range);
-  if (!key.example.empty()) said += " (no default)";
-  return said;
+  return key.is_list || key.is_text ? "" : range_rule(key, whole);
 }
-
-}  // namespace
 
 std::string config_template(ModelFamily family) {
   const RunConfig whole = whole_config(family);

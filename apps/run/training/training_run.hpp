@@ -2,7 +2,7 @@
 /// A training run in its folder, from the first step or a checkpoint to the last step.
 ///
 ///   RUN_DIR/config.toml                    the configuration as resolved
-///   RUN_DIR/metrics.jsonl                  metrics_log.hpp; docs/reference/command-line.md lists the members
+///   RUN_DIR/metrics.jsonl                  metrics_log.hpp; docs/reference/training.md lists the members
 ///   RUN_DIR/checkpoint/model.safetensors   the newest state, enough to go on
 ///   RUN_DIR/best/model.safetensors         the model with the best short validation
 

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,34 +46,44 @@ Names names_in(const std::string& written, const std::string& start) {
   return names;
 }
 
-/// The text of a page between a heading and the next one, by the names in the heading: "## lengths, recl" is of both.
-std::map<std::string, std::string> sections_of(const std::string& written) {
-  std::map<std::string, std::string> sections;
-  for (std::size_t at = written.find("\n## "); at != std::string::npos;) {
-    const std::size_t next = written.find("\n## ", at + 1), line = written.find('\n', at + 1);
-    const std::string text = written.substr(line, next == std::string::npos ? next : next - line);
-    std::string name;
-    for (const char byte : written.substr(at + 4, line - at - 4) + ",") {
-      if (byte != ',') {
-        if (byte != ' ' || !name.empty()) name += byte;
-        continue;
-      }
-      sections[name] += text;
-      name.clear();
-    }
-    at = next;
+/// The parts of a page: what is before its first heading of the second order, and from each of those to the next.
+std::vector<std::string> parts_of(const std::string& written) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin != std::string::npos;) {
+    const std::size_t next = written.find("\n## ", begin + 1);
+    parts.push_back(written.substr(begin, next == std::string::npos ? next : next - begin));
+    begin = next;
   }
-  return sections;
+  return parts;
 }
 
-/// The pages that a text of docs/reference/ has links to.
-std::string linked_pages(const std::string& written) {
-  std::string all;
-  for (const std::string& name : names_in(written, "(")) {
-    const std::string file = name.substr(1);
-    if (file.ends_with(".md")) all += page("docs/reference/" + file);
+/// A call of the program in a listing, with the lines that go on behind it.
+struct Call {
+  std::string command, rest;
+};
+
+/// Lines that call `engram COMMAND`, by whatever path, or behind mpirun; what goes on below is indented.
+std::vector<Call> calls_in(const std::string& written) {
+  static const std::regex call(R"(^(?:\$ )?(?:mpirun .*)?(?:[^ ]*/)?\$?engram +([a-z]+)(.*))");
+  std::vector<Call> calls;
+  bool in_listing = false, goes_on = false;
+  std::istringstream lines(written);
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    line = line.substr(0, line.find(" # "));  // without a comment
+    if (line.starts_with("```")) {
+      in_listing = !in_listing;
+      goes_on = false;
+    } else if (in_listing && std::regex_match(line, match, call)) {
+      calls.push_back({match[1], match[2]});
+      goes_on = true;
+    } else if (goes_on && line.starts_with("  ")) {
+      calls.back().rest += " " + line;
+    } else {
+      goes_on = false;
+    }
   }
-  return all;
+  return calls;
 }
 
 /// --out of "  --out FOLDER  ...", of a command's help.
@@ -105,17 +117,9 @@ Names without(const Names& from, const Names& names) {
 
 }  // namespace
 
-TEST_CASE("pages: README and the page of commands name every command, and no other") {
+TEST_CASE("pages: README names every command, and pages no other") {
   const std::vector<std::string> listed = program().names();
   const Names commands(listed.begin(), listed.end());
-  const std::string commands_page = page("docs/reference/command-line.md");
-  Names in_table, with_section;
-  for (const std::string& command : commands) {
-    if (commands_page.find("\n| `" + command + "`") != std::string::npos) in_table.insert(command);
-    if (sections_of(commands_page).contains(command)) with_section.insert(command);
-  }
-  CHECK(joined(without(commands, in_table)) == "");
-  CHECK(joined(without(commands, with_section)) == "");
 
   // README's list, on several lines: `engram prepare, keys, ...`.
   const std::string readme = page("README.md");
@@ -141,37 +145,58 @@ TEST_CASE("pages: README and the page of commands name every command, and no oth
     }
 }
 
-TEST_CASE("pages: every option of a command is in its section or on the pages that it names, and no other") {
-  const std::map<std::string, std::string> sections = sections_of(page("docs/reference/command-line.md"));
-  REQUIRE(sections.contains("Options of many commands"));
-  const Names of_many = names_in(sections.at("Options of many commands"), "--");
-  Names all{"--help", "--version"};
-  for (const std::string& command : program().names()) all.merge(options_of_help(program().help(80, command)));
-  CHECK(joined(without(of_many, all)) == "");
-  for (const std::string& command : program().names()) {
-    INFO(command);
-    REQUIRE(sections.contains(command));
-    const std::string& section = sections.at(command);
-    const Names options = options_of_help(program().help(80, command)), here = names_in(section, "--");
-    CHECK(options.size() >= 1);
-    Names described = names_in(linked_pages(section), "--");
-    described.insert(here.begin(), here.end());
-    described.insert(of_many.begin(), of_many.end());
-    CHECK(joined(without(options, described)) == "");
-    // Others may be those of the commands that the section speaks of.
-    Names known = options;
-    for (const std::string& other : program().names())
-      if (section.find("`" + other) != std::string::npos || section.find("engram " + other) != std::string::npos)
-        known.merge(options_of_help(program().help(80, other)));
-    known.merge(Names{"--help", "--rule", "--logdir"});  // an old name, and TensorBoard's
-    CHECK(joined(without(here, known)) == "");
+TEST_CASE("pages: what listings give to a command are its options") {
+  std::size_t count = 0;
+  for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR)) {
+    if (file == "docs/reference/commands.md") continue;  // help, not calls
+    for (const Call& call : calls_in(page(file))) {
+      if (call.command == "help") continue;
+      INFO(file << ": engram " << call.command << call.rest);
+      const Names given = names_in(call.rest, "--"), options = options_of_help(program().help(80, call.command));
+      count += given.size();
+      CHECK(joined(without(given, options)) == "");
+    }
   }
+  CHECK(count > 100);
 }
 
-TEST_CASE("pages: every key of a configuration is on a page of its family, and no page has others") {
+TEST_CASE("pages: options that the reference names are those of a command that it speaks of there") {
+  std::size_t count = 0;
+  for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR)) {
+    if (!file.starts_with("docs/reference/") || file == "docs/reference/commands.md") continue;
+    // Others are about files and numbers, and name options of many commands.
+    const bool is_of_commands = Names{"prepare", "training", "evaluation", "generation", "studies"}.contains(
+        std::filesystem::path(file).stem().string());
+    const std::vector<std::string> parts = parts_of(page(file));
+    for (const std::string& part : parts) {
+      // Another program's option, an old name, and a mistake that is shown.
+      Names known{"--help", "--version", "--rule", "--logdir", "--rate"};
+      for (const std::string& command : program().names())
+        for (const std::string* text : {&parts.front(), &part})
+          if (text->find("`" + command + "`") != std::string::npos || text->starts_with("\n## " + command + "\n") ||
+              text->find("engram " + command) != std::string::npos || !is_of_commands)
+            known.merge(options_of_help(program().help(80, command)));
+      const Names here = names_in(part, "--");
+      count += here.size();
+      INFO(file << ", " << part.substr(0, part.find('\n', 1)));
+      CHECK(joined(without(here, known)) == "");
+    }
+  }
+  CHECK(count > 100);
+}
+
+TEST_CASE("pages: parts and calls are found") {
+  CHECK(parts_of("# A\n\ntext\n## b\nmore\n## c\n") ==
+        std::vector<std::string>{"# A\n\ntext", "\n## b\nmore", "\n## c\n"});
+  const std::vector<Call> calls =
+      calls_in("engram no --a\n```\nengram train --b \\\n  --c  # --d\n  --e\n--f\n```\nengram no\n");
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].command == "train");
+  CHECK(names_in(calls[0].rest, "--") == Names{"--b", "--c", "--e"});
+}
+
+TEST_CASE("pages: every key of a model is on the page of its family, and no page has others") {
   std::string all_pages;
-  const std::string shared =
-      page("docs/reference/command-line.md") + page("docs/reference/tables.md") + page("docs/reference/numerics.md");
   for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR))
     if (file != "README.md") all_pages += page(file);
   const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "docs/guide/all-attention.md"},
@@ -180,10 +205,12 @@ TEST_CASE("pages: every key of a configuration is on a page of its family, and n
                                                  {ModelFamily::recurrent, "docs/guide/key-value-predict.md"}};
   Names keys;
   for (const ModelFamily family : kModelFamilies) {
-    const std::string own = page(pages.at(family)) + shared + page("docs/guide/product-key.md");
+    const std::string own =
+        page(pages.at(family)) + page("docs/guide/product-key.md") + page("docs/reference/training.md");
     Names missing;
     for (const ConfigKey& key : config_keys(family)) {
       keys.insert(key.full_name());
+      if (key.section != "model" && key.section != "product_key") continue;  // docs/reference/keys.md has them all
       const std::string name(key.name);
       const bool found = own.find("`" + name + "`") != std::string::npos ||
                          own.find(name + " = ") != std::string::npos || own.find(key.full_name()) != std::string::npos;
@@ -194,11 +221,12 @@ TEST_CASE("pages: every key of a configuration is on a page of its family, and n
   }
   for (const char* section : {"model.", "product_key.", "optimizer.", "schedule.", "training."}) {
     Names named = names_in(all_pages, section);
-    // Files, a key of older versions, and beginnings of keys.
+    // Files, a key of older versions, a misspelt one that is shown, and beginnings of keys.
     std::erase_if(named, [](const std::string& name) {
       const std::string_view ending = std::string_view(name).substr(name.rfind('.'));
       return ending == ".safetensors" || ending == ".partial" || ending == ".hpp" || ending == ".cpp" ||
-             ending == ".py" || name == "model.adaptive_span" || name.ends_with('_');
+             ending == ".py" || ending == ".md" || name == "model.adaptive_span" || name == "model.widht" ||
+             name.ends_with('_');
     });
     CHECK(joined(without(named, keys)) == "");
   }
