@@ -92,7 +92,7 @@ Command* add_tape_command(Command& program) {
       command->add_option("--config", arguments->config, "TOML file of the run [a model of a few numbers]");
   command
       ->add_option("--family", arguments->family,
-                   "without --config, the small model of this kind: " + choices_text<ModelFamily>())
+                   "which small model: " + choices_text<ModelFamily>())
       ->capture_default_str()
       ->excludes(config);
   command->add_key_settings(arguments->overrides, "override keys of the config: section.key=value");

@@ -80,7 +80,7 @@ class Check:
         # An add says what was there: the sum of the two is what is there now.
         sums = page.value("""(() => { for (let op = 0; op < ops.length; ++op) for (const share of ops[op].backward.shares)
           if (share.how === 'add' && share.before && share.before.some(was => was !== 0)) { goTo(backwardPosition(op));
-            const card = [...document.querySelectorAll('.share')].find(card => card.querySelectorAll('.sign').length === 2);
+            const card = [...document.querySelectorAll('.share')].find(card => card.textContent.includes('+ this share'));
             return [...card.querySelectorAll('.grid')].slice(0, 3).map(grid => Number(grid.children[0].title.split(': ')[1])); } })()""")
         expect(abs(sums[0] + sums[1] - sums[2]) < 1e-6, "was + share must be now", sums)
 
@@ -193,7 +193,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="engram-tape-") as folder, Browser(chromium) as browser:
         check = Check(browser, str(Path(arguments.program).resolve()), folder, arguments.screenshots)
         if arguments.picture:
-            page = check.open(check.make("picture"), "picture", 1440, 860, at=30)
+            page = check.open(check.make("picture"), "picture", 1440, 860, at=35)
             page.screenshot(arguments.picture, whole=False)
             return 0
         check.small()

@@ -123,10 +123,11 @@ function shareCard(share, position, scope) {
   const scale = largest(before || [], after, compared ? numeric : []), sum = make('div', {class: 'sum'});
   if (before && before.some(was => was !== 0)) {
     const added = after.map((now, i) => now === null || before[i] === null ? null : now - before[i]);
-    sum.append(titled('was', before, share.shape, scale), make('span', {class: 'sign'}, '+'),
-               titled('this share', added, share.shape, scale), make('span', {class: 'sign'}, '='));
+    sum.append(titled('was', before, share.shape, scale), titled('+ this share', added, share.shape, scale),
+               titled('= now', after, share.shape, scale));
+  } else {
+    sum.append(titled(before ? 'now; it was zero' : 'now', after, share.shape, scale));
   }
-  sum.append(titled(before ? before.some(was => was !== 0) ? 'now' : 'now; it was zero' : 'now', after, share.shape, scale));
   if (compared) sum.append(titled('by differences of the loss', numeric, share.shape, scale));
   card.append(sum);
   if (whole) card.append(verdict(share.value));
