@@ -58,8 +58,11 @@ std::string write_files(const TapeArguments& arguments, const TapeRecording& rec
     write_durably(file, contents);
     lines += fmt::format("{}: {} operations, {}\n", file, recording.ops.size(), listed_bytes(contents.size()));
   };
-  if (!arguments.dot.empty()) write(arguments.dot, tape_graph(recording));
-  if (!arguments.svg.empty()) write(arguments.svg, drawn_by_graphviz(tape_graph(recording)));
+  const std::string graph = tape_graph(recording);
+  // Before anything is written, as Graphviz may be missing.
+  const std::string drawing = arguments.svg.empty() ? "" : drawn_by_graphviz(graph);
+  if (!arguments.dot.empty()) write(arguments.dot, graph);
+  if (!arguments.svg.empty()) write(arguments.svg, drawing);
   if (!arguments.out.empty()) write(arguments.out, tape_page(recording, text("Engram ", build_facts().version)));
   return lines;
 }
@@ -90,9 +93,7 @@ Command* add_tape_command(Command& program) {
   const auto arguments = std::make_shared<TapeArguments>();
   Option* config =
       command->add_option("--config", arguments->config, "TOML file of the run [a model of a few numbers]");
-  command
-      ->add_option("--family", arguments->family,
-                   "which small model: " + choices_text<ModelFamily>())
+  command->add_option("--family", arguments->family, "which small model: " + choices_text<ModelFamily>())
       ->capture_default_str()
       ->excludes(config);
   command->add_key_settings(arguments->overrides, "override keys of the config: section.key=value");

@@ -3,6 +3,7 @@
 /// changed in the very place where the step has it: in a parameter, in a leaf, or in what an operation has made.
 
 #include <cstdint>
+#include <functional>
 
 #include "apps/tape/tape_recorder.hpp"
 

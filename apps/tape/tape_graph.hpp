@@ -2,6 +2,7 @@
 /// A recording as a drawing: operations as boxes, scopes as boxes around them.
 
 #include <string>
+#include <string_view>
 
 #include "apps/tape/tape_recording.hpp"
 
