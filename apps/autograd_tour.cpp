@@ -1,5 +1,6 @@
-/// The program `autograd_tour [STEP]`: runs the listings of docs/guide/autograd-tour.md, all of them or one step. With
-/// `--draw STEP [FILE]` it writes the tape of a step as a page or a drawing.
+/// The program `autograd_tour [STEP]`: runs the listings of docs/guide/autograd-tour.md, all of them or one step;
+/// `autograd_tour --trace OP` watches one operation, `autograd_tour --draw STEP [FILE]` writes the tape of a step as a
+/// page or a drawing.
 
 #include <exception>
 #include <iostream>

@@ -5,6 +5,7 @@
 #     --to FOLDER       FOLDER/NAME instead; downloads lie in FOLDER/files
 #     --engram PROGRAM  what prepares it; build/program/apps/engram otherwise
 #     --table FILE      other data sets than those of apps/data_sets.txt, which says how they are listed
+#     --from ADDRESS    ADDRESS/FILE is tried before a file's own addresses: a copy that you or your network have
 #
 # What is there already is used, and a download that was cut off goes on. A wrong one is named, kept under another name
 # and not used. Without a network it says what to fetch elsewhere and where to put it.
@@ -28,22 +29,33 @@ names=()
 to=$root/runs/data
 engram=$root/build/program/apps/engram
 table=$root/apps/data_sets.txt
+from=
 while (($# > 0)); do
   case "$1" in
     -h | --help)
-      sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    --to | --engram | --table)
-      if (($# < 2)) || [[ -z $2 ]]; then wrong_usage "$1 must be followed by a path, got nothing"; fi
+    --to | --engram | --table | --from)
+      if (($# < 2)) || [[ -z $2 ]]; then
+        if [[ $1 == --from ]]; then wrong_usage "--from must be followed by an address, got nothing"; fi
+        wrong_usage "$1 must be followed by a path, got nothing"
+      fi
       case "$1" in
         --to) to=$2 ;;
         --engram) engram=$2 ;;
         --table) table=$2 ;;
+        --from)
+          from=${2%/}
+          # Addresses are words of a list.
+          if [[ ! $from =~ ^[a-z]+://[^[:space:]]+$ ]]; then
+            wrong_usage "--from must be an address such as http://host/folder, without blanks, got '$2'"
+          fi
+          ;;
       esac
       shift
       ;;
-    -*) wrong_usage "the options are --to, --engram, --table and --help, got '$1'" ;;
+    -*) wrong_usage "the options are --to, --engram, --table, --from and --help, got '$1'" ;;
     *) names+=("$1") ;;
   esac
   shift
@@ -115,13 +127,16 @@ fault_of() {
   if [[ $found != "$check" ]]; then echo "must have $check, got $found"; fi
 }
 
-# download ADDRESS PARTIAL: goes on with what is there.
-download() {
+# size_of FILE: its bytes, 0 where there is none.
+size_of() { if [[ -e $1 ]]; then wc -c <"$1"; else echo 0; fi; }
+
+# download_once ADDRESS PARTIAL: goes on with what is there.
+download_once() {
   local address=$1 partial=$2 code=0 quiet=--silent
   if [[ -t 2 ]]; then quiet=--progress-bar; fi
   if command -v curl >/dev/null; then
     local curl=(curl --fail --location --show-error "$quiet" --connect-timeout 30)
-    curl+=(--speed-limit 1000 --speed-time 60) # a server that says nothing more
+    curl+=(--speed-limit 100 --speed-time 60) # a server that says nothing more
     "${curl[@]}" --continue-at - --output "$partial" "$address" || code=$?
     # The server cannot go on in the middle.
     if ((code == 33 || code == 36)); then
@@ -129,17 +144,30 @@ download() {
       code=0
       "${curl[@]}" --output "$partial" "$address" || code=$?
     fi
+    if ((code == 23)); then fail "'$partial' could not be written, is the disk full? What there is of it is kept"; fi
   elif command -v wget >/dev/null; then
-    wget --no-verbose --tries=3 --timeout=60 --continue --output-document="$partial" "$address" || code=$?
+    wget --no-verbose --tries=1 --timeout=60 --continue --output-document="$partial" "$address" || code=$?
+    if ((code == 3)); then fail "'$partial' could not be written, is the disk full? What there is of it is kept"; fi
   else
     fail "curl or wget must be installed to download, got neither; apt-get install curl"
   fi
   return "$code"
 }
 
+# download ADDRESS PARTIAL: as often as the connection breaks behind some bytes more.
+download() {
+  local before
+  while true; do
+    before=$(size_of "$2")
+    if download_once "$1" "$2"; then return; fi
+    if (($(size_of "$2") <= before)); then return 1; fi
+    echo "fetch: the connection broke after $(size_of "$2") bytes, trying to go on" >&2
+  done
+}
+
 # get_file FILE BYTES CHECK ADDRESS...: FILE lies in $files afterwards, and is right.
 get_file() {
-  local file=$1 bytes=$2 check=$3 target=$files/$1 fault address
+  local file=$1 bytes=$2 check=$3 target=$files/$1 fault address is_new kind
   shift 3
   local partial=$target.partial
   if [[ -e $target ]]; then
@@ -150,20 +178,32 @@ get_file() {
     echo "$target is there."
     return
   fi
+  if [[ -n $from ]]; then set -- "$from/$file" "$@"; fi
+  # How much is missing is not known of a file of unknown length.
+  if [[ $bytes == - ]]; then rm -f -- "$partial"; fi
   for address in "$@"; do
-    # A download may have been cut off just behind its end, or have been of another file.
-    if [[ -e $partial && $bytes != - && $(wc -c <"$partial") -gt $bytes ]]; then rm -f -- "$partial"; fi
-    if [[ ! -e $partial || $bytes == - || $(wc -c <"$partial") -lt $bytes ]]; then
-      echo "Downloading $address"
-      if ! download "$address" "$partial" || [[ ! -e $partial ]]; then continue; fi
-    fi
-    fault=$(fault_of "$partial" "$bytes" "$check")
-    if [[ -z $fault ]]; then
-      mv -- "$partial" "$target"
-      return
-    fi
-    mv -f -- "$partial" "$target.wrong"
-    echo "fetch: '$file' from $address $fault; it is kept as '$target.wrong' and not used" >&2
+    for is_new in false true; do
+      # A download may have been cut off just behind its end, or have been of another file.
+      if [[ $bytes != - ]] && (($(size_of "$partial") > bytes)); then rm -f -- "$partial"; fi
+      if [[ ! -e $partial ]]; then is_new=true; fi
+      if [[ $bytes == - ]] || (($(size_of "$partial") < bytes)); then
+        echo "Downloading $address"
+        if ! download "$address" "$partial" || [[ ! -e $partial ]]; then break; fi
+      fi
+      fault=$(fault_of "$partial" "$bytes" "$check")
+      if [[ -z $fault ]]; then
+        mv -- "$partial" "$target"
+        return
+      fi
+      kind=
+      if head -c 1000 -- "$partial" | grep -aqiE '<!doctype html|<html'; then
+        kind=" (a page of HTML, as of a proxy, a login or a file that has moved)"
+      fi
+      mv -f -- "$partial" "$target.wrong"
+      echo "fetch: '$file' from $address $fault$kind; it is kept as '$target.wrong' and not used" >&2
+      # The beginning that was there may have been the wrong part.
+      if [[ $is_new == true ]]; then break; fi
+    done
   done
   {
     echo "fetch: '$file' could not be had, the lines above say why. Where there is a network, fetch"
@@ -192,11 +232,13 @@ unpack() {
     case "$file" in
       *.zip)
         if ! command -v unzip >/dev/null; then fail "unzip must be installed for '$file'; apt-get install unzip"; fi
-        unzip -q "$files/$file" -d "$folder.partial" || fail "'$files/$file' must be an archive that can be unpacked"
+        # On a full disk it asks whether to go on.
+        unzip -q "$files/$file" -d "$folder.partial" </dev/null ||
+          fail "'$files/$file' could not be unpacked into '$folder.partial', the lines above say why"
         ;;
       *.tgz | *.tar.gz)
         tar --warning=no-unknown-keyword -xzf "$files/$file" -C "$folder.partial" ||
-          fail "'$files/$file' must be an archive that can be unpacked"
+          fail "'$files/$file' could not be unpacked into '$folder.partial', the lines above say why"
         ;;
       *) cp -- "$files/$file" "$folder.partial/" ;;
     esac

@@ -81,7 +81,13 @@ class Check {
       Numbers& cotangent = cotangents_.emplace_back();
       if (!takes_part_.back()) continue;
       cotangent.assign(static_cast<std::size_t>(outputs[i].shape().count()), 1.0);
-      if (!options_.root)
+      const bool given = i < options_.cotangents.size() && !options_.cotangents[i].empty();
+      if (given && options_.cotangents[i].size() != cotangent.size())
+        throw Error(text("gradcheck: the cotangent of output ", i, " must have ", cotangent.size(), " numbers, got ",
+                         options_.cotangents[i].size()));
+      if (given)
+        cotangent = options_.cotangents[i];
+      else if (!options_.root)
         Initializer{Initializer::Kind::normal, 1.0}.fill(cotangent.data(), DType::f64,
                                                          static_cast<std::int64_t>(cotangent.size()), options_.seed,
                                                          text("cotangent ", i));
@@ -163,6 +169,9 @@ class Check {
       double absolute = std::abs(analytic[chosen[k]] - numeric[k]);
       if (!std::isfinite(absolute)) absolute = std::numeric_limits<double>::infinity();
       const double relative = std::isinf(absolute) ? absolute : absolute / scale;
+      if (options_.each)
+        options_.each(
+            {static_cast<int>(input), static_cast<std::int64_t>(chosen[k]), analytic[chosen[k]], numeric[k], relative});
       if (report.checked++ == 0 || relative > report.worst_relative) {
         report.worst_relative = relative;
         report.worst_absolute = absolute;

@@ -17,6 +17,15 @@ namespace engram {
 /// Takes fresh variables in every call, so it may consume them; returns one or more outputs.
 using CheckedFunction = std::function<std::vector<Variable>(std::span<Variable> inputs)>;
 
+/// One element of an input, whose derivative was computed in both ways.
+struct CheckedElement {
+  int input = -1;
+  std::int64_t element = -1;  ///< flat, row-major
+  double analytic = 0;
+  double numeric = 0;
+  double relative = 0;  ///< as GradcheckReport::worst_relative
+};
+
 struct GradcheckOptions {
   double difference = 1e-5;     ///< h
   std::int64_t elements = 200;  ///< of every input; when it has more, as many random ones are checked
@@ -24,6 +33,10 @@ struct GradcheckOptions {
   std::vector<int> constants;   ///< inputs that are not differentiated; those that are not f64 never are
   bool root = false;            ///< output 0 is a scalar that must be a root of backward; others are not used
   StepScalars scalars;          ///< written before every call, so that random operations repeat their numbers
+  /// Numbers in the place of the random cotangent of output i, of which cotangents[i] has as many; an empty list, or
+  /// none: random ones.
+  std::vector<std::vector<double>> cotangents;
+  std::function<void(const CheckedElement&)> each;  ///< when given, sees every element that is checked, in order
 };
 
 /// The worst element; the fields from `input` on describe it. Without any checked element all stay as they are here.

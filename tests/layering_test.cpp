@@ -39,7 +39,7 @@ constexpr std::size_t kMostLines = 400;
 const std::map<std::string, std::set<std::string>> allowed_rooms{
     {"data", {}},
     {"report", {}},
-    {"tour", {"tape", "report"}},
+    {"tour", {"tape", "report", "terminal"}},
     {"tape", {"report"}},
     {"terminal", {"data"}},
     {"run", {"terminal", "data"}},

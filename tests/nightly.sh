@@ -2,7 +2,8 @@
 # What takes too long for every day, in one call; .ci/run comes first. Two to four hours on two cores.
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
-#                  its modules; a project that includes this one; pages of long runs in a browser, a minute
+#                  its modules; exercises as learners find them; a project that includes this one; pages of long runs in
+#                  a browser, a minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach)
 #     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces, what is predicted of a
 #                  slow link against what they do; where MPI was found. A quarter of an hour
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
@@ -30,6 +31,14 @@ for part in "${parts[@]}"; do
       cmake --preset alone
       cmake --build build/alone --parallel "$(nproc)"
       ctest --test-dir build/alone --output-on-failure --no-tests=error -L nightly
+      begin_part "Exercises as learners find them (tests/exercises)"
+      cmake --build build/alone --parallel "$(nproc)" --target exercises
+      # None is solved, and each says where to begin or what is wrong.
+      said=$(build/alone/tests/exercises || true)
+      if [[ $(grep -cE '^  (where|hint) ' <<<"$said") != 14 ]]; then
+        printf 'tests/nightly.sh: 14 exercises must say where to begin, got\n%s\n' "$said" >&2
+        exit 1
+      fi
       begin_part "The portable program with all its modules (preset portable)"
       cmake --preset portable -DENGRAM_WERROR=ON -DENGRAM_CUDA=OFF
       cmake --build build/portable --parallel "$(nproc)" --target engram engram_tests_ops
@@ -41,6 +50,11 @@ for part in "${parts[@]}"; do
       begin_part "Pages of eight runs of 100,000 reports in a browser (tests/browser)"
       bash apps/install_packages.sh chromium
       python3 tests/browser/check.py build/alone/apps/engram --large
+      begin_part "The page on debuggers, typed into gdb (preset teach)"
+      bash apps/install_packages.sh gdb
+      cmake --preset teach
+      cmake --build --preset teach --parallel "$(nproc)"
+      ctest --preset teach --no-tests=error
       ;;
     ranks)
       begin_part "Several processes (preset program)"

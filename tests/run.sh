@@ -55,7 +55,8 @@ if (($# == 0)); then
 fi
 
 begin_part "Testing (preset $preset)"
-ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --label-exclude nightly "$@"
+# Exercises (tests/exercises) are there where somebody learns, and fail until they are solved.
+ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --label-exclude "nightly|exercise" "$@"
 
 if (($# == 0)); then
   printf '\nThe ten slowest tests, in seconds:\n'

@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/commands/attention_arguments.hpp"
@@ -23,9 +24,10 @@ std::optional<ScoreTerm> term_of(const std::string& letter) {
 }
 
 void show(const AllAttentionOptions&, OpenedModel& opened, const AttentionArguments& arguments,
-          const std::vector<std::int32_t>& tokens, WorkProgress& progress) {
+          WorkProgress& progress) {
   TrainedModel& trained = opened.trained;
   AttentionStudy study(trained.placed_as<AllAttentionModel>(), arguments.studied);
+  const std::vector<std::int32_t> tokens = arguments.tokens(opened);
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
   arguments.output.show(AttentionReport{.heads = study.heads(),
@@ -35,28 +37,34 @@ void show(const AllAttentionOptions&, OpenedModel& opened, const AttentionArgume
                                         .tokens = ReadTokens(tokens, trained.vocabulary())});
 }
 
-void show(const TransformerXlOptions&, OpenedModel& opened, const AttentionArguments& arguments,
-          std::vector<std::int32_t> tokens, WorkProgress& progress) {
-  TrainedModel& trained = opened.trained;
-  if (!arguments.data.empty()) {
-    const WindowReading reading = arguments.reading();
-    const data::DataSet data = opened.open_data(reading.data);
-    const data::TokenView split = data.split(reading.split).beginning(reading.tokens);
-    tokens.resize(static_cast<std::size_t>(split.size()));
-    split.copy(0, split.size(), tokens.data());
-  }
-  DistanceStudy study(trained.placed_as<TransformerXlModel>(), term_of(arguments.term));
-  study.read(tokens, trained.config().training.block, progress.watch());
+/// `report`: what is known of it before anything is read.
+void show_distances(DistanceStudy study, DistanceReport report, OpenedModel& opened,
+                    const AttentionArguments& arguments, WorkProgress& progress) {
+  study.read(arguments.tokens(opened), opened.trained.config().training.block, progress.watch());
   progress.end();
-  arguments.output.show(DistanceReport{.heads = study.heads(), .queries = study.queries(), .term = arguments.term});
+  report.heads = study.heads();
+  report.queries = study.queries();
+  arguments.output.show(report);
 }
 
-void show(const RecurrentOptions&, OpenedModel& opened, const AttentionArguments& arguments,
-          const std::vector<std::int32_t>& tokens, WorkProgress& progress) {
+void show(const TransformerXlOptions&, OpenedModel& opened, const AttentionArguments& arguments,
+          WorkProgress& progress) {
+  DistanceStudy study(opened.trained.placed_as<TransformerXlModel>(), term_of(arguments.term));
+  show_distances(std::move(study), {.heads = {}, .term = arguments.term}, opened, arguments, progress);
+}
+
+void show(const ProductKeyTransformerOptions&, OpenedModel& opened, const AttentionArguments& arguments,
+          WorkProgress& progress) {
+  DistanceStudy study(opened.trained.placed_as<ProductKeyTransformer>());
+  show_distances(std::move(study), {.heads = {}, .window = opened.trained.config().training.block}, opened, arguments,
+                 progress);
+}
+
+void show(const RecurrentOptions&, OpenedModel& opened, const AttentionArguments& arguments, WorkProgress& progress) {
   const WindowReading reading = arguments.reading();
   const auto read = [&](const auto&... what) { return read_windows(opened.trained, what..., progress.watch()); };
-  const WindowReport report =
-      reading.data.empty() ? read(tokens, reading.rows) : read(opened.open_data(reading.data), reading);
+  const WindowReport report = reading.data.empty() ? read(arguments.tokens(opened), reading.rows)
+                                                   : read(opened.open_data(reading.data), reading);
   progress.end();
   arguments.output.write(report);
   if (!arguments.mean_csv.empty()) write_durably(arguments.mean_csv, csv_of(report.means));
@@ -67,19 +75,12 @@ void show(const RecurrentOptions&, OpenedModel& opened, const AttentionArguments
   arguments.output.say(report);
 }
 
-void show(const ProductKeyTransformerOptions&, OpenedModel&, const AttentionArguments&,
-          const std::vector<std::int32_t>&, WorkProgress&) {
-  throw Error("attention: arguments.prepare() must refuse models of the family product_key");
-}
-
 void run_attention(const AttentionArguments& arguments) {
   arguments.check_files();
   WorkProgress progress(text("reading '", arguments.model.run, "'"));
   OpenedModel opened(arguments.model, "attention", [&](ModelOptions& model) { arguments.prepare(model); });
-  const std::vector<std::int32_t> tokens = arguments.text_tokens(opened.trained);
   progress.begin("read", "tokens");
-  with_own_options(opened.trained.config().model,
-                   [&](const auto& own) { show(own, opened, arguments, tokens, progress); });
+  with_own_options(opened.trained.config().model, [&](const auto& own) { show(own, opened, arguments, progress); });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "apps/data/files/read_file.hpp"
 #include "apps/data/vocabulary/text_tokens.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
-#include "apps/studies/attention/distance_study.hpp"
+#include "apps/studies/attention/window_study.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -26,9 +26,6 @@ std::vector<FamilyOption> family_options() {
           {"--slot-head", {all_attention}},
           {"--slots", {all_attention}},
           {"--rows", {all_attention, recurrent}},
-          {"--data", {transformer_xl, recurrent}},
-          {"--split", {transformer_xl, recurrent}},
-          {"--tokens", {transformer_xl, recurrent}},
           {"--term", {transformer_xl}},
           {"--mem-len", {transformer_xl}},
           {"--clamp-len", {transformer_xl}},
@@ -37,12 +34,6 @@ std::vector<FamilyOption> family_options() {
           {"--mean-csv", {recurrent}},
           {"--mean-svg", {recurrent}}};
 }
-
-// Of each family: makes the study possible, or refuses it.
-void prepare_study(AllAttentionOptions& options) { options = AttentionStudy::studied(options); }
-void prepare_study(TransformerXlOptions& options) { options = DistanceStudy::studied(options); }
-void prepare_study(ProductKeyTransformerOptions&) {}  // was refused before
-void prepare_study(RecurrentOptions& options) { WindowStudy::check(options); }
 
 }  // namespace
 
@@ -53,17 +44,23 @@ void AttentionArguments::add_to(Command& command) {
   command.add_option("--file", file_, "file with the text to read");
   command.add_option("--oov", oov_, "words that the model does not know: error, or unk for <unk>, in articles UNK")
       ->capture_default_str();
-  command.add_option("--layer", studied.layer, "layer of the head that is looked at closely, the first being 0")
+  Option* folder = command.add_option("--data", data, "read a split of this data folder instead of a text");
+  command.add_option("--split", split_, "train, valid or test")->needs(folder)->capture_default_str();
+  command.add_option("--tokens", most_, "read so many of its first tokens [all]")->needs(folder)->positive();
+  const std::string all = "all_attention: ", xl = "transformer_xl: ", recurrent = "recurrent: ";
+  command.add_option("--layer", studied.layer, all + "layer of the head that is looked at closely, the first being 0")
       ->capture_default_str();
-  command.add_option("--head", studied.head, "that head, the first being 0")->capture_default_str();
-  command.add_flag("--slot-head", studied.of_slots,
-                   "count --head among the heads that see slots only (attn_split, head_split, single_head, ff_attn)");
+  command.add_option("--head", studied.head, all + "that head, the first being 0")->capture_default_str();
+  command.add_flag(
+      "--slot-head", studied.of_slots,
+      all + "count --head among the heads that see slots only (attn_split, head_split, single_head, ff_attn)");
   command
       .add_option("--rows", studied.rows,
-                  "queries in --csv and --svg: the last ones of the text; recurrent: the first, or of the article")
+                  "queries in --csv and --svg: all_attention: the last ones of the text; recurrent: the first, or of "
+                  "the article")
       ->positive()
       ->capture_default_str();
-  command.add_option("--slots", slots, "slots whose tokens are shown: those that are used most")
+  command.add_option("--slots", slots, all + "slots whose tokens are shown: those that are used most")
       ->non_negative()
       ->capture_default_str();
   command.add_option("--csv", output.csv,
@@ -72,10 +69,6 @@ void AttentionArguments::add_to(Command& command) {
                      "draw them: context, oldest first, then persistent slots; every head by distance; or windows");
   model.add_options(command);
   output.add_json(command);
-  const std::string both = "transformer_xl, recurrent: ", xl = "transformer_xl: ", recurrent = "recurrent: ";
-  Option* folder = command.add_option("--data", data, both + "read a split of this data folder instead of a text");
-  command.add_option("--split", split_, both + "train, valid or test")->needs(folder)->capture_default_str();
-  command.add_option("--tokens", tokens_, both + "read so many of its first tokens [all]")->needs(folder)->positive();
   command.add_option("--term", term, xl + "the softmax of one part of the scores: a (q k), b (q r), c (u k), d (v r)")
       ->one_of({"a", "b", "c", "d"});
   command.add_option("--mem-len", memory_, xl + "positions remembered [the run's]")->non_negative();
@@ -108,34 +101,40 @@ void AttentionArguments::refuse_given(ModelFamily family) const {
   }
 }
 
-void AttentionArguments::prepare(ModelOptions& options) const {
-  if (options.family == ModelFamily::product_key)
-    throw UsageError(
-        "attention: the model must be of family all_attention, transformer_xl or recurrent, whose attention it shows, "
-        "got product_key");
-  refuse_given(options.family);
-  ContextOptions context;
-  if (command_->count("--mem-len") > 0) context.memory = memory_;
-  if (command_->count("--clamp-len") > 0) context.clamp = clamp_;
-  if (same_length_) context.visibility = Visibility::last_memory;
-  context.apply(options, "attention");
-  with_own_options(options, [](auto& own) { prepare_study(own); });
-}
-
-std::vector<std::int32_t> AttentionArguments::text_tokens(const TrainedModel& trained) const {
+void AttentionArguments::check_source() const {
   // An empty text was given, too.
   const std::size_t given = command_->count("--text") + command_->count("--file");
   if (!data.empty()) {
     if (given > 0) throw UsageError("attention: --data is a text of its own, got --text or --file too");
     if (oov_ != "error") throw UsageError("attention: --oov is for --text and --file, got --data");
-    return {};
+  } else if (given != 1) {
+    throw UsageError("attention: one of --text, --file and --data must be given");
   }
-  if (given != 1)
-    throw UsageError(
-        "attention: either --text or --file must be given, or, for a Transformer-XL or a recurrent model, --data");
+}
+
+void AttentionArguments::prepare(ModelOptions& options) const {
+  refuse_given(options.family);
+  check_source();
+  ContextOptions context;
+  if (command_->count("--mem-len") > 0) context.memory = memory_;
+  if (command_->count("--clamp-len") > 0) context.clamp = clamp_;
+  if (same_length_) context.visibility = Visibility::last_memory;
+  context.apply(options, "attention");
+  if (options.family == ModelFamily::recurrent) WindowStudy::check(options.recurrent);
+}
+
+std::vector<std::int32_t> AttentionArguments::tokens(const OpenedModel& opened) const {
+  std::vector<std::int32_t> tokens;
+  if (!data.empty()) {
+    const data::DataSet set = opened.open_data(data);
+    const data::TokenView split = set.split(split_).beginning(most_);
+    tokens.resize(static_cast<std::size_t>(split.size()));
+    split.copy(0, split.size(), tokens.data());
+    return tokens;
+  }
   const std::string written = command_->count("--text") > 0 ? text_ : data::read_bytes(file_);
-  std::vector<std::int32_t> tokens = data::text_tokens(
-      written, trained.reading(parse_named<data::UnseenWords>("words: --oov", oov_)), "attention", "the text");
+  tokens = data::text_tokens(written, opened.trained.reading(parse_named<data::UnseenWords>("words: --oov", oov_)),
+                             "attention", "the text");
   if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
   return tokens;
 }
@@ -143,7 +142,7 @@ std::vector<std::int32_t> AttentionArguments::text_tokens(const TrainedModel& tr
 WindowReading AttentionArguments::reading() const {
   return {.data = data,
           .split = split_,
-          .tokens = tokens_,
+          .tokens = most_,
           .rows = studied.rows,
           .article = command_->count("--article") > 0 ? std::optional(article_) : std::nullopt};
 }

@@ -12,7 +12,7 @@
 
 namespace engram {
 
-/// What `engram attention` takes for the families whose attention it shows: some of it is for some of them alone.
+/// What `engram attention` takes: some of it is for some families of models alone.
 struct AttentionArguments {
   ModelArguments model;
   ReportOutput output;
@@ -24,21 +24,24 @@ struct AttentionArguments {
   void add_to(Command& command);
   /// Throws UsageError for files that results must not go to.
   void check_files() const;
-  /// Makes the model one for studies. Throws UsageError for options and models that do not fit each other.
+  /// Sets what evaluation may set otherwise than training did. Throws UsageError for options and models that do not fit
+  /// each other, and for neither and both of a text and --data.
   void prepare(ModelOptions& options) const;
-  /// The text that is read; none where --data is. Throws UsageError for neither and both, and for words that the model
-  /// does not know.
-  std::vector<std::int32_t> text_tokens(const TrainedModel& trained) const;
-  /// What of --data is read.
+  /// What is read, of the text or of --data. Throws UsageError for words that the model does not know, and as
+  /// OpenedModel::open_data() does.
+  std::vector<std::int32_t> tokens(const OpenedModel& opened) const;
+  /// What of --data a study of windows reads.
   WindowReading reading() const;
 
  private:
   /// Throws UsageError naming the first option that is not for models of the family.
   void refuse_given(ModelFamily family) const;
+  /// Throws UsageError unless there is either a text or --data.
+  void check_source() const;
 
   const Command* command_ = nullptr;
   std::string text_, file_, oov_ = "error", split_ = "valid";
-  std::int64_t tokens_ = 0, memory_ = 0, clamp_ = 0, article_ = 0;
+  std::int64_t most_ = 0, memory_ = 0, clamp_ = 0, article_ = 0;
   bool same_length_ = false;
 };
 

@@ -15,15 +15,18 @@
 namespace engram {
 namespace {
 
-/// The words of the command that began a run; empty where its log does not say.
-std::vector<std::string> command_of(const PageRun& run) {
+/// Where the data of a run may be that its newest command named; empty: not known, or not there.
+std::filesystem::path data_of(const PageRun& run) {
   std::vector<std::string> words;
+  std::string directory;
   for (const RunMark& mark : run.log.marks())
     if (const auto found = mark.line.find("command"); found != mark.line.end() && found->is_array()) {
       words.clear();
       for (const auto& word : *found) words.push_back(word.is_string() ? word.get<std::string>() : "");
+      const auto folder = mark.line.find("directory");
+      directory = folder != mark.line.end() && folder->is_string() ? folder->get<std::string>() : "";
     }
-  return words;
+  return find_run_data(words, directory, run.source.folder);
 }
 
 nlohmann::json read_bench(const std::string& file) {
@@ -69,7 +72,7 @@ Page PageArguments::read(std::string_view command) const {
     progress.begin(text("reading '", source.name, "'"));
     PageRun run = open_run(source);
     if (const std::filesystem::path checkpoint = checkpoint_of(source); !checkpoint.empty())
-      run.study = study_checkpoint(checkpoint, request, find_run_data(command_of(run), source.folder), progress);
+      run.study = study_checkpoint(checkpoint, request, data_of(run), progress);
     page.runs.push_back(std::move(run));
   }
   progress.end();

@@ -1,7 +1,13 @@
 #include "apps/tour/tour.hpp"
 
-#include <array>
+#include <fmt/ostream.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "apps/tour/trace/op_examples.hpp"
+#include "apps/tour/trace/op_trace.hpp"
 #include "core/error.hpp"
 
 namespace engram::tour {
@@ -25,28 +31,102 @@ constexpr std::array kSteps{
     TourStep{"A network that learns", [](std::ostream& out) { learned_circle(out); }, learned_circle},
 };
 
+constexpr std::string_view kHelp =
+    "The listings of docs/guide/autograd-tour.md, run, and operations watched.\n"
+    "  autograd_tour                 all steps of the page\n"
+    "  autograd_tour STEP            one of them, by its number\n"
+    "  autograd_tour --draw STEP     its tape as a page, tape-STEP.html, or as FILE\n"
+    "    FILE                        behind STEP: a page, or a .dot or .svg drawing\n"
+    "  autograd_tour --trace OP      one operation forwards and backwards: values,\n"
+    "                                kernels, what is kept, how gradients are written,\n"
+    "                                and each derivative beside a difference\n"
+    "  autograd_tour --trace list    the operations that there are\n"
+    "    --device DEVICE             of --trace: cpu, simulated, cuda (cpu)\n"
+    "Everything is computed in f64 on one thread.\n";
+
+/// What the program was asked for; nothing: all steps.
+struct Request {
+  bool help = false;
+  std::optional<std::size_t> step;  // from 0
+  std::string trace;
+  Device device;
+};
+
+/// The value of the option at place `i`, which moves on to it.
+const std::string& value_of(std::span<const std::string> arguments, std::size_t& i, std::string_view what) {
+  if (i + 1 == arguments.size()) throw UsageError(text(arguments[i], " must have a ", what, ", got nothing"));
+  return arguments[++i];
+}
+
+/// From 0.
+std::size_t parse_step(const std::string& given) {
+  for (std::size_t i = 0; i < kSteps.size(); ++i)
+    if (given == std::to_string(i + 1)) return i;
+  throw UsageError(text("the argument must be one step, 1 to ", kSteps.size(), ", got '", given,
+                        "'\n  without an argument all steps are printed; --help says what else there is"));
+}
+
+Request parse_request(std::span<const std::string> arguments) {
+  Request request;
+  std::string others;
+  bool device = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--help" || argument == "-h") {
+      request.help = true;
+    } else if (argument == "--trace") {
+      request.trace = value_of(arguments, i, "name");
+    } else if (argument == "--device") {
+      request.device = parse_device(value_of(arguments, i, "device"));
+      device = true;
+    } else {
+      others += (others.empty() ? "" : " ") + argument;
+    }
+  }
+  if (device && request.trace.empty()) throw UsageError("--device is for --trace alone, got no --trace");
+  if (!others.empty() && !request.trace.empty())
+    throw UsageError(text("--trace takes one operation and nothing else, got '", others, "'"));
+  if (!others.empty()) request.step = parse_step(others);
+  return request;
+}
+
+void print_names(std::ostream& out) {
+  std::size_t widest = 0;
+  for (const OpExample& example : op_examples()) widest = std::max(widest, example.name.size());
+  for (const OpExample& example : op_examples())
+    fmt::print(out, "{:<{}}  autograd/functions/{}.hpp\n", example.name, widest, example.source);
+}
+
+void answer(const Request& request, std::ostream& out) {
+  if (request.help) {
+    out << kHelp;
+  } else if (request.trace == "list") {
+    print_names(out);
+  } else if (!request.trace.empty()) {
+    const OpExample& example = op_example(request.trace);
+    out << trace_text(example, request.device, trace_op(example, request.device));
+  } else if (request.step) {
+    kSteps[*request.step].run(out);
+  } else {
+    for (std::size_t i = 0; i < kSteps.size(); ++i) {
+      out << (i > 0 ? "\n" : "") << "== " << i + 1 << ". " << kSteps[i].title << " ==\n";
+      kSteps[i].run(out);
+    }
+  }
+}
+
 }  // namespace
 
 std::span<const TourStep> tour_steps() { return kSteps; }
 
 int run_tour(std::span<const std::string> arguments, std::ostream& out, std::ostream& errors) {
-  if (arguments.empty()) {
-    for (std::size_t i = 0; i < kSteps.size(); ++i) {
-      out << (i > 0 ? "\n" : "") << "== " << i + 1 << ". " << kSteps[i].title << " ==\n";
-      kSteps[i].run(out);
-    }
+  try {
+    answer(parse_request(arguments), out);
     return 0;
+  } catch (const UsageError& error) {
+    errors << "autograd_tour: " << error.what() << '\n';
+    return 2;
   }
-  for (std::size_t i = 0; i < kSteps.size(); ++i) {
-    if (arguments.size() > 1 || arguments[0] != std::to_string(i + 1)) continue;
-    kSteps[i].run(out);
-    return 0;
-  }
-  std::string given;
-  for (const std::string& argument : arguments) given += (given.empty() ? "" : " ") + argument;
-  errors << text("autograd_tour: the argument must be one step, 1 to ", kSteps.size(), ", got '", given,
-                 "'\n  without an argument all steps are printed, with --draw STEP the tape of one is drawn\n");
-  return 2;
 }
 
 }  // namespace engram::tour

@@ -21,8 +21,9 @@ struct TourStep {
 /// In the order of the page; step number i + 1 is element i.
 std::span<const TourStep> tour_steps();
 
-/// The program without its streams: no argument prints all steps, a number prints one. Returns the exit code: 0, or 2
-/// for an argument that is no step.
+/// The program without its streams: no argument prints all steps, a number prints one, and `--trace OP` an operation
+/// that is watched (apps/tour/trace/op_trace.hpp). Returns the exit code: 0, or 2 for an argument that is none of
+/// these. Throws what trace_op throws for its device.
 int run_tour(std::span<const std::string> arguments, std::ostream& out, std::ostream& errors);
 
 void scalar_tape(std::ostream& out);

@@ -119,9 +119,9 @@ AttentionResult attention(const AttentionVariables& in, const AttentionOptions& 
   node.out = step.empty(query, dtype);
   node.lse = step.empty({query[0], options.heads, query[1]}, compute_dtype(dtype));
   const std::int64_t kept = kept_weights_count(node.in, options);
-  if (tape.training() && (step.backend().keeps_attention() || keep_bytes == kKeepWeights) &&
-      kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes)
-    node.kept = step.empty({kept}, node.out.dtype());
+  const bool for_backward = tape.training() && step.backend().keeps_attention() &&
+                            kept * static_cast<std::int64_t>(size_of(node.out.dtype())) <= keep_bytes;
+  if (for_backward || keep_bytes == kKeepWeights) node.kept = step.empty({kept}, node.out.dtype());
   kernels::attention_forward(step, node.in, node.options, node.random, node.out, node.lse, node.kept);
   Tensor out = node.out, lse = node.lse, kept_weights = node.kept;
   Variable result = tape.record(std::move(node), inputs, std::move(out));

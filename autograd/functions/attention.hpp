@@ -17,7 +17,7 @@ struct AttentionResult {
   Tensor kept;   ///< the weights as attention_forward keeps them for the backward pass; empty when it keeps none
 };
 
-/// As `keep_bytes`: the weights are kept on every device, whatever they take, for who wants to see them.
+/// As `keep_bytes`: the weights are kept on every device and tape, whatever they take, for who wants to see them.
 inline constexpr std::int64_t kKeepWeights = std::numeric_limits<std::int64_t>::max();
 
 /// Windowed attention with relative positions, adaptive spans and persistent slots: the definition is in

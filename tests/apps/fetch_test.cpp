@@ -1,4 +1,5 @@
-/// apps/fetch.sh with data sets of its own, which lie in files: nothing here needs a network.
+/// apps/fetch.sh with data sets of its own, which lie in files or are served by this machine: nothing here needs a
+/// network.
 
 #include <stdlib.h>
 
@@ -85,6 +86,20 @@ struct FetchFolder : TemporaryFolder {
     return shell("bash '" ENGRAM_SOURCE_DIR "/apps/fetch.sh' " + arguments + " --table '" + (*this / "table").string() +
                  "' --to '" + (*this / "to").string() + "' --engram '" + program_of_build() + "'");
   }
+  /// The same data set, which only a server of this machine has, that answers as `way` says (fetch_server.py).
+  /// `before`: commands of the shell.
+  Said serve(const std::string& way, const std::string& before = "") const {
+    put_file(*this / "table",
+             engram::text("download small corpus.zip ", fs::file_size(archive), " ", sum_of(archive, "sha256"),
+                          " http://127.0.0.1:9/corpus.zip\nmember small text ", text.size(),
+                          " -\ndata small-char small - - - - --kind char --split 80,10,10 --text @text\n"));
+    put_file(*this / "call.sh",
+             engram::text(before, "\nbash '", ENGRAM_SOURCE_DIR, "/apps/fetch.sh' small-char --from \"$1/", way,
+                          "/\" --table '", (*this / "table").string(), "' --to '", (*this / "to").string(),
+                          "' --engram '", program_of_build(), "'\n"));
+    return shell("python3 '" ENGRAM_SOURCE_DIR "/tests/apps/fetch_server.py' '" + (*this / "host").string() +
+                 "' \"bash '" + (*this / "call.sh").string() + "' {host}\"");
+  }
   fs::path data() const { return *this / "to/small-char"; }
   fs::path download() const { return *this / "to/files/corpus.zip"; }
 };
@@ -132,6 +147,59 @@ TEST_CASE("fetch: a download that was cut off goes on, and one that was fetched 
   CHECK(offline.fetch("http://127.0.0.1:9/corpus.zip").code == 0);
 }
 
+bool has_server() {
+  if (!has_tools()) return false;
+  const bool has = shell("command -v python3").code == 0;
+  if (!has) WARN("python3 must be installed to try apps/fetch.sh with a server");
+  return has;
+}
+
+TEST_CASE("fetch: a copy of one's own is tried first; a link that breaks and breaks again gets it all") {
+  if (!has_server()) return;
+  for (const char* way : {"plain", "cut"}) {
+    const FetchFolder folder;
+    const Said said = folder.serve(way);
+    INFO(said.all);
+    CHECK(said.code == 0);
+    CHECK(get_file(folder.download()) == get_file(folder.archive));
+    CHECK(fs::exists(folder.data() / "data.json"));
+  }
+  // A server that can only begin anew, and breaks off at the same place: no way on, and what there is stays.
+  const FetchFolder folder;
+  const Said said = folder.serve("once");
+  CHECK(said.code == 1);
+  CHECK_THAT(said.all, ContainsSubstring("broke after 2000 bytes") && ContainsSubstring("put it here"));
+  CHECK(fs::file_size(folder.download().string() + ".partial") == 2000);
+  CHECK(folder.serve("ranges").code == 0);
+}
+
+TEST_CASE("fetch: pages of proxies are not taken for archives, and a wrong beginning is fetched again") {
+  if (!has_server()) return;
+  const FetchFolder folder;
+  const Said page = folder.serve("page");
+  CHECK(page.code == 1);
+  CHECK_THAT(page.all, ContainsSubstring("a page of HTML, as of a proxy"));
+  CHECK_FALSE(fs::exists(folder.download()));
+  CHECK_THAT(folder.serve("refused").all, ContainsSubstring("503"));
+  CHECK_FALSE(fs::exists(folder.download().string() + ".partial"));
+  put_file(folder.download().string() + ".partial", std::string(1000, 'x'));
+  const Said said = folder.serve("ranges");
+  CHECK(said.code == 0);
+  CHECK_THAT(said.all, ContainsSubstring("must have sha256:"));
+}
+
+TEST_CASE("fetch: a full disk is said, and what there is of a download is kept") {
+  if (!has_server()) return;
+  const FetchFolder folder;
+  // No file may grow beyond 2 KiB: writing fails there as on a full disk.
+  const Said said = folder.serve("ranges", "trap '' XFSZ\nulimit -f 2");
+  CHECK(said.code == 1);
+  CHECK_THAT(said.all,
+             ContainsSubstring("could not be written, is the disk full?") && !ContainsSubstring("put it here"));
+  CHECK(fs::file_size(folder.download().string() + ".partial") > 0);
+  CHECK(folder.serve("ranges").code == 0);
+}
+
 TEST_CASE("fetch: a wrong download is named and not used; another address may have the right one") {
   if (!has_tools()) return;
   const FetchFolder folder;
@@ -143,7 +211,7 @@ TEST_CASE("fetch: a wrong download is named and not used; another address may ha
   const Said wrong = folder.fetch(folder.address("page.html") + " " + folder.address("damaged.zip"));
   CHECK(wrong.code == 1);
   CHECK_THAT(wrong.all, ContainsSubstring(text("'corpus.zip' from ", folder.address("page.html"), " must have ",
-                                               damaged.size(), " bytes, got 18; it is kept as '")));
+                                               damaged.size(), " bytes, got 18 (a page of HTML")));
   CHECK_THAT(wrong.all,
              ContainsSubstring(text("'corpus.zip' from ", folder.address("damaged.zip"), " must have sha256:")));
   CHECK(get_file(folder.download().string() + ".wrong") == damaged);
@@ -201,6 +269,9 @@ TEST_CASE("fetch: wrong arguments are one message") {
   CHECK_THAT(folder.call("enwik").all, ContainsSubstring("fetch: a name must be one of small-char, got 'enwik'"));
   CHECK(folder.call("enwik").code == 2);
   CHECK(folder.call("--other").code == 2);
+  CHECK_THAT(
+      folder.call("small-char --from somewhere").all,
+      ContainsSubstring("--from must be an address such as http://host/folder, without blanks, got 'somewhere'"));
   CHECK(folder.call("--help").code == 0);
   put_file(folder / "table", "dta small\n");
   CHECK_THAT(folder.call("a").all, ContainsSubstring("a line must begin with download, member or data, got 'dta'"));

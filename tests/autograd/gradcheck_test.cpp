@@ -73,6 +73,26 @@ TEST_CASE("gradcheck: the report names the worst input and element", "[autograd]
   CHECK(report.line().find("at input 1 element ") != std::string::npos);
 }
 
+TEST_CASE("gradcheck: a cotangent that is given, and every element seen", "[autograd]") {
+  StepFixture f;
+  const std::vector<Tensor> inputs{f.tensor({2}, {1, 2}), f.tensor({2}, {3, 4})};
+  const auto product = [](std::span<Variable> x) { return std::vector{multiply(x[0], x[1])}; };
+  std::vector<double> analytic, numeric;
+  std::vector<std::int64_t> places;
+  const auto note = [&](const CheckedElement& element) {
+    analytic.push_back(element.analytic);
+    numeric.push_back(element.numeric);
+    places.push_back(10 * element.input + element.element);
+    CHECK(element.relative < 1e-9);
+  };
+  CHECK(gradcheck(f.step, product, inputs, {.cotangents = {{1, -2}}, .each = note}).checked == 4);
+  CHECK(analytic == std::vector<double>{3, -8, 1, -4});
+  CHECK(places == std::vector<std::int64_t>{0, 1, 10, 11});
+  for (std::size_t i = 0; i < 4; ++i) CHECK(numeric[i] == Approx(analytic[i]));
+  CHECK_THROWS_WITH(gradcheck(f.step, product, inputs, {.cotangents = {{1, 2, 3}}}),
+                    ContainsSubstring("output 0 must have 2 numbers, got 3"));
+}
+
 TEST_CASE("gradcheck: constants, integers, absent and unused inputs", "[autograd]") {
   StepFixture f;
   Tensor integer = f.step.empty({1}, DType::i32);

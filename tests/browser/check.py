@@ -48,6 +48,8 @@ class Check:
         expect(page.requests() == [url], f"{name}: nothing must be asked for but the page itself", page.requests())
         wide = page.value("[document.documentElement.scrollWidth, innerWidth]")
         expect(wide[0] <= wide[1], f"{name}: must not be wider than a window of {width}", wide)
+        lost = page.value("[...document.querySelectorAll('a[href^=\"#\"]')].map(link => link.hash.slice(1)).filter(id => !byId(id))")
+        expect(lost == [], f"{name}: links must lead somewhere", lost)
         self.pages += 1
         if self.screenshots:
             page.screenshot(f"{self.screenshots}/{name}-{width}{'-dark' if dark else ''}.png")
@@ -123,7 +125,9 @@ class Check:
         page.value("zoom(null)")
 
     def attention(self, page):
-        """Heads are drawn, and a click on one shows it."""
+        """Heads are drawn, of every family, and a click on one shows it."""
+        tabs = page.value("document.querySelectorAll('#attention-maps .tabs button').length")
+        expect(tabs == len(MODELS), "every family must have its attention", tabs)
         page.value("document.querySelector('#attention-maps .tabs button').click()")
         page.draw_all()
         drawn = page.value("[...document.querySelectorAll('.head canvas')].map(canvas => new Set(canvas.getContext('2d')"
@@ -149,6 +153,7 @@ class Check:
         self.keyboard(page)
         self.mouse(page)
         self.attention(page)
+        self.themes(url)
         for choice in ("tokens", "hours", "steps", "bits", "perplexity", "own unit", "x", "y"):
             page.value("[...document.querySelectorAll('#loss .button')].find(button => button.textContent === "
                        f"'{choice}').click()")
@@ -174,6 +179,23 @@ class Check:
         self.numbers(page, "sweep/slots-4", 3)
         page.close()
         self.without_scripts(url)
+
+    def themes(self, url):
+        """Light, dark and paper: by the browser's setting, and by the button."""
+        light, dark = "rgb(252, 252, 250)", "rgb(19, 21, 24)"
+        shown = "getComputedStyle(document.body).backgroundColor"
+        for is_dark in (False, True):
+            page = self.browser.page(dark=is_dark)
+            page.open(url)
+            seen = [page.value(shown)]
+            page.value("byId('theme').click()")
+            seen.append(page.value(shown))
+            expect(seen == ([dark, light] if is_dark else [light, dark]), "the colours by setting and by button", seen)
+            page.value("root.dataset.theme = 'dark'")
+            page.call("Emulation.setEmulatedMedia", media="print")
+            ink = page.value("getComputedStyle(document.body).color")
+            expect(ink == "rgb(27, 29, 32)", "ink on paper must be dark", ink)
+            page.close()
 
     def without_scripts(self, url):
         page = self.browser.page(scripts=False)

@@ -101,7 +101,7 @@ TEST_CASE("attention: the backward pass is the same with kept weights and with s
   for (const std::string& problem : problems) FAIL_CHECK(problem);
 }
 
-TEST_CASE("attention: weights are kept by a training tape, up to a number of bytes", "[attention]") {
+TEST_CASE("attention: weights are kept by a training tape, up to a number of bytes, or for who asks", "[attention]") {
   Backend& backend = each_device();
   GuardedAllocator memory(backend);
   Step step(backend, memory);
@@ -115,26 +115,27 @@ TEST_CASE("attention: weights are kept by a training tape, up to a number of byt
     const auto leaf = [&](int place) {
       return tape.leaf(to_device(backend, memory, x[static_cast<std::size_t>(place)], {}, DType::f64));
     };
-    const Variable out = attention({{.content_query = leaf(kContentQuery),
-                                     .past_keys = leaf(kPastKeys),
-                                     .past_values = leaf(kPastValues),
-                                     .keys = leaf(kKeys),
-                                     .values = leaf(kValues),
-                                     .slot_keys = leaf(kSlotKeys),
-                                     .slot_values = leaf(kSlotValues)}},
-                                   options, limit)
-                             .out;
+    const AttentionResult found = attention({{.content_query = leaf(kContentQuery),
+                                              .past_keys = leaf(kPastKeys),
+                                              .past_values = leaf(kPastValues),
+                                              .keys = leaf(kKeys),
+                                              .values = leaf(kValues),
+                                              .slot_keys = leaf(kSlotKeys),
+                                              .slot_values = leaf(kSlotValues)}},
+                                            options, limit);
     std::int64_t count = 0;
     for (std::size_t i = 0; i < tape.size(); ++i)
       for (const Node::Saved& saved : tape.entry(i).node->saved())
         if (saved.name == "kept" && saved.tensor) count = saved.tensor.count();
-    return count * 8;
+    if (mode == Tape::Mode::training) CHECK((found.kept ? found.kept.count() : 0) == count);
+    return (found.kept ? found.kept.count() : 0) * 8;
   };
   CHECK(kept(Tape::Mode::training, bytes) == (backend.keeps_attention() ? bytes : 0));
   CHECK(kept(Tape::Mode::training, kKeepWeights) == bytes);
   CHECK(kept(Tape::Mode::training, bytes - 1) == 0);
   CHECK(kept(Tape::Mode::training, 0) == 0);
   CHECK(kept(Tape::Mode::inference, bytes) == 0);
+  CHECK(kept(Tape::Mode::inference, kKeepWeights) == bytes);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/reference/product_key_transformer.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace engram::reference {
 namespace {
@@ -39,8 +40,9 @@ Row normalised(const HostNorm& norm, const Row& x, double epsilon) {
   return y;
 }
 
-/// Position t sees positions 0 .. t of the window.
-std::vector<Row> attention(const HostTransformer& model, const HostLayer& layer, const std::vector<Row>& x) {
+/// Position t sees positions 0 .. t of the window. seen: [heads, M, M], gets the weights.
+std::vector<Row> attention(const HostTransformer& model, const HostLayer& layer, const std::vector<Row>& x,
+                           Array64& seen) {
   std::vector<Row> queries, keys, values, out;
   for (const Row& row : x) {
     queries.push_back(map(layer.query, row));
@@ -61,6 +63,8 @@ std::vector<Row> attention(const HostTransformer& model, const HostLayer& layer,
         total += weights.back();
       }
       for (std::size_t s = 0; s <= t; ++s)
+        seen.at(head, static_cast<std::int64_t>(t), static_cast<std::int64_t>(s)) = weights[s] / total;
+      for (std::size_t s = 0; s <= t; ++s)
         for (std::int64_t i = first; i < first + depth; ++i)
           element(mixed, i) += weights[s] / total * element(values[s], i);
     }
@@ -76,11 +80,11 @@ Row feed_forward(const HostTransformer& model, const HostLayer& layer, const Row
   return map(layer.outer, inside);
 }
 
-void pass(const HostTransformer& model, const HostLayer& layer, std::vector<Row>& x) {
+void pass(const HostTransformer& model, const HostLayer& layer, std::vector<Row>& x, Array64& seen) {
   std::vector<Row> input = x;
   if (model.pre_norm)
     for (Row& row : input) row = normalised(layer.attention_norm, row, model.epsilon);
-  const std::vector<Row> mixed = attention(model, layer, input);
+  const std::vector<Row> mixed = attention(model, layer, input, seen);
   for (std::size_t t = 0; t < x.size(); ++t) {
     x[t] = sum_of(x[t], mixed[t]);
     if (model.pre_norm) {
@@ -94,7 +98,8 @@ void pass(const HostTransformer& model, const HostLayer& layer, std::vector<Row>
 
 }  // namespace
 
-Array64 host_log_probabilities(const HostTransformer& model, const std::vector<std::int64_t>& tokens) {
+Array64 host_log_probabilities(const HostTransformer& model, const std::vector<std::int64_t>& tokens,
+                               std::vector<Array64>* weights) {
   const std::int64_t words = model.table.axis(0), width = model.table.axis(1);
   std::vector<Row> x;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
@@ -103,7 +108,12 @@ Array64 host_log_probabilities(const HostTransformer& model, const std::vector<s
       element(sum, i) = model.table.at(tokens[t], i) + model.positions.at(static_cast<std::int64_t>(t), i);
     x.push_back(normalised(model.embedding_norm, sum, model.epsilon));
   }
-  for (const HostLayer& layer : model.layers) pass(model, layer, x);
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  for (const HostLayer& layer : model.layers) {
+    Array64 seen = zeros({model.heads, length, length});
+    pass(model, layer, x, seen);
+    if (weights != nullptr) weights->push_back(std::move(seen));
+  }
   Array64 all = zeros({static_cast<std::int64_t>(tokens.size()), words});
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     const Row hidden = model.pre_norm ? normalised(model.output_norm, x[t], model.epsilon) : x[t];

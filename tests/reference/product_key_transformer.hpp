@@ -36,7 +36,9 @@ struct HostTransformer {
   Array64 output_bias;   // [V]
 };
 
-/// ln p of every word after every token of a window: [M, V].
-Array64 host_log_probabilities(const HostTransformer& model, const std::vector<std::int64_t>& tokens);
+/// ln p of every word after every token of a window: [M, V]. `weights`: gets the attention weights of every layer,
+/// [heads, M, M], the query first; 0 behind it.
+Array64 host_log_probabilities(const HostTransformer& model, const std::vector<std::int64_t>& tokens,
+                               std::vector<Array64>* weights = nullptr);
 
 }  // namespace engram::reference

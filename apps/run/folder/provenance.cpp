@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "apps/run/folder/build_facts.hpp"
 #include "core/files/json.hpp"
@@ -65,6 +67,12 @@ std::vector<std::string> command_words() {
   return words;
 }
 
+std::string working_directory() {
+  std::error_code error;
+  const std::filesystem::path directory = std::filesystem::current_path(error);
+  return error ? std::string() : directory.string();
+}
+
 std::string processor_name(std::string_view cpuinfo) {
   constexpr std::string_view kName = "\nmodel name";
   const std::size_t at = cpuinfo.find(kName);
@@ -79,14 +87,16 @@ nlohmann::json provenance() {
   utsname system{};
   ::uname(&system);
   const std::string processor = processor_name(proc_text("/proc/cpuinfo"));
-  return {{"command", command_words()},
-          {"version", facts.version},
-          {"commit", facts.commit},
-          {"compiler", facts.compiler},
-          {"build", facts.build},
-          {"host", system.nodename},
-          {"processor", processor.empty() ? std::string(system.machine) : processor},
-          {"processors", ::sysconf(_SC_NPROCESSORS_ONLN)}};
+  nlohmann::json facts_of_start{{"command", command_words()},
+                                {"version", facts.version},
+                                {"commit", facts.commit},
+                                {"compiler", facts.compiler},
+                                {"build", facts.build},
+                                {"host", system.nodename},
+                                {"processor", processor.empty() ? std::string(system.machine) : processor},
+                                {"processors", ::sysconf(_SC_NPROCESSORS_ONLN)}};
+  if (const std::string directory = working_directory(); !directory.empty()) facts_of_start["directory"] = directory;
+  return facts_of_start;
 }
 
 }  // namespace engram

@@ -19,12 +19,17 @@ std::optional<std::int64_t> utc_seconds(std::string_view written);
 /// The words that this process was started with, the program's name first; empty where the system (Linux) does not say.
 std::vector<std::string> command_words();
 
+/// The absolute path of the folder that this process works in, which relative paths of its command are in; empty where
+/// the system does not say, as of a folder that was removed.
+std::string working_directory();
+
 /// The name of a processor as /proc/cpuinfo, whose text this is, tells it: "model name"; of the first one, and "" where
 /// there is no such line.
 std::string processor_name(std::string_view cpuinfo);
 
-/// Members "command" (a list of words), "version", "commit", "compiler", "build", "host", "processor" (its name, or the
-/// kind of machine where it has none) and "processors" (how many threads may run side by side).
+/// Members "command" (a list of words), "directory" (working_directory(), where there is one), "version", "commit",
+/// "compiler", "build", "host", "processor" (its name, or the kind of machine where it has none) and "processors" (how
+/// many threads may run side by side).
 nlohmann::json provenance();
 
 }  // namespace engram

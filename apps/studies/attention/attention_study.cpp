@@ -11,11 +11,6 @@
 #include "core/rules/span_mask.hpp"
 
 namespace engram {
-AllAttentionOptions AttentionStudy::studied(AllAttentionOptions options) {
-  options.dropout = options.embedding_dropout = 0;
-  return options;
-}
-
 std::int64_t AttentionStudy::slot_heads() const {
   const AllAttentionOptions& options = placed_.model.options();
   switch (options.memory_mode) {

@@ -56,10 +56,8 @@ struct StudiedHead {
 
 class AttentionStudy {
  public:
-  /// The model must have been made for studies: see studied().
+  /// Throws UsageError for a head that the model does not have.
   AttentionStudy(const Placed<AllAttentionModel>& placed, const StudiedHead& studied);
-  /// The options of the same model for a study: no dropout, and all weights are kept.
-  static AllAttentionOptions studied(AllAttentionOptions options);
 
   /// Has `found` called with the weights of every query of every head that is read from now on: block by block, in it
   /// layer by layer, in that head by head, queries in their order. Of the head its place and what it sees are known.

@@ -20,11 +20,16 @@ std::string term_text(const std::string& letter) {
   return letter.empty() ? std::string() : fmt::format(", term ({}) alone", letter);
 }
 
+std::string window_text(const DistanceReport& report) {
+  return report.window == 0 ? std::string() : fmt::format(", in windows of {}, each from nothing", report.window);
+}
+
 }  // namespace
 
 std::string table_of(const DistanceReport& report) {
-  std::string lines = fmt::format("{} tokens read from the start of a text{}\n\n{:>5} {:>5} {:>9} {:>10}\n",
-                                  report.queries, term_text(report.term), "layer", "head", "entropy", "distance");
+  std::string lines =
+      fmt::format("{} tokens read from the start of a text{}{}\n\n{:>5} {:>5} {:>9} {:>10}\n", report.queries,
+                  window_text(report), term_text(report.term), "layer", "head", "entropy", "distance");
   for (const HeadDistances& head : report.heads)
     lines += fmt::format("{:>5} {:>5} {:>4.2f} bits {:>10.1f}\n", head.layer, head.head, head.entropy, head.distance);
   return lines + "\n(means over all queries; distance: positions back, 0 being the query's own)\n";
@@ -42,6 +47,7 @@ std::string csv_of(const DistanceReport& report) {
 nlohmann::json json_of(const DistanceReport& report) {
   nlohmann::json object{{"tokens", report.queries}, {"heads", nlohmann::json::array()}};
   if (!report.term.empty()) object["term"] = report.term;
+  if (report.window > 0) object["window"] = report.window;
   for (const HeadDistances& head : report.heads)
     object["heads"].push_back({{"layer", head.layer},
                                {"head", head.head},
@@ -57,7 +63,7 @@ std::string svg_of(const DistanceReport& report) {
   if (distances == 0) throw UsageError("attention: --svg draws attention by distance, but nothing was read");
   const std::int64_t size = (distances + kMostDistanceColumns - 1) / kMostDistanceColumns;
   HeatMap map;
-  map.title = "Attention by distance" + term_text(report.term);
+  map.title = "Attention by distance" + window_text(report) + term_text(report.term);
   if (size > 1) map.note = fmt::format("the mean of {} neighbouring distances in each cell", size);
   map.row_title = "layer, head";
   map.column_title = "distance, positions back";

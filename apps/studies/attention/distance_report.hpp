@@ -1,6 +1,6 @@
 #pragma once
-/// What `engram attention` says of a Transformer-XL: attention by distance, with a picture as that of Dai et al.
-/// (2019), appendix, with a row for every head.
+/// What `engram attention` says of a Transformer-XL and of the Transformer with product-key memory: attention by
+/// distance, with a picture as that of Dai et al. (2019), appendix, with a row for every head.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,8 @@ namespace engram {
 struct DistanceReport {
   std::vector<HeadDistances> heads;
   std::int64_t queries = 0;
-  std::string term{};  ///< of the scores, the letter that --term gives it; empty: all of them
+  std::string term{};       ///< of the scores, the letter that --term gives it; empty: all of them
+  std::int64_t window = 0;  ///< tokens that are read from nothing each time; 0: one stream with its memory
 };
 
 /// A line for every head.

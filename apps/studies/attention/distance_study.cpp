@@ -9,21 +9,23 @@
 
 namespace engram {
 
-TransformerXlOptions DistanceStudy::studied(TransformerXlOptions options) {
-  options.dropout = options.attention_dropout = options.word_dropout = 0;
-  return options;
+DistanceStudy::DistanceStudy(const PlacedModel& placed, std::int64_t layers, std::int64_t heads,
+                             std::optional<ScoreTerm> term)
+    : placed_(placed), term_(term) {
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    for (std::int64_t head = 0; head < heads; ++head)
+      sums_.push_back({.layer = layer, .head = head, .probability = {}});
 }
 
 DistanceStudy::DistanceStudy(const Placed<TransformerXlModel>& placed, std::optional<ScoreTerm> term)
-    : placed_(placed), term_(term) {
-  const TransformerXlOptions& options = placed.model.options();
-  if (term && options.positions != PositionKind::relative)
-    throw UsageError(
-        text("attention: --term is of scores of model.positions relative, got ", name_of(options.positions)));
-  for (std::int64_t layer = 0; layer < options.layers; ++layer)
-    for (std::int64_t head = 0; head < options.heads; ++head)
-      sums_.push_back({.layer = layer, .head = head, .probability = {}});
+    : DistanceStudy(placed, placed.model.options().layers, placed.model.options().heads, term) {
+  const PositionKind positions = placed.model.options().positions;
+  if (term && positions != PositionKind::relative)
+    throw UsageError(text("attention: --term is of scores of model.positions relative, got ", name_of(positions)));
 }
+
+DistanceStudy::DistanceStudy(const Placed<ProductKeyTransformer>& placed)
+    : DistanceStudy(placed, placed.model.options().layers, placed.model.options().heads, {}) {}
 
 void DistanceStudy::read(std::span<const std::int32_t> tokens, std::int64_t block, const EvaluationWatch& watch) {
   read_traced(placed_, tokens, {.block = block, .term = term_},
@@ -40,7 +42,7 @@ void DistanceStudy::take(const AttentionTrace& trace, std::int64_t layer, std::i
   dispatch_float(kept.dtype(), "attention study", [&]<class T>() {
     const std::vector<T> host = host_copy<T>(placed_.runtime.backend(), kept);
     const T* at = host.data();
-    const std::int64_t heads = placed_.model.options().heads;
+    const std::int64_t heads = trace.context.heads;
     for (std::int64_t head = 0; head < heads; ++head) {
       HeadDistances& sums = sums_[static_cast<std::size_t>(layer * heads + head)];
       const std::int64_t farthest = trace.context.windows.window[static_cast<std::size_t>(head)];

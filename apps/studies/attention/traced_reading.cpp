@@ -17,7 +17,7 @@ void read_traced(const PlacedModel& placed, std::span<const std::int32_t> tokens
     const auto block = tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(length));
     placed.runtime.in_step([&](Step& step) {
       const TokenBatch batch = input.batch_of({.inputs = block, .targets = {}, .length = length}, placed);
-      Tape tape(step);  // a training tape: only those keep weights
+      Tape tape(step, Tape::Mode::inference);
       ModelTrace trace(step.objects());
       trace.keep_results = true;
       trace.term = reading.term;

@@ -18,7 +18,8 @@ struct TracedReading {
 /// its first token in the text; `count`: its tokens.
 using TraceFound = std::function<void(const ModelTrace& trace, std::int64_t first, std::int64_t count)>;
 
-/// Reads the tokens from the start of a stream, with its past carried from block to block.
+/// Reads the tokens from the start of a stream as evaluation does, without dropout and with the statistics that batch
+/// norms have learned; its past is carried from block to block.
 void read_traced(const PlacedModel& placed, std::span<const std::int32_t> tokens, const TracedReading& reading,
                  const TraceFound& found);
 

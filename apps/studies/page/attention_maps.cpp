@@ -171,15 +171,29 @@ AttentionMaps maps_of(const AllAttentionOptions&, TrainedModel& trained, const s
   return maker.finish(1);
 }
 
-AttentionMaps maps_of(const TransformerXlOptions&, TrainedModel& trained, const std::vector<std::int32_t>& tokens,
-                      const EvaluationWatch& watch) {
-  DistanceStudy study(trained.placed_as<TransformerXlModel>());
+AttentionMaps maps_by_distance(DistanceStudy study, std::int64_t block, const std::vector<std::int32_t>& tokens,
+                               const EvaluationWatch& watch) {
   MapMaker maker(std::ssize(tokens));
   study.on_rows([&maker](const HeadDistances& head, std::int64_t position, std::span<const double> row) {
     maker.add(head.layer, head.head, false, position, row, {});
   });
-  study.read(tokens, trained.config().training.block, watch);
+  study.read(tokens, block, watch);
   return maker.finish(0);
+}
+
+AttentionMaps maps_of(const TransformerXlOptions&, TrainedModel& trained, const std::vector<std::int32_t>& tokens,
+                      const EvaluationWatch& watch) {
+  return maps_by_distance(DistanceStudy(trained.placed_as<TransformerXlModel>()), trained.config().training.block,
+                          tokens, watch);
+}
+
+AttentionMaps maps_of(const ProductKeyTransformerOptions&, TrainedModel& trained,
+                      const std::vector<std::int32_t>& tokens, const EvaluationWatch& watch) {
+  const std::int64_t block = trained.config().training.block;
+  AttentionMaps maps =
+      maps_by_distance(DistanceStudy(trained.placed_as<ProductKeyTransformer>()), block, tokens, watch);
+  maps.window = block;
+  return maps;
 }
 
 AttentionMaps maps_of(const RecurrentOptions&, TrainedModel& trained, const std::vector<std::int32_t>& tokens,
@@ -194,29 +208,13 @@ AttentionMaps maps_of(const RecurrentOptions&, TrainedModel& trained, const std:
   return maker.finish(study.sees_itself() ? 0 : 1);
 }
 
-AttentionMaps maps_of(const ProductKeyTransformerOptions&, TrainedModel&, const std::vector<std::int32_t>&,
-                      const EvaluationWatch&) {
-  throw UsageError("report: models of the family product_key have no study of their attention");
-}
-
 }  // namespace
 
-bool prepare_maps(ModelOptions& options, std::string& reason) {
-  switch (options.family) {
-    case ModelFamily::all_attention:
-      options.all_attention = AttentionStudy::studied(options.all_attention);
-      return true;
-    case ModelFamily::transformer_xl:
-      options.transformer_xl = DistanceStudy::studied(options.transformer_xl);
-      return true;
-    case ModelFamily::recurrent:
-      if (options.recurrent.attends() || options.recurrent.readout == ReadoutKind::recurrent_memory) return true;
-      reason = text("its readout, ", name_of(options.recurrent.readout), ", looks back without weights");
-      return false;
-    case ModelFamily::product_key:
-      reason = "models of the family product_key have no study of their attention";
-      return false;
-  }
+bool has_maps(const ModelOptions& options, std::string& reason) {
+  if (options.family != ModelFamily::recurrent || options.recurrent.attends() ||
+      options.recurrent.readout == ReadoutKind::recurrent_memory)
+    return true;
+  reason = text("its readout, ", name_of(options.recurrent.readout), ", looks back without weights");
   return false;
 }
 
@@ -256,6 +254,7 @@ nlohmann::json json_of(const AttentionMaps& maps) {
           {"words", maps.words},
           {"rows", maps.rows},
           {"nearest", maps.nearest},
+          {"window", maps.window},
           {"distance_columns", maps.distance_columns},
           {"distance_bin", maps.distance_bin},
           {"slot_columns", maps.slot_columns},

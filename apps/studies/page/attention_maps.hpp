@@ -34,17 +34,17 @@ struct AttentionMaps {
   bool words = false;               ///< tokens are words, between which there is space
   std::int64_t rows = 0;            ///< queries in the cells: the last ones of the text
   std::int64_t nearest = 1;         ///< distance of the first column: 0 where a query sees itself
+  std::int64_t window = 0;          ///< tokens that are read from nothing each time; 0: the text is one stream
   /// Columns, and how many distances or slots each is: its weight is the sum of theirs, of slots the largest.
   std::int64_t distance_columns = 0, distance_bin = 1, slot_columns = 0, slot_bin = 1;
   std::vector<AttentionMap> heads;
 };
 
-/// A model of the text's options must have been made for studies: see prepare_maps(). At least one token. Throws
-/// UsageError for a model without attention to show.
+/// At least one token. Throws UsageError for a model without attention to show, see has_maps().
 AttentionMaps read_maps(TrainedModel& trained, const std::vector<std::int32_t>& tokens, std::string text,
                         const EvaluationWatch& watch = {});
-/// Of a model's options those that a study needs; none where it has no attention that is shown. `reason` says why.
-bool prepare_maps(ModelOptions& options, std::string& reason);
+/// Whether a model has attention that can be shown; else `reason` says why not.
+bool has_maps(const ModelOptions& options, std::string& reason);
 
 nlohmann::json json_of(const AttentionMaps& maps);
 

@@ -131,11 +131,10 @@ void CheckpointStudent::show_memories(TrainedModel& trained, Runtime& runtime) {
 void CheckpointStudent::use_model() {
   progress_.begin(text("reading '", study_.path.string(), "'"));
   Runtime runtime(request_.device, request_.threads);
-  bool shows = false;
-  TrainedModel trained(study_.path, CheckpointKind::newest, runtime, DType::f32,
-                       [&](ModelOptions& options) { shows = prepare_maps(options, study_.no_attention); });
+  TrainedModel trained(study_.path, CheckpointKind::newest, runtime);
   attempt("its data", [&] { open_data(trained); });
-  if (shows) attempt("where heads look", [&] { show_attention(trained); });
+  if (has_maps(trained.config().model, study_.no_attention))
+    attempt("where heads look", [&] { show_attention(trained); });
   attempt("its memories", [&] { show_memories(trained, runtime); });
   attempt("what it writes", [&] {
     progress_.begin(text("'", study_.path.string(), "' writes"), "tokens");
@@ -154,7 +153,7 @@ CheckpointStudy CheckpointStudent::study() {
 
 }  // namespace
 
-fs::path find_run_data(const std::vector<std::string>& command, const fs::path& run_folder) {
+fs::path find_run_data(const std::vector<std::string>& command, const fs::path& directory, const fs::path& run_folder) {
   fs::path named;
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (command[i] == "--data" && i + 1 < command.size()) named = command[i + 1];
@@ -163,8 +162,9 @@ fs::path find_run_data(const std::vector<std::string>& command, const fs::path& 
   if (named.empty()) return {};
   std::error_code ignored;
   const auto is_data = [&ignored](const fs::path& folder) { return fs::exists(folder / data::kDataFile, ignored); };
+  if (!directory.empty() && is_data(directory / named)) return directory / named;
   if (is_data(named)) return named;
-  // It was named from where the run was started, which mostly is a folder that the run lies in.
+  // Where the run was started mostly is a folder that the run lies in.
   fs::path from = fs::absolute(run_folder, ignored).lexically_normal();
   while (!from.empty() && from != from.root_path()) {
     if (is_data(from / named)) return from / named;

@@ -42,9 +42,10 @@ struct CheckpointStudy {
   std::vector<std::string> problems;  ///< a line for each part that could not be made
 };
 
-/// Where a run's data may be: what its command named, seen from here or from a folder that the run lies in. A folder
-/// that is there; empty: none.
-std::filesystem::path find_run_data(const std::vector<std::string>& command, const std::filesystem::path& run_folder);
+/// Where a run's data may be: what its command named, seen from the folder `directory` that it was given in (empty: not
+/// known), from here, or from a folder that the run lies in. A folder that is there; empty: none.
+std::filesystem::path find_run_data(const std::vector<std::string>& command, const std::filesystem::path& directory,
+                                    const std::filesystem::path& run_folder);
 
 /// Throws nothing but what ends the program: a part that cannot be made is a problem. `data`: where the run's own data
 /// are, empty for none; `progress` tells how far it is.

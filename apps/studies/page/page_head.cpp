@@ -67,7 +67,7 @@ std::string margin_words(const Page& page, const std::vector<RunSummary>& runs, 
         (!next || runs[i].best->second < runs[*next].best->second))
       next = i;
   if (!next)
-    return group.size() > 1 ? "All others on this data diverged, so there is none to compare it with. "
+    return group.size() > 1 ? "No other run on this data has a loss to compare it with. "
                             : "There is no other run on this data to compare it with. ";
   const double margin = score_value(run.score, runs[*next].best->second) - score_value(run.score, run.best->second);
   const std::string name = bold(page.runs[*next].source.name);
@@ -81,9 +81,13 @@ std::string best_sentences(const Page& page, const std::vector<RunSummary>& runs
   for (const std::size_t i : best_runs(runs)) {
     const RunSummary& run = runs[i];
     std::vector<std::size_t> group, apart;
-    for (std::size_t k = 0; k < runs.size(); ++k)
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      const bool same = runs[k].data == run.data;
       if (runs[k].best || (runs[k].state == PageState::diverged && !runs[k].score.empty()))
-        (runs[k].data == run.data && runs[k].score == run.score ? group : apart).push_back(k);
+        (same && runs[k].score == run.score ? group : apart).push_back(k);
+      else if (same && !run.data.empty() && runs[k].state != PageState::waiting)
+        group.push_back(k);  // ended before its first validation
+    }
     const std::string among = apart.empty() ? "" : fmt::format(" ({})", names_of_runs(page, group));
     sentences += fmt::format(
         "<p class=\"lead\">{} {}: {} <b>{}</b> ({:.4f} nats) on validation text at step {}.</p>\n",
@@ -92,9 +96,9 @@ std::string best_sentences(const Page& page, const std::vector<RunSummary>& runs
                          : "is at its best with",
         score_words(run.score), score_text(run.score, run.best->second), run.best->second, grouped(run.best->first));
     const std::string heads = attention_sentence(page.runs[i]);
-    sentences += fmt::format("<p class=\"note\">{}{}{}<a href=\"#provenance\">How to repeat it</a></p>\n",
+    sentences += fmt::format("<p class=\"note\">{}{}{}<a href=\"#repeat-{}\">How to repeat it</a></p>\n",
                              runs.size() > 1 ? margin_words(page, runs, group, i) : "", heads,
-                             heads.empty() ? "" : "<a href=\"#attention\">Where each looks</a> · ");
+                             heads.empty() ? "" : "<a href=\"#attention\">Where each looks</a> · ", i);
     if (!apart.empty())
       sentences += fmt::format(
           "<p class=\"note\">{} {} apart: other data or another unit, so {} losses are not to be "
@@ -117,14 +121,18 @@ std::string diverged_words(const PageRun& page_run, const RunSummary& run) {
   return "";
 }
 
-/// Why a run is not done, from a colon on; empty: not known.
-std::string reason_words(const PageRun& page_run, const RunSummary& run) {
+/// Why a run is not done, from a colon on; empty: not known. `index`: of the run.
+std::string reason_words(const PageRun& page_run, const RunSummary& run, std::size_t index) {
   const std::string plain = run.state == PageState::diverged ? diverged_words(page_run, run) : "";
   std::string words = run.reason.empty() ? "" : ": " + escaped_xml(run.reason);
+  constexpr std::string_view kResume = "--resume";
+  if (const std::size_t at = words.find(kResume); at != std::string::npos)
+    words.replace(at, kResume.size(), fmt::format("<code>{}</code>", kResume));
   if (!plain.empty())
     words = fmt::format(": {}.{}", plain,
                         run.reason.empty() ? "" : fmt::format(" Its log: <q>{}</q>", escaped_xml(run.reason)));
-  return run.state == PageState::interrupted ? words + " (<a href=\"#provenance\">the command</a>)" : words;
+  return run.state == PageState::interrupted ? words + fmt::format(" (<a href=\"#repeat-{}\">the command</a>)", index)
+                                             : words;
 }
 
 /// Every run that is not done, with the reason; then how many are.
@@ -142,14 +150,16 @@ std::string state_sentences(const Page& page, const std::vector<RunSummary>& run
       sentences += fmt::format("<li class=\"bad\">{} has not begun</li>\n", bold(page.runs[i].source.name));
       continue;
     }
-    sentences += fmt::format("<li class=\"{}\">{} {} step {}{}</li>\n",
+    const bool is_unmeasured = !run.best && run.state != PageState::training && run.state != PageState::diverged;
+    sentences += fmt::format("<li class=\"{}\">{} {} step {}{}{}</li>\n",
                              run.state == PageState::training ? "plain" : "bad", bold(page.runs[i].source.name),
                              run.state == PageState::training  ? "is being trained, at"
                              : run.state == PageState::stopped ? "stopped at"
                              : run.state == PageState::out_of_memory
                                  ? "ran out of memory at"
                                  : fmt::format("{} at", state == "diverged" ? "diverged" : "was interrupted"),
-                             grouped(run.step), reason_words(page.runs[i], run));
+                             grouped(run.step), is_unmeasured ? ", before its first validation" : "",
+                             reason_words(page.runs[i], run, i));
   }
   if (done > 0)
     sentences +=

@@ -98,7 +98,7 @@ std::string html_of(const Page& page) {
       "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#runs\">To the runs</a>\n<header "
       "class=\"top\"><div><p class=\"made\">Engram {}, {}{}</p><h1>{}</h1></div><div id=\"tools\"></div></header>\n"
       "<nav id=\"contents\" aria-label=\"Parts of the page\"></nav>\n<div id=\"legend\"></div>\n<main>\n",
-      escaped_xml(build_facts().version), utc_now(), page.live ? ", live" : "", title);
+      escaped_xml(build_facts().version), utc_minute(utc_now()), page.live ? ", live" : "", title);
   html += "<section id=\"runs\" aria-label=\"Runs\"><div id=\"head\">" + head_html(page, runs) + "</div></section>\n";
   html += sections(page, runs);
   html += "</main>\n<script type=\"application/json\" id=\"page-data\">" + json_for_html(data) + "</script>\n";

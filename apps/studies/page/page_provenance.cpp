@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "apps/report/svg_canvas.hpp"
 #include "apps/run/config/config_review.hpp"
@@ -76,27 +80,51 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-std::string command_line_of(const nlohmann::json& line) {
+/// The folder that a command was given in; empty: not known, or not writable as text.
+std::string directory_of(const nlohmann::json& line) {
+  const auto found = line.find("directory");
+  if (found == line.end() || !found->is_string()) return "";
+  const std::string directory = found->get<std::string>();
+  // The log has this mark in the place of bytes that are no text.
+  return directory.starts_with('/') && directory.find("\uFFFD") == std::string::npos ? directory : "";
+}
+
+/// What is typed to give a start's command again, with one more word or none; empty: not known.
+std::string command_line_of(const nlohmann::json& line, std::string_view more = "") {
   std::string command;
   const auto words = line.find("command");
   if (words == line.end() || !words->is_array()) return command;
+  std::vector<std::string> typed;
+  std::size_t length = 0;
   for (const auto& word : *words)
-    if (word.is_string()) command += (command.empty() ? "" : " ") + shell_word(word.get<std::string>());
+    if (word.is_string()) length += typed.emplace_back(shell_word(word.get<std::string>())).size() + 1;
+  if (typed.empty()) return command;
+  if (!more.empty()) length += typed.emplace_back(more).size() + 1;
+  constexpr std::size_t kLongestLine = 60;
+  const std::string directory = directory_of(line);
+  if (!directory.empty()) command = "cd " + shell_word(directory) + " &&\n";
+  // Each option on a line of its own, where one line would be long.
+  for (std::size_t i = 0; i < typed.size(); ++i) {
+    const bool is_option = typed[i].starts_with("--") && length > kLongestLine;
+    command += (i == 0 ? "" : is_option ? " \\\n  " : " ") + typed[i];
+  }
   return command;
+}
+
+/// The line of the newest start or resume that says its command; nullptr without.
+const nlohmann::json* newest_command(const PageRun& run) {
+  const nlohmann::json* newest = nullptr;
+  for (const RunMark& mark : run.log.marks())
+    if ((mark.event == "start" || mark.event == "resume") && !command_line_of(mark.line).empty()) newest = &mark.line;
+  return newest;
 }
 
 /// The command that goes on with a run: its newest one, with --resume; empty: not known.
 std::string resume_command(const PageRun& run) {
-  std::string command;
-  for (const RunMark& mark : run.log.marks()) {
-    if (mark.event != "start" && mark.event != "resume") continue;
-    const std::string own = command_line_of(mark.line);
-    if (own.empty()) continue;
-    command = own;
-    const auto& words = mark.line.at("command");
-    if (std::ranges::find(words, "--resume") == words.end()) command += " --resume";
-  }
-  return command;
+  const nlohmann::json* const line = newest_command(run);
+  if (line == nullptr) return "";
+  const auto& words = line->at("command");
+  return command_line_of(*line, std::ranges::find(words, "--resume") == words.end() ? "--resume" : "");
 }
 
 bool is_sweep(const nlohmann::json& line) {
@@ -140,7 +168,8 @@ std::string history_rows(const PageRun& run) {
 
 std::string provenance_of(const Page& page, std::size_t index) {
   const PageRun& run = page.runs[index];
-  std::string html = fmt::format("<article data-run=\"{}\"><h3>{}</h3>\n", index, named_chip(page, index));
+  std::string html =
+      fmt::format("<article data-run=\"{0}\" id=\"repeat-{0}\"><h3>{1}</h3>\n", index, named_chip(page, index));
   const std::vector<RunMark>& marks = run.log.marks();
   const auto start = std::ranges::find(marks, "start", &RunMark::event);
   const std::string command = start == marks.end() ? "" : command_line_of(start->line);
@@ -154,12 +183,14 @@ std::string provenance_of(const Page& page, std::size_t index) {
       (summary.state == PageState::interrupted || summary.state == PageState::stopped))
     html += "<p>To go on from its newest checkpoint:</p><pre class=\"command\"><code>" +
             escaped_xml(resume_command(run)) + "</code></pre>\n";
-  if (!command.empty())
+  if (!command.empty() && directory_of(start->line).empty())
     html +=
         "<p class=\"note\"><small>Paths are relative to the folder that it was started in, which its log does not "
         "name.</small></p>\n";
-  const std::filesystem::path place = run.source.folder.empty() ? run.source.checkpoint : run.source.folder;
-  html += fmt::format("<details{}><summary>Program, machine and data</summary>", page.runs.size() <= 3 ? " open" : "");
+  std::error_code ignored;
+  const std::filesystem::path given = run.source.folder.empty() ? run.source.checkpoint : run.source.folder,
+                              place = std::filesystem::absolute(given, ignored).lexically_normal();
+  html += fmt::format("<details{}><summary>Program, machine and data</summary>", page.runs.size() == 1 ? " open" : "");
   html += fmt::format("<dl class=\"facts\"><div><dt>{}</dt><dd>{}</dd></div>\n",
                       run.source.folder.empty() ? "checkpoint" : "folder", escaped_xml(place.string()));
   if (start != marks.end()) html += fact_rows(start->line);

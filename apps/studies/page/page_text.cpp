@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/error.hpp"
+
 namespace engram {
 
 std::string grouped(std::int64_t number) {
@@ -45,6 +47,10 @@ std::string duration_text(double seconds) {
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   if (whole < 86400) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
   return fmt::format("{} d {} h", whole / 86400, whole % 86400 / 3600);
+}
+
+std::string utc_minute(std::string_view time) {
+  return text(time.substr(0, time.find('T')), " ", time.substr(time.find('T') + 1, 5), " UTC");
 }
 
 std::string bytes_text(double bytes) {

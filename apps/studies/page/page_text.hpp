@@ -16,6 +16,8 @@ std::string shortened(double number);
 std::string one_line(std::string_view message);
 /// "47 s", "2 min 9 s", "3 h 20 min", "2 d 4 h".
 std::string duration_text(double seconds);
+/// Of a time that utc_now() wrote, "2026-11-26 08:03 UTC".
+std::string utc_minute(std::string_view time);
 /// "12.3 MiB".
 std::string bytes_text(double bytes);
 /// What a score of RunSummary is called: "bits per character", "perplexity".

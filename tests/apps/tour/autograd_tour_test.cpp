@@ -51,6 +51,16 @@ TEST_CASE("autograd tour: every output is what the program prints", "[tour]") {
   }
 }
 
+TEST_CASE("autograd tour: every trace is what the program prints", "[tour]") {
+  CHECK(page().traces.size() == 1);
+  for (const ShownTrace& shown : page().traces) {
+    INFO(shown.operation);
+    std::ostringstream out, errors;
+    CHECK(run_tour(std::vector<std::string>{"--trace", shown.operation}, out, errors) == 0);
+    CHECK(shown.text == out.str());
+  }
+}
+
 TEST_CASE("autograd tour: the page has the program's steps", "[tour]") {
   std::size_t at = 0;
   for (std::size_t step = 1; step <= tour_steps().size(); ++step) {

@@ -25,11 +25,13 @@ std::string joined(const Lines& lines) {
 }
 
 void take_block(Page& page, const std::string& language, const std::string& caption, std::size_t line, Lines block) {
-  const std::string program = "autograd_tour ";
+  const std::string program = "autograd_tour ", trace = program + "--trace ";
   if (language == "sh") return;  // what a reader may type
   const std::string path = quoted(caption, ""), run = quoted(caption, " prints:");
   if (language == "cpp" && !path.empty())
     page.listings.push_back({path, std::move(block), line});
+  else if (language == "text" && run.starts_with(trace))
+    page.traces.push_back({run.substr(trace.size()), joined(block)});
   else if (language == "text" && run.starts_with(program))
     page.outputs.push_back({std::stoul(run.substr(program.size())), joined(block)});
   else

@@ -1,7 +1,7 @@
 #pragma once
 /// docs/guide/autograd-tour.md taken apart. A fenced block of C++ follows a line that holds nothing but the path of a
-/// source file in backquotes; a fenced block of text follows the line "`autograd_tour N` prints:". Blocks of shell
-/// commands are not looked at.
+/// source file in backquotes; a fenced block of text follows the line "`autograd_tour N` prints:", or that of
+/// `autograd_tour --trace OP`. Blocks of shell commands are not looked at.
 
 #include <string>
 #include <vector>
@@ -19,10 +19,16 @@ struct Output {
   std::size_t step = 0;  ///< from 1
   std::string text;
 };
+/// What `autograd_tour --trace` prints.
+struct ShownTrace {
+  std::string operation;
+  std::string text;
+};
 struct Page {
   std::vector<std::string> headings;  ///< "1. Title"
   std::vector<Listing> listings;
   std::vector<Output> outputs;
+  std::vector<ShownTrace> traces;
   std::string text;
   Lines faults;  ///< blocks without a caption
 };

@@ -23,12 +23,27 @@ const plain = text => text.replaceAll('␣', ' ');
 const headName = (head, maps) => maps && maps.heads.length === 1 ?
     'the window' :
     `layer ${head.layer}, ${head.context ? 'head' : 'head of slots'} ${head.head}`;
+/** Where a head looks most, if there is such a place, as the mean is elsewhere; else how widely it looks. */
+function peakWords(maps, head) {
+  const weights = distancesOf(head), most = Math.max(0, ...weights);
+  if (most >= 0.05) return `, most ${maps.nearest + weights.indexOf(most)} back (${number(100 * most, 2)}%)`;
+  return head.slot_share > 0.0005 ? '' : `, spread over ${number(2 ** head.entropy, 2)}`;
+}
+/** The mean weight by distance, unpacked once. */
+function distancesOf(head) {
+  if (!head.distances) head.distances = floats(head.by_distance);
+  return head.distances;
+}
 /** What a head does, in a few words. */
 function headWords(maps, head) {
-  const back = maps.distance_columns && head.context ? `looks ${number(head.distance, 3)} back` : '';
+  const back = maps.distance_columns && head.context ? `looks ${number(head.distance, 3)} back${peakWords(maps, head)}` : '';
   const slots = maps.slot_columns && head.slot_share > 0.0005 ? `${number(100 * head.slot_share, 2)}% on slots` : '';
   return [back, slots].filter(Boolean).join(', ');
 }
+/** Where models without memory cannot look. */
+const windowWords = maps => maps.window && maps.window < maps.tokens.length ?
+    `The model reads windows of ${maps.window} tokens, each from nothing: no head looks across a window's start. ` :
+    '';
 function drawHead(canvas, maps, head) {
   const columns = maps.distance_columns + maps.slot_columns;
   weightsOf(maps, head);
@@ -76,12 +91,12 @@ function showAttention(run) {
           'p', {},
           `${maps.heads.length} ${maps.heads.length === 1 ? 'map: the model reads' : 'heads (layer · head) read'} ${
               maps.text}; shown are the last ${maps.rows} of ` +
-              `${maps.tokens.length} tokens. ${why}`),
-      page.runs[run].spans ? make(
-                                 'p', {class: 'note'},
-                                 'The span of a head (in the part “Spans”) is how far back it may look; “looks 3 ' +
-                                     'back” is where its weight on the text lies on average.') :
-                             '',
+              `${maps.tokens.length} tokens. ${windowWords(maps)}${why}`),
+      make(
+          'p', {class: 'note'},
+          '“Looks 3 back”: there its weight on the text lies on average; “most 1 back (38%)”: that distance has the ' +
+              'most; “spread over 60”: as widely as even weights on so many tokens.' +
+              (page.runs[run].spans ? ' How far back a head may look is its span, in the part “Spans”.' : '')),
       maps.heads.length > 1 ? heads : '', closely);
 }
 
@@ -256,11 +271,8 @@ function slotWords(maps, head) {
 /** How the weight falls with the distance: all heads faint, this one strong. */
 function distanceChart(run, maps, head) {
   const place = make('div', {style: 'margin-top:.8rem'});
-  const line = one => {
-    if (!one.distances) one.distances = floats(one.by_distance);
-    return Array.from(one.distances, (y, i) => ({x: maps.nearest + i, y: 100 * y}))
-        .filter(point => point.y > 0 && point.x > 0);
-  };
+  const line = one => Array.from(distancesOf(one), (y, i) => ({x: maps.nearest + i, y: 100 * y}))
+                          .filter(point => point.y > 0 && point.x > 0);
   new LineChart(
       place, 'Weight by distance',
       () =>
@@ -270,7 +282,9 @@ function distanceChart(run, maps, head) {
   ],
       {
         axis: {name: 'positions back', type: 'logarithmic'},
-        unit: '%, mean over the text; grey: the other heads',
+        unit: '%, mean over the text; grey: the other heads' +
+            // Where a query sees itself: no place on this axis.
+            (maps.nearest === 0 ? `; itself, 0 back: ${number(100 * distancesOf(head)[0], 2)}%` : ''),
         logY: () => true,
         least: 0.001
       });

@@ -67,7 +67,7 @@ const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 function number(value, digits = 4) {
   if (!Number.isFinite(value)) return '-';
   const size = Math.abs(value);
-  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(2);
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(2).replace(/\.?0+e/, 'e');
   return size >= 1000 ? whole.format(value) : String(Number(value.toPrecision(digits)));
 }
 

@@ -80,10 +80,12 @@ function drawTools() {
     drawAll();
   });
   // Paper is light, and shows all of the page.
-  let before = null;
+  let before = null, closed = [];
   addEventListener('beforeprint', () => {
     before = root.dataset.theme || null;
     root.dataset.theme = 'light';
+    closed = [...document.querySelectorAll('#provenance details:not([open])')];
+    for (const element of closed) element.open = true;
     drawAll();
     for (const element of [...waiting.keys()]) drawNow(element);
   });
@@ -92,6 +94,7 @@ function drawTools() {
       delete root.dataset.theme;
     else
       root.dataset.theme = before;
+    for (const element of closed) element.open = false;
     drawAll();
   });
 }

@@ -61,6 +61,7 @@ TEST_CASE("provenance: a run says when, where, by what and of what it is") {
     CHECK(start.at("commit") == build_facts().commit);
     CHECK(start.at("compiler") == build_facts().compiler);
     for (const char* name : {"host", "processor", "build"}) CHECK_FALSE(start.at(name).get<std::string>().empty());
+    CHECK(start.at("directory") == std::filesystem::current_path().string());
     CHECK(start.at("processors").get<int>() >= 1);
     CHECK(start.at("threads") == 1);
     CHECK(start.at("device") == "cpu");
@@ -93,6 +94,18 @@ TEST_CASE("provenance: bytes of a command that are no text do not stop a run") {
   const TemporaryFolder folder;
   MetricsLog(folder / "metrics.jsonl").append({{"command", {"train", "--out", "\xff\xfe"}}});
   CHECK(lines_of(folder.path()).at(0).at("command").at(2) == "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST_CASE("provenance: a process whose folder was removed says none") {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "gone");
+  std::filesystem::current_path(folder / "gone");
+  CHECK(working_directory() == std::filesystem::canonical(folder / "gone").string());
+  std::filesystem::remove(folder / "gone");
+  CHECK(working_directory().empty());
+  CHECK_FALSE(provenance().contains("directory"));
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("provenance: a processor's name") {

@@ -237,7 +237,7 @@ TEST_CASE("product-key run: what other families have is refused by name", "[prod
     CHECK(result.out.empty());
     CHECK_THAT(result.err, ContainsSubstring(what) && ContainsSubstring("product_key"));
   };
-  refused({"attention", run, "--text", "go"}, "attention: the model must be of family");
+  refused({"attention", run, "--text", "go", "--layer", "1"}, "--layer is for models of the family all_attention");
   refused({"spans", run}, "all_attention");
   refused({"lengths", run, "--data", data, "--lengths", "4"}, "lengths: runs must be of family transformer_xl");
   refused({"export", run, "--to", "transfo-xl", "--out", (folder / "out").string()},

@@ -33,7 +33,7 @@ struct StudyModel {
   Runtime runtime{{}, 1};
   ParameterStore store;
   AllAttentionModel model;
-  explicit StudyModel(const AllAttentionOptions& options) : model(AttentionStudy::studied(options)) {
+  explicit StudyModel(const AllAttentionOptions& options) : model(options) {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 3);
     model.refresh(runtime.backend());
@@ -171,6 +171,15 @@ TEST_CASE("command line: engram attention prints shares, names tokens, and write
         CHECK(found["heads"][head][mean].get<double>() ==
               Approx(expected["heads"][head][mean].get<double>()).epsilon(1e-9).margin(1e-12));
   }
+  // The same text from a split.
+  const data::DataSet data = data::DataSet::open(folder.data());
+  std::vector<std::int32_t> ids(60);
+  data.split("test").beginning(60).copy(0, 60, ids.data());
+  const ProcessResult of_text = run_engram({"attention", run, "--text", data.vocabulary().decode(ids), "--json"}),
+                      of_split = run_engram({"attention", run, "--data", folder.data().string(), "--split", "test",
+                                             "--tokens", "60", "--json"});
+  CHECK((of_split.exit_code == 0 && of_split.out == of_text.out));
+  CHECK_THAT(run_engram({"attention", run, "--text", "go", "--split", "test"}).err, ContainsSubstring("--data"));
   CHECK_THAT(run_engram({"attention", run, "--text", "go?"}).err, ContainsSubstring("'?'"));
   CHECK_THAT(run_engram({"attention", run, "--text", "go", "--head", "2"}).err, ContainsSubstring("from 0 to 1"));
 }

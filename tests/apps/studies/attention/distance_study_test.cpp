@@ -38,7 +38,7 @@ struct StudyModel {
   Runtime runtime{{}, 1};
   ParameterStore store;
   TransformerXlModel model;
-  explicit StudyModel(PlacedXl& placed) : model(DistanceStudy::studied(placed.model.options())) {
+  explicit StudyModel(PlacedXl& placed) : model(placed.model.options()) {
     collect(model, store);
     store.place(runtime.backend(), DType::f64, 3);
     for (const auto& [name, parameter] : store.parameters()) {

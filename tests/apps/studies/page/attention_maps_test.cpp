@@ -1,4 +1,4 @@
-/// The maps of a page against the studies that they are made of, in the three families that have them.
+/// The maps of a page against the studies that they are made of, in every family.
 
 #include "apps/studies/page/attention_maps.hpp"
 
@@ -9,6 +9,7 @@
 #include "apps/studies/attention/distance_study.hpp"
 #include "apps/studies/page/tensor_statistics.hpp"
 #include "core/error.hpp"
+#include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/apps/run/recurrent_fixture.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
@@ -19,12 +20,10 @@ namespace {
 /// A trained model as the page opens it, and the beginning of its validation text.
 struct MapModel {
   Runtime runtime{{}, 1};
-  std::string reason;
   TrainedModel trained;
   std::vector<std::int32_t> tokens;
   MapModel(const TrainingRunOptions& options, std::int64_t count)
-      : trained(options.out, CheckpointKind::newest, runtime, DType::f32,
-                [this](ModelOptions& model) { prepare_maps(model, reason); }) {
+      : trained(options.out, CheckpointKind::newest, runtime) {
     const data::DataSet data = data::DataSet::open(options.data);
     const data::TokenView split = data.split("valid").beginning(count);
     tokens.resize(static_cast<std::size_t>(split.size()));
@@ -69,10 +68,9 @@ TEST_CASE("cells of an all-attention model are the weights of its study") {
   REQUIRE(head.slots.size() == 3);
   CHECK(head.slots[0].share >= head.slots[1].share);
   CHECK(head.slots[0].hits.size() == 4);
-  CHECK(model.reason.empty());
 }
 
-TEST_CASE("maps of a Transformer-XL and of windows: weights of a query add up to 1") {
+TEST_CASE("maps by distance, of windows too: weights of a query add up to 1") {
   const RunFolder folder;
   TrainingRunOptions xl = run_options(folder, "xl");
   xl.config =
@@ -85,12 +83,18 @@ TEST_CASE("maps of a Transformer-XL and of windows: weights of a query add up to
   const TrainingRunOptions windows =
       recurrent_run(articles, "windows", {"model.readout=key_value_predict", "model.window=3", "schedule.steps=5"});
   run_training(windows, never());
-  for (const TrainingRunOptions& options : {xl, windows}) {
+  const TrainingRunOptions memories = memory_run(folder, "memories", {"schedule.steps=3"});
+  run_training(memories, never());
+  for (const TrainingRunOptions& options : {xl, windows, memories}) {
     MapModel model(options, 90);
     const AttentionMaps maps = read_maps(model.trained, model.tokens, "a text");
-    const bool is_xl = model.trained.config().model.family == ModelFamily::transformer_xl;
-    CHECK(maps.heads.size() == (is_xl ? 4 : 1));
-    CHECK(maps.nearest == (is_xl ? 0 : 1));
+    const ModelFamily family = model.trained.config().model.family;
+    const bool is_xl = family == ModelFamily::transformer_xl, is_window = family == ModelFamily::recurrent;
+    CHECK(maps.heads.size() == (is_xl ? 4 : is_window ? 1 : 6));
+    CHECK(maps.nearest == (is_window ? 1 : 0));
+    // Those of product keys read windows of 20, the last of which has 10 tokens: rows 26 to 63 are of three of them.
+    CHECK(maps.window == (family == ModelFamily::product_key ? 20 : 0));
+    if (maps.window > 0) CHECK(maps.distance_columns <= 20);
     for (const AttentionMap& head : maps.heads)
       for (std::int64_t row = 0; row < maps.rows; ++row) {
         double sum = 0;
@@ -106,16 +110,16 @@ TEST_CASE("maps of a Transformer-XL and of windows: weights of a query add up to
 }
 
 TEST_CASE("models without weights to show say why") {
-  ModelOptions memory;
-  memory.family = ModelFamily::product_key;
   ModelOptions identity;
   identity.family = ModelFamily::recurrent;
   identity.recurrent.readout = ReadoutKind::identity;
-  for (ModelOptions* const options : {&memory, &identity}) {
-    std::string reason;
-    CHECK(!prepare_maps(*options, reason));
-    CHECK(!reason.empty());
-  }
+  std::string reason;
+  CHECK(!has_maps(identity, reason));
+  CHECK_THAT(reason, ContainsSubstring("identity"));
+  ModelOptions memory;
+  memory.family = ModelFamily::product_key;
+  reason.clear();
+  CHECK((has_maps(memory, reason) && reason.empty()));
 }
 
 TEST_CASE("statistics of a tensor leave out what is not finite") {

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "apps/data/text/utf8.hpp"
 #include "apps/run/folder/metrics_reader.hpp"
@@ -234,6 +238,50 @@ TEST_CASE("units stand in the cells where they differ, what diverged has no best
   CHECK_THAT(html, ContainsSubstring(" --resume</code>") && ContainsSubstring("Paths are relative to the folder"));
 }
 
+/// The first command of a page as somebody copies it.
+std::string command_on(const std::string& html, std::string_view behind) {
+  const std::string_view begin = "<pre class=\"command\"><code>";
+  const std::size_t at = html.find(begin, html.find(behind)) + begin.size();
+  std::string command = html.substr(at, html.find("</code>", at) - at);
+  for (const auto& [name, byte] :
+       {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}})
+    for (std::size_t place; (place = command.find(name)) != std::string::npos;)
+      command.replace(place, std::string_view(name).size(), byte);
+  return command;
+}
+
+TEST_CASE("commands begin in the folder that they were given in, whatever its name is") {
+  const RunFolder folder;
+  run_training(run_options(folder, "run"), never());
+  const fs::path hostile = folder / "it's \"a\" $HOME `b` <i>\n~ -x;\\";
+  fs::create_directories(hostile);
+  const auto start = [&hostile](const char* event, const char* word) {
+    return nlohmann::json{{"event", event},
+                          {"step", 0},
+                          {"steps", 9},
+                          {"directory", hostile.string()},
+                          {"command", {"sh", "-c", word}}}
+               .dump() +
+           "\n";
+  };
+  put_file(folder / "run" / "metrics.jsonl", start("start", "pwd") + start("resume", "pwd; echo $0") +
+                                                 R"({"event":"interrupted","step":5})"
+                                                 "\n");
+  const std::string html = html_of(page_of({(folder / "run").string()}));
+  CHECK_THAT(html, !ContainsSubstring("Paths are relative to the folder"));
+  const auto said = [](const std::string& command) {
+    std::FILE* const pipe = ::popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string all;
+    for (int byte; (byte = std::fgetc(pipe)) != EOF;) all += static_cast<char>(byte);
+    CHECK(::pclose(pipe) == 0);
+    return all;
+  };
+  const std::string place = fs::canonical(hostile).string() + "\n";
+  CHECK(said(command_on(html, "The same again:")) == place);
+  CHECK(said(command_on(html, "To go on from")) == place + "--resume\n");
+}
+
 TEST_CASE("the runs of a sweep have short names of their own, and a checkpoint is a run without a log") {
   const TemporaryFolder folder;
   for (const char* const name : {"s/a", "s/b", "t/a"}) {
@@ -280,7 +328,8 @@ TEST_CASE("memories are on the page as the log and the checkpoint have them") {
   const nlohmann::json found = data.at("studies").at(0).at("memories");
   REQUIRE(!found.empty());
   CHECK(found[0].at("slots") == kMemorySlots);
-  CHECK_THAT(data.at("studies").at(0).at("no_attention").get<std::string>(), ContainsSubstring("product_key"));
+  // Three layers of two heads, which read windows.
+  CHECK(data.at("studies").at(0).at("attention").at("heads").size() == 6);
 }
 
 }  // namespace
