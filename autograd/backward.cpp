@@ -42,12 +42,17 @@ bool Backward::output_is_root(int output) const {
   return tape_->slots_[static_cast<std::size_t>(output_slot(output))].root;
 }
 
+void Backward::tell(int slot, Arrival how) const {
+  if (tape_->observer_ != nullptr) tape_->observer_->arrives(*tape_, slot, how);
+}
+
 bool Backward::wants_grad(int input) const { return input_slot(input) >= 0; }
 
 Target Backward::input_grad(int input) {
   const int index = input_slot(input);
   if (index < 0) return {};
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
+  tell(index, slot.gradient || slot.parameter != nullptr ? Arrival::add : Arrival::set);
   if (slot.parameter != nullptr) return {slot.parameter_gradient(), Write::add};
   if (!slot.gradient) {
     slot.gradient = tape_->step().empty(slot.shape, slot.dtype);
@@ -90,7 +95,9 @@ RowGradient* Backward::row_grad(int input) {
   const int index = input_slot(input);
   if (index < 0) return nullptr;
   Parameter* const parameter = tape_->slots_[static_cast<std::size_t>(index)].parameter;
-  return parameter != nullptr && parameter->gradient_kind() == Gradient::rows ? &parameter->row_gradient() : nullptr;
+  if (parameter == nullptr || parameter->gradient_kind() != Gradient::rows) return nullptr;
+  tell(index, Arrival::rows);
+  return &parameter->row_gradient();
 }
 
 void Backward::pass_through(std::initializer_list<int> inputs, int output) {
@@ -113,6 +120,7 @@ void Backward::give(int input, Tensor gradient) {
   const int index = input_slot(input);
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
   if (slot.parameter == nullptr && !slot.gradient && gradient.dtype() == slot.dtype && gradient.use_count() == 1) {
+    tell(index, Arrival::passed);
     slot.gradient = gradient.view(slot.shape);
     return;
   }

@@ -8,6 +8,7 @@
 
 #include "autograd/node.hpp"
 #include "autograd/row_gradient.hpp"
+#include "autograd/tape_observer.hpp"
 #include "core/target.hpp"
 
 namespace engram {
@@ -46,6 +47,8 @@ class Backward {
   bool is_one_gradient(int a, int b) const;
   /// Follows the node's backward pass.
   void add_repeated();
+  /// Tells the tape's observer, if it has one, of a share that is about to arrive.
+  void tell(int slot, Arrival how) const;
   int input_slot(int input) const;
   int output_slot(int output) const;
 

@@ -10,9 +10,21 @@
 
 namespace engram {
 
+Tape::Tape(Step& step, Mode mode)
+    : step_(&step), mode_(mode), slots_(step.objects()), nodes_(step.objects()), places_(step.objects()) {
+  if (training()) observer_ = dynamic_cast<TapeObserver*>(step.observer());
+  if (observer_ != nullptr) observer_->begun(*this);
+}
+
 int Tape::add_slot(Slot slot) {
   slots_.push_back(std::move(slot));
   return static_cast<int>(slots_.size()) - 1;
+}
+
+int Tape::enter(Slot slot, const Tensor& value) {
+  const int place = add_slot(std::move(slot));
+  if (observer_ != nullptr) observer_->entered(*this, place, value);
+  return place;
 }
 
 Variable Tape::parameter(Parameter& parameter) {
@@ -21,7 +33,7 @@ Variable Tape::parameter(Parameter& parameter) {
   const DType dtype =
       parameter.gradient_kind() == Gradient::rows ? compute_dtype(value.dtype()) : parameter.gradient().dtype();
   return Variable(value, this,
-                  add_slot({.shape = value.shape(), .dtype = dtype, .parameter = &parameter, .gradient = {}}));
+                  enter({.shape = value.shape(), .dtype = dtype, .parameter = &parameter, .gradient = {}}, value));
 }
 
 Variable Tape::parameter(Parameter& parameter, std::int64_t begin, std::int64_t end) {
@@ -29,11 +41,12 @@ Variable Tape::parameter(Parameter& parameter, std::int64_t begin, std::int64_t 
     throw Error(text("tape: only a dense parameter can be taken by rows, got ", parameter.name()));
   Tensor rows = parameter.value_for(step_->activations()).rows(begin, end);
   if (!training()) return constant(std::move(rows));
-  const int slot = add_slot({.shape = rows.shape(),
-                             .dtype = parameter.gradient().dtype(),
-                             .parameter = &parameter,
-                             .first_row = begin,
-                             .gradient = {}});
+  const int slot = enter({.shape = rows.shape(),
+                          .dtype = parameter.gradient().dtype(),
+                          .parameter = &parameter,
+                          .first_row = begin,
+                          .gradient = {}},
+                         rows);
   return Variable(std::move(rows), this, slot);
 }
 
@@ -43,7 +56,7 @@ Tensor Tape::Slot::parameter_gradient() const {
 }
 
 Variable Tape::leaf(Tensor value, DType gradient) {
-  const int slot = add_slot({.shape = value.shape(), .dtype = gradient, .kept = true, .gradient = {}});
+  const int slot = enter({.shape = value.shape(), .dtype = gradient, .kept = true, .gradient = {}}, value);
   return Variable(std::move(value), this, slot);
 }
 
@@ -51,6 +64,7 @@ Target Tape::final_gradient(const Variable& input) const {
   if (!input.requires_grad()) return {};
   const Slot& slot = slots_[static_cast<std::size_t>(input.slot_)];
   if (slot.parameter == nullptr) return {};
+  if (observer_ != nullptr) observer_->arrives(*this, input.slot_, Arrival::add);
   return {slot.parameter_gradient(), Write::add};
 }
 
@@ -71,6 +85,7 @@ int Tape::append(NodePointer node, std::span<const Variable> inputs, std::span<c
     places_.push_back(add_slot({.shape = output.shape(), .dtype = output.dtype(), .gradient = {}}));
   if (keep_scopes_) recorded.scope = Scope::path();
   nodes_.push_back(std::move(recorded));
+  if (observer_ != nullptr) observer_->recorded(*this, inputs, outputs);
   return outputs_of(nodes_.back()).front();
 }
 
@@ -91,11 +106,17 @@ void Tape::backward(std::span<const Variable> scalar_losses) {
     kernels::fill(*step_, one, 1.0);
     seed(loss, std::move(one));
   }
+  if (observer_ != nullptr) {
+    std::vector<int> slots;
+    for (const Variable& loss : scalar_losses) slots.push_back(loss.slot_);
+    observer_->turned(*this, slots);
+  }
   run();
 }
 
 void Tape::backward(const Variable& output, const Tensor& cotangent) {
   seed(output, cotangent);
+  if (observer_ != nullptr) observer_->turned(*this, {});
   run();
 }
 
@@ -126,6 +147,7 @@ void Tape::run() {
     if (reached) {
       std::optional<Scope> scope;  // of the forward pass, for messages
       if (!recorded.scope.empty()) scope.emplace(recorded.scope);
+      if (observer_ != nullptr) observer_->runs(*this, index);
       Backward pass(*this, static_cast<int>(index));
       recorded.node->backward(*step_, pass);
       pass.add_repeated();
@@ -133,9 +155,16 @@ void Tape::run() {
     recorded.node.reset();
     for (const int slot : outputs_of(recorded)) slots_[static_cast<std::size_t>(slot)].gradient = {};
     if (watcher_ != nullptr) tell_final(index);
+    if (observer_ != nullptr) observer_->ran(*this, index);
   }
   nodes_.clear();
   places_.clear();
+}
+
+Tensor Tape::slot_gradient(int slot) const {
+  const Slot& at = slots_[static_cast<std::size_t>(slot)];
+  if (at.parameter == nullptr) return at.gradient;
+  return at.parameter->gradient_kind() == Gradient::dense ? at.parameter_gradient() : Tensor();
 }
 
 bool Tape::has_gradient(const Variable& leaf) const {

@@ -14,6 +14,7 @@
 #include "autograd/backward.hpp"
 #include "autograd/node.hpp"
 #include "autograd/parameter.hpp"
+#include "autograd/tape_observer.hpp"
 #include "autograd/variable.hpp"
 
 namespace engram {
@@ -35,8 +36,8 @@ class Tape {
     inference  ///< records nothing, dropout is the identity
   };
 
-  explicit Tape(Step& step, Mode mode = Mode::training)
-      : step_(&step), mode_(mode), slots_(step.objects()), nodes_(step.objects()), places_(step.objects()) {}
+  /// If the step has a TapeObserver, a tape for training tells it what it does.
+  explicit Tape(Step& step, Mode mode = Mode::training);
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -126,6 +127,8 @@ class Tape {
   Entry entry(std::size_t index) const;
   const Shape& slot_shape(int slot) const { return slots_[static_cast<std::size_t>(slot)].shape; }
   const Parameter* slot_parameter(int slot) const { return slots_[static_cast<std::size_t>(slot)].parameter; }
+  /// What has arrived of its gradient, of a parameter what it is in all; empty: nothing, or rows of a table.
+  Tensor slot_gradient(int slot) const;
   /// Not owned; it must outlive backward().
   void watch_backward(BackwardWatcher* watcher) { watcher_ = watcher; }
   /// Remembers the scope of every recorded operation; costs an allocation each, so it is off unless asked for.
@@ -178,6 +181,8 @@ class Tape {
   bool must_record(std::span<const Variable> inputs) const;
   int append(NodePointer node, std::span<const Variable> inputs, std::span<const Tensor> outputs);
   int add_slot(Slot slot);
+  /// add_slot() of a leaf or parameter with this value.
+  int enter(Slot slot, const Tensor& value);
   void seed(const Variable& output, Tensor cotangent);
   void run();
   std::vector<std::pair<std::size_t, Parameter*>> find_first_uses() const;
@@ -190,6 +195,7 @@ class Tape {
   std::pmr::vector<Recorded> nodes_;
   std::pmr::vector<int> places_;
   BackwardWatcher* watcher_ = nullptr;
+  TapeObserver* observer_ = nullptr;
   /// Where it is watched: parameters, and the first operation that has them as inputs, the last to run backwards.
   std::vector<std::pair<std::size_t, Parameter*>> first_uses_;
 };

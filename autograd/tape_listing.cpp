@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,17 +14,9 @@ namespace {
 
 using Row = std::array<std::string, 7>;
 
-// All saved tensors that are not a parameter's own value.
 std::vector<Tensor> saved_tensors(const Tape& tape, const Tape::Entry& entry) {
   std::vector<Tensor> tensors;
-  for (const Node::Saved& saved : entry.node->saved()) {
-    if (!saved.tensor) continue;
-    const bool parameter = std::ranges::any_of(entry.inputs, [&](int slot) {
-      const Parameter* owner = slot < 0 ? nullptr : tape.slot_parameter(slot);
-      return owner != nullptr && owner->value_for(tape.step().activations()).raw() == saved.tensor.raw();
-    });
-    if (!parameter) tensors.push_back(saved.tensor);
-  }
+  for (Node::Saved& kept : kept_tensors(tape, entry)) tensors.push_back(std::move(kept.tensor));
   return tensors;
 }
 
@@ -47,12 +36,6 @@ std::size_t union_bytes(const std::vector<Tensor>& tensors) {
     reached = reached == nullptr ? end : std::max(reached, end);
   }
   return total;
-}
-
-std::string bytes_text(std::size_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
 }
 
 std::string joined(const std::vector<std::string>& parts, const char* separator) {
@@ -79,20 +62,28 @@ Row row_of(const Tape& tape, std::size_t index) {
           std::string(entry.scope),
           shapes_text(tape, entry.inputs),
           shapes_text(tape, entry.outputs),
-          bytes_text(union_bytes(saved_tensors(tape, entry))),
+          listed_bytes(union_bytes(saved_tensors(tape, entry))),
           parameters_text(tape, entry.inputs)};
 }
 
-std::string in_quotes(std::string_view part) {
-  std::string out = "\"";
-  for (const char c : part) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
+}  // namespace
+
+std::vector<Node::Saved> kept_tensors(const Tape& tape, const Tape::Entry& entry) {
+  std::vector<Node::Saved> kept = entry.node->saved();
+  std::erase_if(kept, [&](const Node::Saved& saved) {
+    return !saved.tensor || std::ranges::any_of(entry.inputs, [&](int slot) {
+      const Parameter* owner = slot < 0 ? nullptr : tape.slot_parameter(slot);
+      return owner != nullptr && owner->value_for(tape.step().activations()).raw() == saved.tensor.raw();
+    });
+  });
+  return kept;
 }
 
-}  // namespace
+std::string listed_bytes(std::size_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
+}
 
 std::size_t bytes_kept(const Tape& tape) {
   std::vector<Tensor> all;
@@ -124,35 +115,7 @@ std::string tape_table(const Tape& tape) {
     if (!line.empty()) table += line + '\n';
   }
   return table + fmt::format("{} operations keep {} (shared memory once, parameters not counted)\n", tape.size(),
-                             bytes_text(bytes_kept(tape)));
-}
-
-std::string tape_graph(const Tape& tape) {
-  std::string nodes, edges;
-  std::map<int, std::string> producer;  // slot -> node that its edges start at
-  std::set<std::string> drawn;
-  for (std::size_t index = 0; index < tape.size(); ++index) {
-    const Tape::Entry entry = tape.entry(index);
-    const std::string name = fmt::format("op{}", index);
-    const std::string kept = bytes_text(union_bytes(saved_tensors(tape, entry)));
-    const std::string scope = entry.scope.empty() ? "" : text(entry.scope, "/");
-    nodes += fmt::format("  {} [shape=box, label={}];\n", name,
-                         in_quotes(text(scope, entry.node->name(), ", keeps ", kept)));
-    for (const int slot : entry.outputs) producer[slot] = name;
-    for (const int slot : entry.inputs) {
-      if (slot < 0) continue;
-      auto source = producer.find(slot);
-      if (source == producer.end()) {
-        const Parameter* parameter = tape.slot_parameter(slot);
-        // A parameter gets a slot at every use, but is drawn once.
-        const std::string label = parameter != nullptr ? parameter->name() : fmt::format("leaf {}", slot);
-        source = producer.emplace(slot, in_quotes(label)).first;
-        if (drawn.insert(label).second) nodes += fmt::format("  {} [shape=ellipse];\n", source->second);
-      }
-      edges += fmt::format("  {} -> {} [label={}];\n", source->second, name, in_quotes(text(tape.slot_shape(slot))));
-    }
-  }
-  return "digraph tape {\n" + nodes + edges + "}\n";
+                             listed_bytes(bytes_kept(tape)));
 }
 
 }  // namespace engram

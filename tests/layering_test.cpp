@@ -39,12 +39,13 @@ constexpr std::size_t kMostLines = 400;
 const std::map<std::string, std::set<std::string>> allowed_rooms{
     {"data", {}},
     {"report", {}},
-    {"tour", {"terminal"}},
+    {"tour", {"tape", "report", "terminal"}},
+    {"tape", {"report"}},
     {"terminal", {"data"}},
     {"run", {"terminal", "data"}},
-    {"studies", {"run", "report", "terminal", "data"}},
+    {"studies", {"run", "tape", "report", "terminal", "data"}},
     {"command_line", {"run", "terminal"}},
-    {"commands", {"command_line", "studies", "run", "report", "terminal", "data"}},
+    {"commands", {"command_line", "studies", "run", "tape", "report", "terminal", "data"}},
     {"", {"commands", "command_line", "run", "terminal", "tour"}},
 };
 /// The floors inside a room: a file includes from its own folder and from those on lower floors; "" is the room itself.
@@ -68,6 +69,7 @@ const std::map<std::string, std::map<std::string, int>> floors{
       {"product_keys", 0},
       {"spans", 0},
       {"sweeps", 0},
+      {"tape", 0},
       {"tensorboard", 0},
       {"page", 1}}},
     {"core", {{"", 0}, {"rules", 1}, {"files", 1}, {"kernels", 2}}},

@@ -78,6 +78,10 @@ Command* add_report_command(Command& program);
 /// `engram watch`: the same page for a browser of this machine, kept up to date. Throws as report, and NotAvailable
 /// where the program was built without a server.
 Command* add_watch_command(Command& program);
+/// `engram tape`: what autograd records of one step of a model, as a table, a drawing or a page. Throws UsageError for
+/// a config that is not valid or has no vocabulary, NotAvailable for a drawing without Graphviz, FileError for files
+/// that cannot be read or written.
+Command* add_tape_command(Command& program);
 /// `engram bench`: training steps of some configs against the limits of this machine. Throws UsageError for options and
 /// spans that do not fit the configs, FileError for a config that cannot be read.
 Command* add_bench_command(Command& program, Communicator* ranks = nullptr);

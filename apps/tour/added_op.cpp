@@ -14,8 +14,8 @@
 
 namespace engram::tour {
 
-void added_op(std::ostream& out) {
-  Workshop shop;
+void added_op(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   const std::vector<Tensor> inputs{tensor_of(shop.heap, {3}, {0.5, -1.5, 2.0})};
   const auto function = [](std::span<Variable> x) { return std::vector<Variable>{square(x[0])}; };
   const GradcheckReport report = gradcheck(shop.step, function, inputs);

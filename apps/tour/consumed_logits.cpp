@@ -14,8 +14,8 @@
 
 namespace engram::tour {
 
-void consumed_logits(std::ostream& out) {
-  Workshop shop;
+void consumed_logits(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   Tensor targets = shop.step.empty({2}, DType::i32);
   std::ranges::fill_n(targets.data<std::int32_t>(), 2, 1);
   const Tensor row_weight = tensor_of(shop.arena, {2}, {1.0, 0.0});  // the second row is padding

@@ -37,8 +37,8 @@ void drop(Workshop& shop, std::uint64_t step_number, std::ostream& out) {
 
 }  // namespace
 
-void dropped_elements(std::ostream& out) {
-  Workshop shop;
+void dropped_elements(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   drop(shop, 0, out);
   drop(shop, 1, out);
   drop(shop, 0, out);

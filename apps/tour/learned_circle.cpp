@@ -71,8 +71,8 @@ void draw(Workshop& shop, CircleNet& net, const Task& task, std::ostream& out) {
 
 }  // namespace
 
-void learned_circle(std::ostream& out) {
-  Workshop shop;
+void learned_circle(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   const Task task = make_task(shop);
   CircleNet net;
   ParameterStore store;

@@ -16,8 +16,8 @@
 
 namespace engram::tour {
 
-void listed_tape(std::ostream& out) {
-  Workshop shop;
+void listed_tape(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   Parameter inner({64, 16}, {Initializer::Kind::uniform, 0.25}), outer({16, 64}, {Initializer::Kind::uniform, 0.125});
   ParameterStore store;
   store.add("inner.weight", inner);
@@ -40,6 +40,7 @@ void listed_tape(std::ostream& out) {
   } catch (const ShapeError& error) {
     fmt::print(out, "{}\n", error.what());
   }
+  tape.backward({loss});  // for who observes it: autograd_tour --draw 13
 }
 
 }  // namespace engram::tour

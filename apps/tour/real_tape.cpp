@@ -10,8 +10,8 @@
 
 namespace engram::tour {
 
-void real_tape(std::ostream& out) {
-  Workshop shop;
+void real_tape(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   {
     Tape tape(shop.step);
     const Variable x = tape.leaf(tensor_of(shop.arena, {2, 2}, {0.5, -1.0, 0.25, 0.75}));

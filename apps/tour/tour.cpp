@@ -21,20 +21,22 @@ constexpr std::array kSteps{
     TourStep{"The heap becomes an arena", step_memory},
     TourStep{"Globals become a Step", step_object},
     TourStep{"Loops become kernels", kernel_slots},
-    TourStep{"The real tape", real_tape},
-    TourStep{"Parameters", trained_values},
-    TourStep{"Dropout without masks", dropped_elements},
-    TourStep{"A loss that consumes its logits", consumed_logits},
+    TourStep{"The real tape", [](std::ostream& out) { real_tape(out); }, real_tape},
+    TourStep{"Parameters", [](std::ostream& out) { trained_values(out); }, trained_values},
+    TourStep{"Dropout without masks", [](std::ostream& out) { dropped_elements(out); }, dropped_elements},
+    TourStep{"A loss that consumes its logits", [](std::ostream& out) { consumed_logits(out); }, consumed_logits},
     TourStep{"Checking a gradient", random_cotangent},
-    TourStep{"Reading a tape", listed_tape},
-    TourStep{"Adding an operation", added_op},
-    TourStep{"A network that learns", learned_circle},
+    TourStep{"Reading a tape", [](std::ostream& out) { listed_tape(out); }, listed_tape},
+    TourStep{"Adding an operation", [](std::ostream& out) { added_op(out); }, added_op},
+    TourStep{"A network that learns", [](std::ostream& out) { learned_circle(out); }, learned_circle},
 };
 
 constexpr std::string_view kHelp =
     "The listings of docs/guide/autograd-tour.md, run, and operations watched.\n"
     "  autograd_tour                 all steps of the page\n"
     "  autograd_tour STEP            one of them, by its number\n"
+    "  autograd_tour --draw STEP     its tape as a page, tape-STEP.html, or as FILE\n"
+    "    FILE                        behind STEP: a page, or a .dot or .svg drawing\n"
     "  autograd_tour --trace OP      one operation forwards and backwards: values,\n"
     "                                kernels, what is kept, how gradients are written,\n"
     "                                and each derivative beside a difference\n"

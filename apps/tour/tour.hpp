@@ -7,11 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "core/step.hpp"
+
 namespace engram::tour {
 
 struct TourStep {
   std::string_view title;
   void (*run)(std::ostream& out);
+  /// The same, and its step is observed. nullptr: it has no tape of autograd/tape.hpp that runs backwards from a loss.
+  void (*observed)(std::ostream& out, KernelObserver* observer) = nullptr;
 };
 
 /// In the order of the page; step number i + 1 is element i.
@@ -29,13 +33,13 @@ void gradient_targets(std::ostream& out);
 void step_memory(std::ostream& out);
 void step_object(std::ostream& out);
 void kernel_slots(std::ostream& out);
-void real_tape(std::ostream& out);
-void trained_values(std::ostream& out);
-void dropped_elements(std::ostream& out);
-void consumed_logits(std::ostream& out);
+void real_tape(std::ostream& out, KernelObserver* observer = nullptr);
+void trained_values(std::ostream& out, KernelObserver* observer = nullptr);
+void dropped_elements(std::ostream& out, KernelObserver* observer = nullptr);
+void consumed_logits(std::ostream& out, KernelObserver* observer = nullptr);
 void random_cotangent(std::ostream& out);
-void listed_tape(std::ostream& out);
-void added_op(std::ostream& out);
-void learned_circle(std::ostream& out);
+void listed_tape(std::ostream& out, KernelObserver* observer = nullptr);
+void added_op(std::ostream& out, KernelObserver* observer = nullptr);
+void learned_circle(std::ostream& out, KernelObserver* observer = nullptr);
 
 }  // namespace engram::tour

@@ -21,8 +21,8 @@ void accumulate_gradient(Workshop& shop, Parameter& weight) {
 
 }  // namespace
 
-void trained_values(std::ostream& out) {
-  Workshop shop;
+void trained_values(std::ostream& out, KernelObserver* observer) {
+  Workshop shop(observer);
   Parameter weight({2, 2}, {Initializer::Kind::uniform, 0.5}), forgotten({3}, {});
   ParameterStore store;
   store.add("layer.weight", weight);

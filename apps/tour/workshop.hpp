@@ -1,6 +1,6 @@
 #pragma once
 /// A CPU backend, an arena and a step, with which steps 7 to 15 begin. It computes on one thread: for tensors of a few
-/// hundred numbers, waking a second one costs more than the work.
+/// hundred numbers, waking a second one costs more than the work. `observer`: of its step; nullptr: none.
 
 #include <memory>
 
@@ -11,7 +11,10 @@
 namespace engram::tour {
 
 struct Workshop {
-  Workshop() { backend->set_threads(1); }
+  explicit Workshop(KernelObserver* observer = nullptr) {
+    backend->set_threads(1);
+    step.observe(observer);
+  }
   ~Workshop() { backend->set_threads(threads_before); }
   Workshop(const Workshop&) = delete;
   Workshop& operator=(const Workshop&) = delete;

@@ -1,5 +1,5 @@
 #pragma once
-/// The files that a page is made of, as they were when the program was built (embed.cmake).
+/// The files that a page is made of, as they were when the program was built (apps/embed.cmake).
 
 #include <string_view>
 

@@ -150,22 +150,4 @@ json study_json(const PageRun& run) {
   return object;
 }
 
-std::string json_for_html(const json& object) {
-  const std::string plain = object.dump(-1, ' ', false, json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(plain.size());
-  // Outside of texts JSON has none of these.
-  for (const char byte : plain) {
-    if (byte == '<')
-      safe += "\\u003c";
-    else if (byte == '>')
-      safe += "\\u003e";
-    else if (byte == '&')
-      safe += "\\u0026";
-    else
-      safe += byte;
-  }
-  return safe;
-}
-
 }  // namespace engram

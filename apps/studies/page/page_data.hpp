@@ -13,7 +13,4 @@ nlohmann::json log_json(const PageRun& run, const RunSummary& summary);
 /// Of its checkpoint; an empty object where there is none.
 nlohmann::json study_json(const PageRun& run);
 
-/// JSON that may stand in a script element: with no "<", which could end it, and of UTF-8 alone.
-std::string json_for_html(const nlohmann::json& object);
-
 }  // namespace engram

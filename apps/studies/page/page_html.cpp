@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/report/json_for_html.hpp"
 #include "apps/report/svg_canvas.hpp"
 #include "apps/run/folder/build_facts.hpp"
 #include "apps/run/folder/provenance.hpp"

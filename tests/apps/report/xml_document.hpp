@@ -57,8 +57,8 @@ class XmlReader {
     return taken;
   }
   std::string resolved(std::string_view raw) const {
-    static const std::map<std::string_view, char> kEntities{
-        {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"#39", '\''}};
+    static const std::map<std::string_view, char> kEntities{{"amp", '&'},  {"lt", '<'},  {"gt", '>'},  {"quot", '"'},
+                                                            {"#39", '\''}, {"#45", '-'}, {"#160", ' '}};
     std::string out;
     while (!raw.empty()) {
       require(raw[0] != '<' && (static_cast<unsigned char>(raw[0]) >= 0x20 || raw[0] == '\n' || raw[0] == '\t'),

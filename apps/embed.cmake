@@ -1,6 +1,7 @@
-# Writes a source with the contents of files:
-#   cmake -DOUT=FILE -DSTYLE=FILE "-DSCRIPTS=FILE;FILE" -DCHARTS=FILE -P embed.cmake
-# CHARTS may be empty. Arrays of bytes, because compilers bound the length of texts.
+# Writes a source with the contents of files, which the functions of a header return:
+#   cmake -DOUT=FILE -DHEADER=apps/ROOM/ASSETS.hpp "-DNAMES=FUNCTION;..." "-DFUNCTION=FILE;FILE" ... -P embed.cmake
+# Several files are put one behind the other; a function without files returns nothing. Arrays of bytes, because compilers
+# bound the length of texts.
 function(embed name)
   set(bytes "")
   foreach(file ${ARGN})
@@ -17,11 +18,11 @@ function(embed name)
 endfunction()
 
 set(all "")
-embed(page_style ${STYLE})
-embed(page_script ${SCRIPTS})
-embed(chart_library ${CHARTS})
+foreach(name ${NAMES})
+  embed(${name} ${${name}})
+endforeach()
 file(WRITE ${OUT}.new "// Made by embed.cmake.
-#include \"apps/studies/page/page_assets.hpp\"
+#include \"${HEADER}\"
 
 #include <cstddef>
 
