@@ -13,8 +13,8 @@ inline constexpr std::string_view kTapeGraphBeginning = "digraph tape {";
 
 /// As a Graphviz digraph, read from left to right. An operation says the shape of its output, the bytes that it keeps,
 /// which colour it the more they are, the parameters that it reads, and with `times` how long it took forward and
-/// backward. Leaves are ellipses; constants are not drawn. The same recording without times gives the same text on every
-/// machine.
+/// backward. Leaves are ellipses; constants are not drawn. The same recording without times gives the same text on
+/// every machine.
 std::string tape_graph(const TapeRecording& recording, bool times = true);
 
 /// The drawing as SVG, by Graphviz's `dot`, whose own notes are taken out. Throws NotAvailable where there is no `dot`,
