@@ -2,6 +2,10 @@
 
     python3.10 -m venv venv && venv/bin/pip install torch==1.12.1 "numpy<2" safetensors
     venv/bin/python tests/peers/released_weights.py
+    venv/bin/python tests/peers/released_weights.py --read FOLDER
+
+The second reads FOLDER/NAME.safetensors of the three models, as `engram export` writes them, by a strict
+load_state_dict, and compares what they compute with NAME.expected.safetensors.
 
 The models are written here from their equations (docs/mathematics/); only names and shapes of tensors, names of classes
 and the members of files are those of the released programs.
@@ -393,7 +397,24 @@ def save_vocabularies():
     torch.save(corpus, FOLDER / "corpus.pt", _use_new_zipfile_serialization=False)
 
 
-def main():
+MODELS = {"adaptive-span": lambda: SpanModel(False, width=8, heads=2, span=12, ramp=4, slots=0, inner=12),
+          "all-attention": lambda: SpanModel(True, width=16, heads=2, span=12, ramp=4, slots=3, inner=1),
+          "transformer-xl": lambda: MemTransformerLM(width=8, heads=2, depth=3, inner=12, memory=7, clamp=6,
+                                                     same_length=True, pre_norm=False)}
+
+
+def read_exported(folder):
+    for name, make in MODELS.items():
+        model = make()
+        model.load_state_dict(load_file(pathlib.Path(folder) / f"{name}.safetensors"))
+        expected = load_file(FOLDER / f"{name}.expected.safetensors")
+        difference = (run(model.eval(), expected["tokens"].long()) - expected["log_probabilities"]).abs().max().item()
+        print(name, "differs by", difference)
+        if difference > 1e-6:
+            sys.exit(f"{name}: what was exported must compute the same")
+
+
+def write_fixtures():
     FOLDER.mkdir(exist_ok=True)
     # What the older form keeps of a module's source stands for all that it could be.
     torch.serialization.get_source_lines_and_file = lambda one: (["import os; os.abort()\n"], 1, "source.py")
@@ -402,14 +423,13 @@ def main():
     pretend("proj_adaptive_softmax", ProjectedAdaptiveLogSoftmax)
     pretend("vocabulary", Vocab)
     torch.manual_seed(3)
-    spans = fill(SpanModel(False, width=8, heads=2, span=12, ramp=4, slots=0, inner=12))
+    spans = fill(MODELS["adaptive-span"]())
     save_checkpoint("adaptive-span", spans, newer=True)
     save_expected("adaptive-span", spans)
-    slots = fill(SpanModel(True, width=16, heads=2, span=12, ramp=4, slots=3, inner=1))
+    slots = fill(MODELS["all-attention"]())
     save_checkpoint("all-attention", slots, newer=False)
     save_expected("all-attention", slots)
-    memory = fill(MemTransformerLM(width=8, heads=2, depth=3, inner=12, memory=7, clamp=6, same_length=True,
-                                   pre_norm=False))
+    memory = fill(MODELS["transformer-xl"]())
     torch.save(memory, FOLDER / "transformer-xl.pt", _use_new_zipfile_serialization=False)
     save_expected("transformer-xl", memory)
     torch.save(collections.OrderedDict(load_file(FOLDER.parent / "transfo-xl" / "clusters.safetensors")),
@@ -418,4 +438,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--read"]:
+        read_exported(sys.argv[2])
+    else:
+        write_fixtures()

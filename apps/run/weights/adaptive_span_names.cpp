@@ -1,5 +1,6 @@
 #include "apps/run/weights/adaptive_span_names.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "core/error.hpp"
@@ -8,6 +9,8 @@
 
 namespace engram {
 namespace {
+
+constexpr std::string_view kMaskSpans = "._mask.current_val", kMaskBuffer = "._mask.mask_template";
 
 class AdaptiveSpanLayout {
  public:
@@ -107,7 +110,12 @@ std::vector<AdaptiveSpanTensor> adaptive_span_tensors(const AllAttentionOptions&
   return AdaptiveSpanLayout(options).tensors();
 }
 
-bool is_adaptive_span_buffer(const std::string& name) { return name.ends_with("._mask.mask_template"); }
+bool is_adaptive_span_buffer(const std::string& name) { return name.ends_with(kMaskBuffer); }
+
+std::string adaptive_span_buffer(const std::string& name) {
+  if (!name.ends_with(kMaskSpans)) return {};
+  return name.substr(0, name.size() - kMaskSpans.size()) + std::string(kMaskBuffer);
+}
 
 ForeignTensor seen_as(AdaptiveSpanView view, const ForeignTensor& stored) {
   switch (view) {
@@ -121,6 +129,19 @@ ForeignTensor seen_as(AdaptiveSpanView view, const ForeignTensor& stored) {
       return stored.with_axes({0, 2, 1});
   }
   throw Error("import: a tensor must be seen in a way that there is");
+}
+
+ForeignTensor stored_as(AdaptiveSpanView view, const ForeignTensor& parameter) {
+  switch (view) {
+    case AdaptiveSpanView::same:
+    case AdaptiveSpanView::spans:
+      return parameter;
+    case AdaptiveSpanView::positions:
+      return parameter.reversed(0).with_axes({1, 0});
+    case AdaptiveSpanView::keys:
+      return parameter.with_axes({0, 2, 1});
+  }
+  throw Error("export: a tensor must be stored in a way that there is");
 }
 
 }  // namespace engram

@@ -30,7 +30,11 @@ struct AdaptiveSpanTensor {
 std::vector<AdaptiveSpanTensor> adaptive_span_tensors(const AllAttentionOptions& options);
 /// Buffers of the masks, which are computed.
 bool is_adaptive_span_buffer(const std::string& name);
+/// The buffer that stands beside a tensor; empty: none does.
+std::string adaptive_span_buffer(const std::string& name);
 /// The tensor of the file as its parameter has it.
 ForeignTensor seen_as(AdaptiveSpanView view, const ForeignTensor& stored);
+/// The parameter's elements in the order in which the tensor of the file has them; axes of size 1 are left out.
+ForeignTensor stored_as(AdaptiveSpanView view, const ForeignTensor& parameter);
 
 }  // namespace engram

@@ -28,26 +28,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kClassPrefix = "transformer.";
-
 /// The tensors of a file, by their names in the layout. The original PyTorch program has the same names without the
 /// prefix.
 class Weights {
  public:
   explicit Weights(const fs::path& path) : file_(read_foreign_weights(path)) {
-    const auto prefixed = file_.tensors.lower_bound(kClassPrefix);
+    const auto prefixed = file_.tensors.lower_bound(kTransfoXlPrefix);
     original_names_ = file_.tensors.contains("word_emb.emb_layers.0.weight") &&
-                      (prefixed == file_.tensors.end() || !prefixed->first.starts_with(kClassPrefix));
+                      (prefixed == file_.tensors.end() || !prefixed->first.starts_with(kTransfoXlPrefix));
   }
 
   const ForeignWeights& file() const { return file_; }
   bool original_names() const { return original_names_; }
   std::string stored_name(std::string_view name) const {
-    if (original_names_ && name.starts_with(kClassPrefix)) name.remove_prefix(kClassPrefix.size());
+    if (original_names_ && name.starts_with(kTransfoXlPrefix)) name.remove_prefix(kTransfoXlPrefix.size());
     return std::string(name);
   }
   std::string layout_name(const std::string& stored) const {
-    return original_names_ && !stored.starts_with("crit.") ? text(kClassPrefix, stored) : stored;
+    return original_names_ && !stored.starts_with("crit.") ? text(kTransfoXlPrefix, stored) : stored;
   }
 
   bool has(const std::string& name) const { return file_.tensors.contains(stored_name(name)); }

@@ -14,7 +14,7 @@ namespace engram {
 namespace {
 
 constexpr std::size_t kLongestPickleName = 1000;
-constexpr std::size_t kMostOperations = std::size_t{1} << 25;
+constexpr std::size_t kMostOperations = std::size_t{1} << 24;
 
 class PickleMachine {
  public:

@@ -46,7 +46,7 @@ struct PickleNode {
 class PickleHeap {
  public:
   /// The most values of a pickle. Each takes about a hundred bytes of memory, and at least one of the file.
-  static constexpr std::size_t kMostValues = std::size_t{1} << 24;
+  static constexpr std::size_t kMostValues = std::size_t{1} << 23;
 
   PickleNode& make(PickleKind kind) {
     nodes_.emplace_back();

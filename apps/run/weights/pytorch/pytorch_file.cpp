@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::string_view kArchiveBegin = "PK\x03\x04", kPickleFile = "data.pkl";
 constexpr char kPickleBegin = '\x80';
+constexpr std::size_t kHeaderLengthBytes = 8;
 /// The number that the stream begins with, as bytes of a pickled integer.
 constexpr std::string_view kStreamMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr std::int64_t kStreamVersion = 1001;
@@ -62,6 +64,12 @@ std::optional<std::vector<std::int64_t>> axes_of(const PickleNode& node) {
 }  // namespace
 
 bool begins_as_pytorch(std::span<const std::byte> file) {
+  // A file of safetensors begins with the length of its header, whose lowest byte may be any, and the header's brace.
+  if (file.size() > kHeaderLengthBytes && file[kHeaderLengthBytes] == std::byte{'{'}) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, file.data(), sizeof length);
+    if (length <= file.size() - kHeaderLengthBytes) return false;
+  }
   return begins_with(file, kArchiveBegin) || begins_with(file, std::string_view(&kPickleBegin, 1));
 }
 

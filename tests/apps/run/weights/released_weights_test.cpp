@@ -9,10 +9,15 @@
 
 #include "apps/run/model/block_tensors.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/run/weights/adaptive_span_export.hpp"
 #include "apps/run/weights/adaptive_span_import.hpp"
+#include "apps/run/weights/foreign_weights.hpp"
 #include "apps/run/weights/import_vocabulary.hpp"
+#include "apps/run/weights/transfo_xl_export.hpp"
 #include "apps/run/weights/transfo_xl_import.hpp"
 #include "autograd/tape.hpp"
+#include "tests/apps/commands/command_line_process.hpp"
+#include "tests/apps/run/weights/pickle_bytes.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
@@ -118,6 +123,83 @@ TEST_CASE("released weights: a whole Transformer-XL says what it is, and has the
   // What a setting says comes first.
   CHECK(import_transfo_xl({.weights = released("transformer-xl.pt"), .out = out, .settings = {"mem_len=9"}})
             .options.memory == 9);
+}
+
+/// Whether a file of safetensors has the tensors of one of PyTorch, byte for byte.
+void check_same_tensors(const fs::path& written, const std::string& name, const std::string& computed_one) {
+  const ForeignWeights mine = read_foreign_weights(written), theirs = read_foreign_weights(released(name));
+  CHECK(mine.tensors.size() == theirs.tensors.size());
+  for (const auto& [tensor, stored] : theirs.tensors) {
+    CAPTURE(name, tensor);
+    REQUIRE(mine.tensors.contains(tensor));
+    const ForeignTensor& own = mine.tensors.at(tensor);
+    CHECK(own.shape == stored.shape);
+    CHECK(own.kind == stored.kind);
+    if (tensor != computed_one) CHECK(first_difference(own, stored) == -1);
+  }
+}
+
+TEST_CASE("released weights: what was imported is exported as it was") {
+  const TemporaryFolder folder;
+  const fs::path checkpoint = folder / "model.engram", out = folder / "out.safetensors",
+                 again = folder / "again.engram";
+  for (const char* name : {"adaptive-span.pt", "all-attention.pt"}) {
+    CAPTURE(name);
+    import_adaptive_span({.weights = released(name), .out = checkpoint});
+    export_adaptive_span({.run = checkpoint, .out = out});
+    check_same_tensors(out, name, "");
+    import_adaptive_span({.weights = out, .out = again});
+    CHECK(get_file(again) == get_file(checkpoint));
+  }
+  import_transfo_xl({.weights = released("transformer-xl.pt"), .out = checkpoint});
+  const auto exported = [&](TransfoXlProgram program) {
+    return export_transfo_xl({.run = checkpoint, .out = out, .program = program});
+  };
+  exported(TransfoXlProgram::original);
+  check_same_tensors(out, "transformer-xl.pt", "pos_emb.inv_freq");
+  // config.json beside it says what the model did.
+  const TransfoXlImported back = import_transfo_xl({.weights = out, .out = again});
+  CHECK(back.cluster_order.order == ClusterOrder::reversed);
+  CHECK(get_file(again) == get_file(checkpoint));
+  CHECK_THAT(message_of<UsageError>([&] { exported(TransfoXlProgram::hugging_face); }),
+             ContainsSubstring("model.memory_start must be zeros"));
+  CHECK_THAT(message_of<UsageError>([&] { export_adaptive_span({.run = checkpoint, .out = out}); }),
+             ContainsSubstring("must be of family all_attention, got transformer_xl"));
+  import_transfo_xl({.weights = golden("transfo-xl/clusters.safetensors"),
+                     .out = checkpoint,
+                     .config = golden("transfo-xl/clusters.json")});
+  CHECK_THAT(message_of<UsageError>([&] { exported(TransfoXlProgram::original); }),
+             ContainsSubstring("model.tie_position_biases must be true") &&
+                 ContainsSubstring("model.memory_start must be empty, got zeros") && ContainsSubstring("2 options"));
+}
+
+TEST_CASE("released weights: a file of safetensors is one, though its header's length begins as pickles do") {
+  const TemporaryFolder folder;
+  std::string header = R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})";
+  header.resize(0x280, ' ');
+  const fs::path path = put_file(folder / "file", bytes_of(std::uint64_t{header.size()}) + header + bytes_of(4.0));
+  CHECK(get_file(path).starts_with("\x80\x02"));
+  CHECK(read_foreign_weights(path).tensors.contains("w"));
+}
+
+TEST_CASE("released weights: the commands") {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "model.engram").string(), back = (folder / "back.safetensors").string();
+  const ProcessResult read = run_engram({"import", "--from", "adaptive-span", released("all-attention.pt").string(),
+                                         "--out", out, "--vocab", released("vocab.pkl").string()});
+  CHECK(read.exit_code == 0);
+  CHECK_THAT(read.out,
+             ContainsSubstring("42 tensors in f32, 2 layers of width 16, a vocabulary of 30, spans of up to 12"));
+  const ProcessResult ordered = run_engram({"import", "--from", "adaptive-span", released("all-attention.pt").string(),
+                                            "--out", out, "--cluster-order", "natural"});
+  CHECK(ordered.exit_code != 0);
+  CHECK_THAT(ordered.err, ContainsSubstring("--from adaptive-span must come without --cluster-order"));
+  const ProcessResult written = run_engram({"export", "--to", "adaptive-span", out, "--out", back, "--json"});
+  CHECK(written.exit_code == 0);
+  CHECK_THAT(written.out, ContainsSubstring("42"));
+  const ProcessResult set =
+      run_engram({"export", "--to", "adaptive-span", out, "--out", back, "--set", "model.ramp=3"});
+  CHECK_THAT(set.err, ContainsSubstring("must come without --set, got 'model.ramp=3'"));
 }
 
 TEST_CASE("released weights: the same tensors in PyTorch's form and as safetensors are the same checkpoint") {
