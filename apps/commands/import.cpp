@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/run/weights/adaptive_span_import.hpp"
 #include "apps/run/weights/transfo_xl_import.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
@@ -17,6 +19,8 @@
 
 namespace engram {
 namespace {
+
+constexpr std::string_view kAdaptiveSpan = "adaptive-span";
 
 struct ImportArguments {
   std::string from, weights, out, config, vocabulary, data;
@@ -32,10 +36,38 @@ std::optional<ClusterOrder> order_of(const ImportArguments& arguments) {
   return std::nullopt;
 }
 
-void run_import(const ImportArguments& arguments, const Command& command) {
-  if (arguments.data.empty() && command.count("--split") > 0)
-    throw UsageError("import: --split is that of --data, got none");
-  check_output_weights("import: --out", arguments.out, true);
+/// Has no order of clusters to be told, and no config.json.
+void run_adaptive_span(const ImportArguments& arguments, const Command& command) {
+  for (const char* option : {"--config-json", "--cluster-order", "--data"})
+    if (command.count(option) > 0)
+      throw UsageError(text("import: --from ", kAdaptiveSpan, " must come without ", option,
+                            ", got it\n  its weights tell what that would say"));
+  WorkProgress progress(text("importing '", arguments.weights, "'"), "bytes");
+  const AdaptiveSpanImported imported = import_adaptive_span({.weights = arguments.weights,
+                                                              .out = arguments.out,
+                                                              .settings = arguments.settings,
+                                                              .vocabulary = arguments.vocabulary,
+                                                              .watch = progress.watch()});
+  progress.end();
+  const AllAttentionOptions& model = imported.options;
+  if (arguments.json) {
+    print_json({{"checkpoint", arguments.out},
+                {"tensors", imported.tensors},
+                {"dtype", name_of(imported.dtype)},
+                {"layers", model.layers},
+                {"width", model.width},
+                {"vocabulary", model.vocabulary},
+                {"memory_mode", name_of(model.memory_mode)},
+                {"slots", model.slots},
+                {"max_span", model.max_span}});
+    return;
+  }
+  print(fmt::format("{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, spans of up to {}\n",
+                    arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width,
+                    model.vocabulary, model.max_span));
+}
+
+void run_transfo_xl(const ImportArguments& arguments) {
   WorkProgress progress(text("importing '", arguments.weights, "'"), "bytes");
   const TransfoXlImported imported = import_transfo_xl({.weights = arguments.weights,
                                                         .out = arguments.out,
@@ -65,18 +97,34 @@ void run_import(const ImportArguments& arguments, const Command& command) {
                     model.memory));
 }
 
+void run_import(const ImportArguments& arguments, const Command& command) {
+  if (arguments.data.empty() && command.count("--split") > 0)
+    throw UsageError("import: --split is that of --data, got none");
+  check_output_weights("import: --out", arguments.out, true);
+  if (arguments.from == kAdaptiveSpan)
+    run_adaptive_span(arguments, command);
+  else
+    run_transfo_xl(arguments);
+}
+
 }  // namespace
 
 Command* add_import_command(Command& program) {
   Command* command = program.add_subcommand("import", "turn weights of another program into a checkpoint");
   const auto arguments = std::make_shared<ImportArguments>();
   command
-      ->add_option("--from", arguments->from,
-                   "transfo-xl: Hugging Face's TransfoXLLMHeadModel, or the original PyTorch program's state dict")
+      ->add_option(
+          "--from", arguments->from,
+          "transfo-xl: Hugging Face's TransfoXLLMHeadModel; transformer-xl: Transformer-XL's own PyTorch program "
+          "(names of tensors tell these two apart); adaptive-span: the released program of adaptive spans and "
+          "of persistent memory")
       ->required()
-      ->one_of({"transfo-xl"})
+      ->one_of({"transfo-xl", "transformer-xl", "adaptive-span"})
       ->value_name("PROGRAM");
-  command->add_option("weights", arguments->weights, "safetensors file")->required();
+  command
+      ->add_option("weights", arguments->weights,
+                   "file of safetensors or of PyTorch (.bin, .pt), of which nothing is executed")
+      ->required();
   command->add_option("--out", arguments->out, "checkpoint to write, for evaluate and generate")
       ->required()
       ->value_name("FILE");
@@ -84,11 +132,13 @@ Command* add_import_command(Command& program) {
                       "the model's config.json [the one beside the weights; without one the tensors' shapes say what "
                       "they can]");
   command->add_settings(arguments->settings,
-                        "keys of config.json with values in JSON, in the place of the file's: mem_len=1600");
+                        "keys of config.json with values in JSON, in the place of the file's: mem_len=1600; of "
+                        "adaptive-span: adapt_span_ramp [32], block_size, dropout, emb_dropout");
   command
       ->add_option("--vocab", arguments->vocabulary,
-                   "a data folder, whose vocabulary the model gets, or a text file with one token on every line, in "
-                   "the order of the ids; of both as many as the model has [placeholders <0>, <1>, ...]")
+                   "a data folder, whose vocabulary the model gets; a text file with one token on every line, in the "
+                   "order of the ids; or a pickled vocabulary or corpus of these programs (.pkl, .bin, .pt); of all "
+                   "as many as the model has [placeholders <0>, <1>, ...]")
       ->value_name("PATH");
   command
       ->add_option("--cluster-order", arguments->cluster_order,

@@ -1,23 +1,17 @@
 #include "core/files/safetensors.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/files/crc32.hpp"
 #include "core/files/durable_file.hpp"
+#include "core/files/mapped_file.hpp"
 #include "core/files/safetensors_header.hpp"
 
 namespace engram {
@@ -32,30 +26,12 @@ template <class... Parts>
   throw FileError(text("safetensors: '", path.string(), "': ", parts...));
 }
 
-// The descriptor is closed at once: a mapping stays valid without it.
-std::pair<std::shared_ptr<const std::byte>, std::size_t> map_file(const std::filesystem::path& path) {
-  struct Descriptor {
-    int number;
-    ~Descriptor() { ::close(number); }
-  };
-  const auto reason = [](int error) { return std::generic_category().message(error); };
-  // Non-blocking: opening a pipe would wait for its writer.
-  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (opened < 0) fail_to_read(path, "must be a readable file, got '", reason(errno), "'");
-  const Descriptor descriptor{opened};
-  struct stat status {};
-  if (::fstat(opened, &status) != 0) fail_to_read(path, "must be a readable file, got '", reason(errno), "'");
-  if (S_ISDIR(status.st_mode)) fail_to_read(path, "must be a file, got a folder");
-  if (!S_ISREG(status.st_mode)) fail_to_read(path, "must be a regular file, got a device, pipe or socket");
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size < kLengthBytes)
-    fail_to_read(path, "must begin with the 8 bytes of the header's length, got a file of ", size, " bytes",
+MappedFile map_tensors(const std::filesystem::path& path) {
+  MappedFile file = map_file(path, "safetensors");
+  if (file.size < kLengthBytes)
+    fail_to_read(path, "must begin with the 8 bytes of the header's length, got a file of ", file.size, " bytes",
                  "\n  the file was cut short or is not of this format");
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened, 0);
-  if (data == MAP_FAILED) fail_to_read(path, "must be mappable, got '", reason(errno), "' for ", size, " bytes");
-  return {std::shared_ptr<const std::byte>(static_cast<const std::byte*>(data),
-                                           [data, size](const std::byte*) { ::munmap(data, size); }),
-          size};
+  return file;
 }
 
 void check_checksum(const std::filesystem::path& path, std::span<const std::byte> file, std::string_view header,
@@ -131,9 +107,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, HalfFloats half_floats) : path_(path) {
-  std::size_t size = 0;
-  std::tie(mapping_, size) = map_file(path);
-  const std::span<const std::byte> file(mapping_.get(), size);
+  const MappedFile mapped = map_tensors(path);
+  mapping_ = mapped.data;
+  const std::span<const std::byte> file = mapped.bytes();
+  const std::size_t size = mapped.size;
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > size - kLengthBytes)

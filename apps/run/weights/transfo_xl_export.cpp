@@ -20,6 +20,7 @@
 namespace engram {
 namespace {
 
+constexpr std::string_view kOriginalClass = "MemTransformerLM";
 constexpr std::array<std::string_view, 4> kSettable{"memory", "memory_start", "visibility", "clamp"};
 
 void check_settings(const std::vector<std::string>& settings) {
@@ -62,28 +63,41 @@ std::vector<T> frequencies(std::int64_t width) {
   return values;
 }
 
+/// Of what is exported, with the settings; `dtype` becomes that of its parameters.
+RunConfig read_config(const TransfoXlExport& from, DType& dtype) {
+  const CheckpointFile file(find_checkpoint(from.run, from.kind));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from.out, file.path(), ignored))
+    throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
+                          from.out.string(), "' for both"));
+  const CheckpointFacts facts = read_facts(file);
+  if (facts.config.model.family != ModelFamily::transformer_xl)
+    throw UsageError(text("export: the model must be of family transformer_xl, got ",
+                          name_of(facts.config.model.family), " in '", file.path().string(), "'"));
+  dtype = facts.dtype;
+  return parse_run_config(to_toml(facts.config), text("'", file.path().string(), "'"), from.settings);
+}
+
+/// Those of the original program, whose layers have no copies of the biases that they share.
+void take_original_names(std::vector<TensorSource>& sources) {
+  std::erase_if(sources, [](const TensorSource& source) {
+    return source.name.ends_with(".dec_attn.r_w_bias") || source.name.ends_with(".dec_attn.r_r_bias");
+  });
+  for (TensorSource& source : sources)
+    if (source.name.starts_with(kTransfoXlPrefix)) source.name.erase(0, kTransfoXlPrefix.size());
+}
+
 }  // namespace
 
 TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
   check_settings(from.settings);
-  RunConfig config;
   DType dtype = DType::f32;
-  {
-    const CheckpointFile file(find_checkpoint(from.run, from.kind));
-    std::error_code ignored;
-    if (std::filesystem::equivalent(from.out, file.path(), ignored))
-      throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
-                            from.out.string(), "' for both"));
-    const CheckpointFacts facts = read_facts(file);
-    if (facts.config.model.family != ModelFamily::transformer_xl)
-      throw UsageError(text("export: the model must be of family transformer_xl, got ",
-                            name_of(facts.config.model.family), " in '", file.path().string(), "'"));
-    config = parse_run_config(to_toml(facts.config), text("'", file.path().string(), "'"), from.settings);
-    dtype = facts.dtype;
-  }
+  const RunConfig config = read_config(from, dtype);
   const TransformerXlOptions& options = config.model.transformer_xl;
-  require_transfo_xl_class(options);
-  const std::vector<TransfoXlTensor> layout = transfo_xl_tensors(options);
+  require_transfo_xl_class(options, from.program);
+  const bool original = from.program == TransfoXlProgram::original;
+  const std::vector<TransfoXlTensor> layout =
+      transfo_xl_tensors(options, original ? ClusterOrder::reversed : ClusterOrder::natural);
 
   Runtime runtime;
   TrainedModel trained(from.run, from.kind, runtime, dtype);
@@ -113,11 +127,16 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
   const void* const data = dtype == DType::f64 ? static_cast<const void*>(wide.data()) : narrow.data();
   sources.push_back(host_tensor(std::string(kTransfoXlFrequencies), dtype, {options.width / 2}, data));
 
+  nlohmann::ordered_json written =
+      transfo_xl_config_json({.options = options, .segment = config.training.block}, trained.vocabulary().end_token());
+  if (original) {
+    take_original_names(sources);
+    written["architectures"] = {kOriginalClass};
+  }
   TransfoXlExported exported{.config = from.out.parent_path() / "config.json", .tensors = sources.size()};
-  const TransfoXlConfig written{.options = options, .segment = config.training.block};
   make_folder("export", from.out.parent_path());
   write_safetensors(from.out, watched(std::move(sources), from.watch), {{"format", "pt"}});
-  write_durably(exported.config, transfo_xl_config_json(written, trained.vocabulary().end_token()).dump(2) + "\n");
+  write_durably(exported.config, written.dump(2) + "\n");
   return exported;
 }
 

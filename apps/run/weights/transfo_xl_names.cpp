@@ -150,16 +150,29 @@ std::vector<Obstacle> obstacles_of_weights(const TransformerXlOptions& options) 
   return found;
 }
 
-std::vector<Obstacle> obstacles_of_context(const TransformerXlOptions& options) {
+std::vector<Obstacle> obstacles_of_original(const TransformerXlOptions& options) {
   std::vector<Obstacle> found;
-  if (options.memory > 0 && options.memory_start != MemoryStart::zeros)
+  if (!options.tie_position_biases)
+    found.push_back({"model.tie_position_biases must be true, got false: layers of that program share theirs", ""});
+  if (options.memory > 0 && options.memory_start != MemoryStart::empty)
+    found.push_back({text("model.memory_start must be ", name_of(MemoryStart::empty), ", got ",
+                          name_of(options.memory_start), ": that program begins with an empty memory"),
+                     "model.memory_start=empty"});
+  return found;
+}
+
+std::vector<Obstacle> obstacles_of_context(const TransformerXlOptions& options, TransfoXlProgram program) {
+  std::vector<Obstacle> found;
+  if (program == TransfoXlProgram::original)
+    found = obstacles_of_original(options);
+  else if (options.memory > 0 && options.memory_start != MemoryStart::zeros)
     found.push_back(
         {text("model.memory_start must be ", name_of(MemoryStart::zeros), ", got ", name_of(options.memory_start),
               ": that class begins with a memory of zero vectors, which shows until others have taken their places"),
          "model.memory_start=zeros"});
   if (options.visibility == Visibility::last_memory_plus_1)
     found.push_back({text("model.visibility must be all or last_memory, got ", name_of(options.visibility),
-                          ": that class sees one position less"),
+                          ": it sees one position less"),
                      "model.visibility=last_memory"});
   return found;
 }
@@ -188,10 +201,10 @@ void require_transfo_xl(const TransformerXlOptions& options) {
   refuse_obstacles(obstacles_of_weights(options));
 }
 
-void require_transfo_xl_class(const TransformerXlOptions& options) {
+void require_transfo_xl_class(const TransformerXlOptions& options, TransfoXlProgram program) {
   options.check();
   std::vector<Obstacle> all = obstacles_of_weights(options);
-  for (Obstacle& obstacle : obstacles_of_context(options)) all.push_back(std::move(obstacle));
+  for (Obstacle& obstacle : obstacles_of_context(options, program)) all.push_back(std::move(obstacle));
   refuse_obstacles(all);
 }
 

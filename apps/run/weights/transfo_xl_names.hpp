@@ -2,6 +2,7 @@
 /// The tensors of Hugging Face's TransfoXLLMHeadModel and the parameters of a TransformerXlModel that they hold
 /// ([transformer-xl 10]). Both store linear maps [out, in], so nothing is transposed.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,10 @@ namespace engram {
 
 /// The frequencies of the sinusoids, [D / 2]: a buffer of that class, not a parameter.
 inline constexpr std::string_view kTransfoXlFrequencies = "transformer.pos_emb.inv_freq";
+
+/// Whose layout it is. The original PyTorch program has the same tensors, their names without kTransfoXlPrefix.
+enum class TransfoXlProgram : std::uint8_t { hugging_face, original };
+inline constexpr std::string_view kTransfoXlPrefix = "transformer.";
 
 struct TransfoXlTensor {
   std::string name;
@@ -37,9 +42,11 @@ std::vector<TransfoXlTensor> transfo_xl_tensors(const TransformerXlOptions& opti
 /// are not valid.
 void require_transfo_xl(const TransformerXlOptions& options);
 
-/// require_transfo_xl() for a model that is to be that class's: the message has also every option that has that class
-/// remember or see something else, as it starts with zeros and sees all there is or as many positions as it remembers,
-/// and the settings with which a model is written all the same.
-void require_transfo_xl_class(const TransformerXlOptions& options);
+/// require_transfo_xl() for a model that is to be that program's: the message has also every option that has the
+/// program remember or see something else, and the settings with which a model is written all the same. Both see all
+/// there is or as many positions as they remember. Hugging Face's class starts with zeros; the original program with
+/// nothing, and all of its layers share their biases.
+void require_transfo_xl_class(const TransformerXlOptions& options,
+                              TransfoXlProgram program = TransfoXlProgram::hugging_face);
 
 }  // namespace engram
