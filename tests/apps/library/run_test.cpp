@@ -18,7 +18,8 @@ namespace engram::harness::run_test {
 namespace {
 
 std::vector<std::int32_t> test_tokens() {
-  const data::TokenView split = context_bench().set().split("test");
+  const data::DataSet set = context_bench().set();
+  const data::TokenView split = set.split("test");
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(split.size()));
   split.copy(0, split.size(), tokens.data());
   return tokens;
