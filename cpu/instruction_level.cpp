@@ -12,11 +12,14 @@
 #include "cpu/interface_stamp.hpp"
 #include "cpu/module_file.hpp"
 
-// What a module of this build needs, and no other: see module_stamp.cpp.
+// What a module of this build needs, and no other: see module_stamp.cpp. Visible in libengram.so too, which hides
+// names.
+#pragma GCC visibility push(default)
 extern "C" {
 extern const int INTERFACE_STAMP;
 const int INTERFACE_STAMP = 1;
 }
+#pragma GCC visibility pop
 #endif
 
 namespace engram::cpu {

@@ -39,7 +39,7 @@ lib=$(dirname "$library")
 
 say "What it exports"
 nm -DC --defined-only "$library" | cut -d' ' -f3- >"$folder/exported"
-foreign=$(grep -vE '^((typeinfo|typeinfo name|vtable|VTT|guard variable|non-virtual thunk|virtual thunk|reference temporary #[0-9]+) (for|to) )?(.* )?engram::|^INTERFACE_STAMP$' \
+foreign=$(grep -vE '^((typeinfo|typeinfo name|vtable|VTT|guard variable|non-virtual thunk|virtual thunk|reference temporary #[0-9]+) (for|to) )?(.* )?engram::|^engram_interface_[0-9a-f]+$' \
   "$folder/exported" || true)
 [[ -z $foreign ]] || fail "the library must export names of engram alone, got:"$'\n'"$foreign"
 hidden=$(grep -E '^([a-z ]+ for )?engram::(cpu::|data::|TrainedModel|parse_run_config)[^ (]*(\(|$)' "$folder/exported" || true)
