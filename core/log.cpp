@@ -1,7 +1,9 @@
 #include "core/log.hpp"
 
 #include <cstdio>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/terminal_line.hpp"
 
@@ -14,16 +16,40 @@ bool& left_to_others() {
   return left;
 }
 
+/// Where messages go, which is the process's for the same reason: a library's messages have no other way to it.
+struct Destination {
+  std::mutex guard;
+  LogSink sink;  // empty: stderr
+};
+Destination& destination() {
+  static Destination all;
+  return all;
+}
+
+/// `before`: what stands before the message on stderr.
+void tell(LogLevel level, std::string_view before, std::string_view message) {
+  if (left_to_others()) return;
+  {
+    Destination& to = destination();
+    const std::lock_guard lock(to.guard);
+    if (to.sink) return to.sink(level, message);
+  }
+  const std::string ended = std::string(before).append(message) + "\n";
+  beside_terminal_line([&ended] { std::fwrite(ended.data(), 1, ended.size(), stderr); });
+}
+
 }  // namespace
 
 void log(LogLevel level, std::string_view message) {
-  log_line(std::string(level == LogLevel::warning ? "engram: warning: " : "engram: ").append(message));
+  tell(level, level == LogLevel::warning ? "engram: warning: " : "engram: ", message);
 }
 
-void log_line(std::string_view line) {
-  if (left_to_others()) return;
-  const std::string ended = std::string(line) + "\n";
-  beside_terminal_line([&ended] { std::fwrite(ended.data(), 1, ended.size(), stderr); });
+void log_line(std::string_view line) { tell(LogLevel::info, "", line); }
+
+LogSink send_log_to(LogSink sink) {
+  Destination& to = destination();
+  const std::lock_guard lock(to.guard);
+  return std::exchange(to.sink, std::move(sink));
 }
 
 void leave_log_to_others() { left_to_others() = true; }

@@ -12,11 +12,14 @@
 #include "cpu/interface_stamp.hpp"
 #include "cpu/module_file.hpp"
 
-// What a module of this build needs, and no other: see module_stamp.cpp.
+// What a module of this build needs, and no other: see module_stamp.cpp. Visible in libengram.so too, which hides
+// names.
+#pragma GCC visibility push(default)
 extern "C" {
 extern const int INTERFACE_STAMP;
 const int INTERFACE_STAMP = 1;
 }
+#pragma GCC visibility pop
 #endif
 
 namespace engram::cpu {
@@ -39,6 +42,10 @@ constexpr Level kLevels[] = {
 std::string load(const Level& level) {
   if (!level.runs()) return text("this machine does not run ", level.name);
   if (level.name == "baseline") return {};
+  // A module finds its slots among the symbols of all. Those of a library that was itself loaded for one user alone, as
+  // extensions of Python are, become that first.
+  if (const std::string library = own_library().string(); !library.empty())
+    dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   // Its static initialisers fill the slots; it stays loaded.
   const std::string module = module_file(text("libengram_cpu_", level.name, ".so"), ENGRAM_CPU_MODULES);
   if (dlopen(module.c_str(), RTLD_NOW) != nullptr) return {};

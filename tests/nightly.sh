@@ -2,8 +2,9 @@
 # What takes too long for every day, in one call; .ci/run comes first. Two to four hours on two cores.
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
-#                  its modules; exercises as learners find them; a project that includes this one; pages of long runs in
-#                  a browser, a minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach)
+#                  its modules; exercises as learners find them; a project that includes this one; libengram.so and its
+#                  examples, built and installed in every way, 20 minutes; pages of long runs in a browser, a minute; the
+#                  whole page on debuggers typed into gdb, in a build of its own (preset teach)
 #     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces, what is predicted of a
 #                  slow link against what they do; where MPI was found. A quarter of an hour
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
@@ -47,6 +48,9 @@ for part in "${parts[@]}"; do
       cmake -S tests/subproject -B build/subproject -G Ninja
       cmake --build build/subproject --parallel "$(nproc)"
       build/subproject/uses_engram
+      begin_part "libengram.so, installed, and its examples (tests/library.sh)"
+      bash apps/install_packages.sh clang pkg-config
+      ENGRAM_PROGRAM=build/alone/apps/engram bash tests/library.sh -DENGRAM_NATIVE=OFF
       begin_part "Pages of eight runs of 100,000 reports in a browser (tests/browser)"
       bash apps/install_packages.sh chromium
       python3 tests/browser/check.py build/alone/apps/engram --large
