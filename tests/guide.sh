@@ -40,6 +40,7 @@ fi
 # prose of this project below a line of all capitals, so that a model knows each.
 mkdir -p "$folder/bin" "$folder/work/runs/kjv-quick-text" "$folder/listings"
 ln -s "$program" "$folder/bin/engram"
+ln -s "$(dirname "$program")/autograd_tour" "$folder/bin/autograd_tour"
 ln -s "$root/apps" "$folder/work/apps"
 export PATH="$folder/bin:$PATH"
 cd -- "$folder/work"
