@@ -3,8 +3,8 @@
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
 #                  its modules; exercises as learners find them; a project that includes this one; libengram.so and its
-#                  examples, built and installed in every way, 20 minutes by estimate; pages of long runs in a browser, a minute; the
-#                  whole page on debuggers typed into gdb, in a build of its own (preset teach)
+#                  examples, built and installed in every way, 20 minutes by estimate; pages of long runs in a browser, a
+#                  minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach)
 #     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces, what is predicted of a
 #                  slow link against what they do; where MPI was found. A quarter of an hour
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer

@@ -2,9 +2,11 @@
 /// right, with 1 when one is not, with 2 for a wrong call.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -90,4 +92,14 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace engram::exercises
 
-int main(int argc, char** argv) { return engram::exercises::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  // libstdc++ has told which index was outside of what. Where, a debugger says; what to think of, this.
+  std::signal(SIGABRT, [](int) {
+    constexpr std::string_view hint =
+        "  hint   the answer used an index outside of a vector or a span. A place that\n"
+        "         nobody wants is empty; a loop over one row may run over another's end.\n";
+    static_cast<void>(!write(STDOUT_FILENO, hint.data(), hint.size()));
+    _exit(1);
+  });
+  return engram::exercises::run({argv + 1, argv + argc});
+}

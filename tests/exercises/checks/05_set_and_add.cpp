@@ -88,7 +88,20 @@ Check check() {
       {.answer = {multiply_backward, word_for},
        .truth = with_word(right_word),
        .mistakes =
-           {{with_words([](Write, Write) { return std::pair(set, set); }),
+           {{{[](Row a, Row b, Row dy, const GradientPlace& da, const GradientPlace& db) {
+                if (da.numbers.empty() || db.numbers.empty()) return;
+                give_rule(da, b, dy, da.write);
+                give_rule(db, a, dy, db.write);
+              },
+              right_word},
+             "da is empty there, so nobody wants it; db is wanted all the same. Ask each place on its own."},
+            {{[](Row a, Row b, Row dy, const GradientPlace& da, const GradientPlace& db) {
+                give_rule(da, a, dy, da.write);
+                give_rule(db, b, dy, db.write);
+              },
+              right_word},
+             "a and b are the wrong way round: the derivative of a b by a is b."},
+            {with_words([](Write, Write) { return std::pair(set, set); }),
              "you set where the word is add: what other uses of the variable gave before is lost."},
             {with_words([](Write, Write) { return std::pair(add, add); }),
              "you add where the word is set: the memory holds anything before, here nan, and is to be replaced."},

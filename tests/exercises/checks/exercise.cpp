@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 namespace engram::exercises {
 namespace {
@@ -124,6 +125,8 @@ std::string known_hint(const Outcome& answer, const Outcome& truth, std::size_t 
   return hint;
 }
 
+std::string or_else(std::string hint, std::string_view other) { return hint.empty() ? std::string(other) : hint; }
+
 }  // namespace
 
 std::string text_of(const NotWritten& place) {
@@ -144,10 +147,14 @@ Finding judge(const Outcome& answer, const Outcome& truth, const std::function<s
   const std::string so_far = done == 0 ? "" : fmt::format(" ({} of {} parts are right)", done, truth.parts.size());
   if (!answer.not_written.empty()) return {Finding::State::not_written, answer.not_written + so_far, {}};
   if (!answer.error.empty())
-    return {Finding::State::wrong,
-            fmt::format("{}: it threw \"{}\"", done < truth.parts.size() ? truth.parts[done].name : "at its end",
-                        answer.error),
-            known_hint(answer, truth, done, mistakes())};
+    return {
+        Finding::State::wrong,
+        fmt::format("{}: it threw \"{}\"", done < truth.parts.size() ? truth.parts[done].name : "at its end",
+                    answer.error),
+        or_else(known_hint(answer, truth, done, mistakes()),
+                "nothing was computed here: what the message names was asked of something that is not there, or no "
+                "longer. A value that has been moved from is empty: what a node keeps of it must be taken before, and "
+                "what is moved must not be what is kept.")};
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "apps/terminal/signals.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/run/product_key_fixture.hpp"
 #include "tests/apps/run/run_fixture.hpp"
