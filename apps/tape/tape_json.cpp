@@ -15,9 +15,11 @@ json rounded(double number) {
   return std::stod(fmt::format("{:.7g}", number));
 }
 
+/// With so many digits that the difference of two of them, a share of a gradient, keeps some.
 json numbers_json(const std::vector<double>& numbers) {
   json list = json::array();
-  for (const double number : numbers) list.push_back(rounded(number));
+  for (const double number : numbers)
+    list.push_back(std::isfinite(number) ? json(std::stod(fmt::format("{:.13g}", number))) : json());
   return list;
 }
 

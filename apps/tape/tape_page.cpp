@@ -23,7 +23,7 @@ std::string whole_time(double seconds) {
 std::string facts_of(const TapeRecording& recording) {
   std::string facts =
       fact("operations", fmt::format("{}", recording.ops.size())) + fact("kept", listed_bytes(recording.turn.kept)) +
-      fact("with gradients, most", listed_bytes(recording.peak_bytes())) +
+      fact("with gradients, most between steps", listed_bytes(recording.peak_bytes())) +
       fact("forward", whole_time(recording.forward_seconds())) +
       fact("backward", whole_time(recording.backward_seconds())) + fact("loss", fmt::format("{:.6g}", recording.loss));
   if (recording.worst_value >= 0)

@@ -70,12 +70,13 @@ class MpiCommunicator::Messages final : public Transfer {
   explicit Messages(MpiCommunicator& ranks) : ranks_(&ranks), all_(ranks.calls_.new_messages()) {
     ++ranks_->on_their_way_;
   }
-  /// One that has not arrived stays in MPI's hands, which may still write into its memory.
+  /// One that has not arrived stays in MPI's hands, which may still write into its memory: that lives as long as ranks
+  /// do.
   ~Messages() override {
     if (arrived_)
       ranks_->calls_.delete_messages(all_);
-    else
-      (void)memory_.release();
+    else if (memory_)
+      ranks_->in_mpis_hands_.push_back(std::move(memory_));
   }
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -83,9 +84,10 @@ class MpiCommunicator final : public Communicator {
   const int rank_, size_;
   const MpiLimits limits_;
   std::vector<Place> places_;
-  std::vector<std::optional<LastWords>> words_;  // of each that has ended
-  int first_words_ = -1;                         // the rank whose were heard first
-  int on_their_way_ = 0;                         // messages that have not arrived
+  std::vector<std::optional<LastWords>> words_;              // of each that has ended
+  int first_words_ = -1;                                     // the rank whose were heard first
+  int on_their_way_ = 0;                                     // messages that have not arrived
+  std::vector<std::unique_ptr<std::byte[]>> in_mpis_hands_;  // memory of those that nobody waits for any more
 };
 
 }  // namespace engram::cpu

@@ -93,8 +93,8 @@ function verdict(value) {
                                               'All of it has arrived. It was not compared with differences.');
   const good = difference !== null && difference <= 1e-6;
   return make('p', {class: 'check ' + (good ? 'good' : 'bad')},
-              `${good ? '✓' : '✗'} All of it has arrived. Differences of the loss say the same: ${
-                  difference === null ? 'no number' : numberText(difference, 2)} apart at most, of the largest derivative.`);
+              `${good ? '✓' : '✗'} All of it has arrived. It and differences of the loss are apart by ${
+                  difference === null ? 'no number' : 'at most ' + numberText(difference, 2)} of the largest derivative.`);
 }
 const titled = (words, numbers, shape, scale) =>
     make('div', {}, make('h4', {}, words), grid(numbers, shape, scale));
