@@ -2,6 +2,7 @@
 /// what the model's tests (tests/nn/recurrent_test.cpp) cannot see of readers, checkpoints and epochs that end
 /// raggedly.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -273,7 +274,9 @@ TEST_CASE("recurrent run: evaluation of articles depends neither on streams nor 
                            [&](ModelOptions& model) { context_options.apply(model, "evaluate"); });
     const auto whole = losses_of(forgetful, test, {.block = 1000}), cut = losses_of(forgetful, test, {.block = 6});
     check_same(whole, wanted);
-    CHECK((cut == whole) == (kind[0] == "model.encoder=hornn_gated"));
+    double apart = 0;  // products of other sizes may round otherwise
+    for (const auto& [token, loss] : whole) apart = std::max(apart, std::abs(cut.at(token) - loss));
+    CHECK((apart < 1e-10) == (kind[0] == "model.encoder=hornn_gated"));
   }
 }
 
