@@ -167,8 +167,9 @@ TEST_CASE("what is asked in another way, of another place, or is too large is re
   status(served.ask(
              text("GET / HTTP/1.1\r\nHost: 127.0.0.1:", served.port(), ".evil.example\r\nConnection: close\r\n\r\n")),
          "403");
-  const std::string too_long = served.get("/" + std::string(100'000, 'a'));
-  if (!too_long.empty()) status(too_long, "414");  // later versions of the library hang up
+  status(served.get("/" + std::string(10'000, 'a')), "414");
+  // From 32 KiB on, later versions of the library read no further, and hang up without a word.
+  if (const std::string answer = served.get("/" + std::string(100'000, 'a')); !answer.empty()) status(answer, "414");
   std::string headers;
   for (int i = 0; i < 200'000; ++i) headers += "X: y\r\n";
   status(served.get("/", "GET", headers), " 4");  // 431, or what later versions of the library say of so many
