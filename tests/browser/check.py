@@ -10,13 +10,12 @@ Ends with 77 where there is no Chromium.
 
 import argparse
 import math
-import re
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from devtools import Browser, expect, find_chromium
+from devtools import Browser, expect, find_chromium, unique_names
 from live_check import check_live
 from runs import HOSTILE, MODELS, Runs
 
@@ -219,23 +218,13 @@ class Check:
         page.close()
 
 
-def unique_names():
-    """The scripts of a page are one: a function that two of them define would be the last one's, without a word."""
-    seen = {}
-    for file in sorted((Path(__file__).resolve().parents[2] / "apps/studies/page/script").glob("*.js")):
-        for name in re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", file.read_text(), re.M):
-            expect(name not in seen, f"{name} must be defined once", f"{seen.get(name)} and {file.name}")
-            seen[name] = file.name
-    expect(len(seen) > 40, "the scripts must have been read", len(seen))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--screenshots", metavar="DIR")
     arguments = parser.parse_args()
-    unique_names()
+    unique_names(Path(__file__).resolve().parents[2] / "apps/studies/page/script", 40)
     chromium = find_chromium()
     if not chromium:
         print("There is no Chromium: pages are not looked at.")

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -13,6 +14,16 @@ import time
 def expect(true, what, got=""):
     if not true:
         raise AssertionError(f"{what}{f', got {got}' if got != '' else ''}")
+
+
+def unique_names(scripts, least):
+    """The scripts of a page are one: a function that two of them define would be the last one's, without a word."""
+    seen = {}
+    for file in sorted(scripts.glob("*.js")):
+        for name in re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", file.read_text(), re.M):
+            expect(name not in seen, f"{name} must be defined once", f"{seen.get(name)} and {file.name}")
+            seen[name] = file.name
+    expect(len(seen) > least, "the scripts must have been read", len(seen))
 
 
 def find_chromium():

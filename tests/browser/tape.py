@@ -9,7 +9,6 @@ Ends with 77 where there is no Chromium.
 """
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,15 +16,10 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from devtools import Browser, find_chromium
+from devtools import Browser, expect, find_chromium, unique_names
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "apps/tape/page"
 WIDTHS = (320, 800, 1600)
-
-
-def expect(true, what, got=""):
-    if not true:
-        raise AssertionError(f"{what}{f', got {got}' if got != '' else ''}")
 
 
 class Check:
@@ -167,23 +161,13 @@ class Check:
         page.close()
 
 
-def unique_names():
-    """The scripts of a page are one: a function that two of them define would be the last one's, without a word."""
-    seen = {}
-    for file in sorted(SCRIPTS.glob("*.js")):
-        for name in re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", file.read_text(), re.M):
-            expect(name not in seen, f"{name} must be defined once", f"{seen.get(name)} and {file.name}")
-            seen[name] = file.name
-    expect(len(seen) > 30, "the scripts must have been read", len(seen))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--screenshots", metavar="DIR")
     parser.add_argument("--picture", metavar="FILE")
     arguments = parser.parse_args()
-    unique_names()
+    unique_names(SCRIPTS, 30)
     chromium = find_chromium()
     if not chromium:
         print("There is no Chromium: pages are not looked at.")

@@ -4,13 +4,13 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/weights/adaptive_span_names.hpp"
+#include "apps/run/weights/exported_run.hpp"
 #include "apps/run/weights/foreign_weights.hpp"
 #include "core/error.hpp"
 #include "core/files/safetensors.hpp"
@@ -61,21 +61,9 @@ TensorSource stored_source(const ForeignLayoutTensor& stored, AdaptiveSpanView v
 }  // namespace
 
 std::size_t export_adaptive_span(const AdaptiveSpanExport& from) {
-  DType dtype = DType::f32;
-  AllAttentionOptions options;
-  {
-    const CheckpointFile file(find_checkpoint(from.run, from.kind));
-    std::error_code ignored;
-    if (std::filesystem::equivalent(from.out, file.path(), ignored))
-      throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
-                            from.out.string(), "' for both"));
-    const CheckpointFacts facts = read_facts(file);
-    if (facts.config.model.family != ModelFamily::all_attention)
-      throw UsageError(text("export: the model must be of family all_attention, got ",
-                            name_of(facts.config.model.family), " in '", file.path().string(), "'"));
-    options = facts.config.model.all_attention;
-    dtype = facts.dtype;
-  }
+  const CheckpointFacts facts = read_exported_run(from.run, from.kind, from.out, ModelFamily::all_attention).facts;
+  const AllAttentionOptions& options = facts.config.model.all_attention;
+  const DType dtype = facts.dtype;
   require_adaptive_span_program(options);
   Runtime runtime;
   TrainedModel trained(from.run, from.kind, runtime, dtype);

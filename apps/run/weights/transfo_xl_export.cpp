@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/run/weights/exported_run.hpp"
 #include "apps/run/weights/transfo_xl_cluster_order.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
 #include "apps/run/weights/transfo_xl_names.hpp"
@@ -65,17 +65,9 @@ std::vector<T> frequencies(std::int64_t width) {
 
 /// Of what is exported, with the settings; `dtype` becomes that of its parameters.
 RunConfig read_config(const TransfoXlExport& from, DType& dtype) {
-  const CheckpointFile file(find_checkpoint(from.run, from.kind));
-  std::error_code ignored;
-  if (std::filesystem::equivalent(from.out, file.path(), ignored))
-    throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
-                          from.out.string(), "' for both"));
-  const CheckpointFacts facts = read_facts(file);
-  if (facts.config.model.family != ModelFamily::transformer_xl)
-    throw UsageError(text("export: the model must be of family transformer_xl, got ",
-                          name_of(facts.config.model.family), " in '", file.path().string(), "'"));
+  const auto [facts, file] = read_exported_run(from.run, from.kind, from.out, ModelFamily::transformer_xl);
   dtype = facts.dtype;
-  return parse_run_config(to_toml(facts.config), text("'", file.path().string(), "'"), from.settings);
+  return parse_run_config(to_toml(facts.config), file, from.settings);
 }
 
 /// Those of the original program, whose layers have no copies of the biases that they share.

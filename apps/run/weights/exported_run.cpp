@@ -1,0 +1,24 @@
+#include "apps/run/weights/exported_run.hpp"
+
+#include <system_error>
+
+#include "core/error.hpp"
+
+namespace engram {
+
+ExportedRun read_exported_run(const std::filesystem::path& run, CheckpointKind kind, const std::filesystem::path& out,
+                              ModelFamily family) {
+  const CheckpointFile file(find_checkpoint(run, kind));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(out, file.path(), ignored))
+    throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
+                          out.string(), "' for both"));
+  ExportedRun found{.facts = read_facts(file), .file = text("'", file.path().string(), "'")};
+  const ModelFamily own = found.facts.config.model.family;
+  if (own != family)
+    throw UsageError(
+        text("export: the model must be of family ", name_of(family), ", got ", name_of(own), " in ", found.file));
+  return found;
+}
+
+}  // namespace engram
