@@ -49,6 +49,13 @@ struct Flaw {
   bool last_row = false, mean = false, turned_index = false, transposed = false, other_side = false;
 };
 
+/// Throws std::out_of_range where the row has fewer numbers than `count`.
+double sum_of_row(const Matrix& m, int row, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += m(row, i);
+  return sum;
+}
+
 Answer with(Flaw flaw) {
   return {[flaw](const Matrix& x, const Matrix& w, const Matrix& dy, Matrix& dx, Matrix& dw, std::span<double> db) {
     by_differences(x, w, dy, dx, dw, db);
@@ -56,10 +63,7 @@ Answer with(Flaw flaw) {
     for (std::size_t o = 0; o < db.size(); ++o) {
       if (flaw.last_row) db[o] = dy(rows - 1, static_cast<int>(o));
       if (flaw.mean) db[o] /= rows;
-      if (flaw.turned_index) {
-        db[o] = 0;
-        for (int r = 0; r < rows; ++r) db[o] += dy(static_cast<int>(o), r);
-      }
+      if (flaw.turned_index) db[o] = sum_of_row(dy, static_cast<int>(o), rows);
     }
     if (flaw.last_row)
       for (int o = 0; o < w.rows(); ++o)
