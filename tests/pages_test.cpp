@@ -181,14 +181,42 @@ std::size_t words_of(const Lines& page) {
   return words;
 }
 
-TEST_CASE("docs: the way in is read in five minutes a page") {
-  constexpr std::size_t kMost = 1000;  // 200 words a minute
-  for (const char* page : {"README.md", "docs/guide/first-run.md", "docs/guide/own-text.md", "docs/guide/own-model.md",
-                           "docs/guide/comparing-runs.md", "docs/guide/gpu.md"}) {
-    INFO(page << " has more than " << kMost << " words; move what is reference to docs/reference");
-    CHECK(words_of(lines_of(kRoot / page)) <= kMost);
-  }
+TEST_CASE("docs: README is read in two minutes, the way in in five a page, a family in six") {
+  constexpr std::size_t kMost = 1000, kMostOfFamily = 1200;  // 200 words a minute
+  const auto fits = [](const char* name, std::size_t most) {
+    const std::string page = std::string("docs/guide/") + name + ".md";
+    INFO(page << " has more than " << most << " words; move what is reference to docs/reference");
+    CHECK(words_of(lines_of(kRoot / page)) <= most);
+  };
+  for (const char* page : {"first-run", "own-text", "own-model", "comparing-runs", "gpu", "several-processes", "tape"})
+    fits(page, kMost);
+  for (const char* family : {"all-attention", "transformer-xl", "product-key", "key-value-predict"})
+    fits(family, kMostOfFamily);
+  const Lines readme = lines_of(kRoot / "README.md");
+  CHECK(words_of(readme) <= 500);
+  const auto begin = std::ranges::find(readme, "## What works");
+  const auto end = std::find_if(begin == readme.end() ? begin : begin + 1, readme.end(),
+                                [](const std::string& line) { return line.starts_with("## "); });
+  const auto filled = std::count_if(begin, end, [](const std::string& line) { return !line.empty(); });
+  CHECK((filled > 6 && filled <= 13));  // its heading, and at most twelve lines
+  CHECK(std::ranges::count_if(readme, [](const std::string& line) { return line.starts_with("!["); }) == 3);
   CHECK(words_of({"| a b | c |", "```", "d e", "```", "<!-- run: f => g -->", "h"}) == 4);
+}
+
+TEST_CASE("docs: README says how many lines core and autograd have") {
+  std::size_t lines = 0;
+  for (const char* folder : {"core", "autograd"})
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / folder))
+      if (entry.path().extension() == ".hpp" || entry.path().extension() == ".cpp")
+        lines += lines_of(entry.path()).size();
+  static const std::regex count("`core/` and `autograd/`,[^.]* (\\d+),(\\d)00 lines");
+  std::string readme;
+  for (const std::string& line : lines_of(kRoot / "README.md")) readme += line + ' ';
+  std::smatch said;
+  REQUIRE(std::regex_search(readme, said, count));
+  const std::size_t number = 1000 * std::stoul(said[1]) + 100 * std::stoul(said[2]);
+  INFO("README says " << number << ", there are " << lines);
+  CHECK((number <= lines + 200 && lines <= number + 200));
 }
 
 TEST_CASE("docs: every link leads to a file, and to a heading of it") {

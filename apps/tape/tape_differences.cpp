@@ -100,13 +100,17 @@ bool is_compared(const RecordedValue& value) {
          value.gradient.size() == value.numbers.size();
 }
 
-void compare(RecordedValue& value) {
+/// Returns how many of its numbers are right.
+std::int64_t compare(RecordedValue& value, double tolerance) {
   double scale = 1e-3;
   for (const double number : value.numeric) scale = std::max(scale, std::abs(number));
+  std::int64_t right = 0;
   for (std::size_t i = 0; i < value.numeric.size(); ++i) {
     const double difference = std::abs(value.gradient[i] - value.numeric[i]) / scale;
     if (!(difference <= value.difference)) value.difference = difference;  // also what is no number
+    right += difference <= tolerance ? 1 : 0;
   }
+  return right;
 }
 
 }  // namespace
@@ -115,6 +119,8 @@ void add_differences(TapeRecording& recording, const TapeStep& step, const Diffe
   const bool exact = std::ranges::all_of(
       recording.losses, [&](int loss) { return recording.values[static_cast<std::size_t>(loss)].dtype == DType::f64; });
   if (!exact) return;
+  recording.moved_by = options.difference;
+  recording.tolerance = options.tolerance;
   std::vector<int> chosen;
   std::int64_t all = 0;
   for (std::size_t i = 0; i < recording.values.size(); ++i) {
@@ -140,7 +146,7 @@ void add_differences(TapeRecording& recording, const TapeStep& step, const Diffe
       if (options.watch) options.watch(recording.checked, all);
     }
     value.numeric = std::move(numeric);
-    compare(value);
+    recording.agreed += compare(value, options.tolerance);
     if (recording.worst_value >= 0 && !(value.difference > recording.worst)) continue;
     recording.worst = value.difference;
     recording.worst_value = index;

@@ -11,6 +11,7 @@ namespace engram {
 
 struct DifferenceOptions {
   double difference = 1e-5;    ///< to both sides of a number
+  double tolerance = 1e-6;     ///< TapeRecording::tolerance
   std::int64_t most = 100000;  ///< numbers in all; values that come too late stay without
   std::function<void(std::int64_t done, std::int64_t all)> watch;  ///< how far it is; may be empty
 };

@@ -27,7 +27,7 @@ std::string facts_of(const TapeRecording& recording) {
       fact("forward", whole_time(recording.forward_seconds())) +
       fact("backward", whole_time(recording.backward_seconds())) + fact("loss", fmt::format("{:.6g}", recording.loss));
   if (recording.worst_value >= 0)
-    facts += fact("gradients and differences", fmt::format("{:.0e} apart", recording.worst));
+    facts += fact("gradients that differences confirm", fmt::format("{} of {}", recording.agreed, recording.checked));
   return "<dl class=\"facts\">" + facts + "</dl>";
 }
 

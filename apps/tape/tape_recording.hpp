@@ -29,8 +29,9 @@ constexpr auto names_of(ValueKind) {
 /// asked for.
 struct RecordedValue {
   ValueKind kind = ValueKind::output;
-  std::string
-      name;  ///< of a parameter; else "leaf 0", "constant 0", or of operation 7 "t7", with several outputs "t7.0"
+  /// Of a parameter, or what it is called in the source; else "leaf 0", "constant 0", or of operation 7 "t7", with
+  /// several outputs "t7.0".
+  std::string name;
   Shape shape;
   DType dtype = DType::f32;
   std::size_t bytes = 0;
@@ -100,7 +101,10 @@ struct TapeRecording {
   int tape = 0;                   ///< which tape of the step's function it was
   std::int64_t most_numbers = 0;  ///< values and gradients are recorded of tensors with at most so many
   std::int64_t checked = 0;       ///< elements whose gradient was compared with differences
+  std::int64_t agreed = 0;        ///< of these, whose two derivatives are at most `tolerance` apart
   std::int64_t unchecked = 0;     ///< small ones that were not, as there were too many
+  double moved_by = 0;            ///< to both sides, for a difference; 0: none was computed
+  double tolerance = 0;           ///< of the largest derivative of the same tensor, which counts as 1e-3 at least
   double worst = 0;               ///< the largest RecordedValue::difference
   int worst_value = -1;           ///< whose; -1: none was compared
 

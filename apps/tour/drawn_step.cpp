@@ -1,5 +1,6 @@
 #include "apps/tour/drawn_step.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -43,6 +44,16 @@ void refuse_other_file(const std::string& file, std::string_view beginning) {
                          "', which begins otherwise"));
 }
 
+/// Of the values of this kind, in the order in which they entered the tape.
+void name_values(TapeRecording& recording, ValueKind kind, std::string_view names) {
+  for (RecordedValue& value : recording.values) {
+    if (value.kind != kind || names.empty()) continue;
+    const std::size_t end = std::min(names.find(' '), names.size());
+    value.name = names.substr(0, end);
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+}
+
 }  // namespace
 
 TapeRecording recorded_step(std::size_t step) {
@@ -57,7 +68,9 @@ TapeRecording recorded_step(std::size_t step) {
   TapeRecording recording = record_tape(again, kMostNumbers);
   recording.title = text("Step ", step, " of the tour: ", taken.title);
   recording.about = "in f64";
-  add_differences(recording, again);
+  add_differences(recording, again);  // which asks for values by the names that the recorder gave
+  name_values(recording, ValueKind::leaf, taken.leaves);
+  name_values(recording, ValueKind::constant, taken.constants);
   return recording;
 }
 

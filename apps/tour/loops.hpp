@@ -3,10 +3,13 @@
 
 #include <cmath>
 
+#include "core/kernels/matmul.hpp"
 #include "core/tensor.hpp"
 #include "core/write.hpp"
 
 namespace engram::tour {
+
+using kernels::Transpose;
 
 /// to = value, or to += value.
 inline void store(double& to, double value, Write write) {
@@ -17,7 +20,8 @@ inline void store(double& to, double value, Write write) {
 }
 
 /// y (set or add) a b, where a and b may be read transposed. All [rows, columns].
-inline void multiply(const Tensor& a, bool turn_a, const Tensor& b, bool turn_b, const Tensor& y, Write write) {
+inline void multiply(const Tensor& a, Transpose of_a, const Tensor& b, Transpose of_b, const Tensor& y, Write write) {
+  const bool turn_a = of_a == Transpose::yes, turn_b = of_b == Transpose::yes;
   const std::int64_t rows = y.shape()[0], columns = y.shape()[1], inner = a.shape()[turn_a ? 0 : 1];
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {

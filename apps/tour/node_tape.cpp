@@ -46,8 +46,8 @@ struct Matmul final : Node {
   Variable a, b;  // each is needed for the gradient of the other
   Matmul(Variable left, Variable right) : a(std::move(left)), b(std::move(right)) {}
   void backward(const Tensor& dy) override {
-    multiply(dy, false, b.value, true, gradient(a.slot), Write::add);
-    multiply(a.value, true, dy, false, gradient(b.slot), Write::add);
+    multiply(dy, Transpose::no, b.value, Transpose::yes, gradient(a.slot), Write::add);  // da += dy b^T
+    multiply(a.value, Transpose::yes, dy, Transpose::no, gradient(b.slot), Write::add);  // db += a^T dy
   }
 };
 struct Add final : Node {
@@ -72,7 +72,7 @@ struct Sum final : Node {
 
 Variable matmul(const Variable& a, const Variable& b) {
   Tensor y = empty({a.value.shape()[0], b.value.shape()[1]});
-  multiply(a.value, false, b.value, false, y, Write::set);
+  multiply(a.value, Transpose::no, b.value, Transpose::no, y, Write::set);
   return record(y, std::make_unique<Matmul>(a, b));
 }
 Variable add(const Variable& a, const Variable& b) {

@@ -70,9 +70,9 @@ struct TargetMatmul final : TargetNode {
   TargetMatmul(TargetVariable left, TargetVariable right) : a(std::move(left)), b(std::move(right)) {}
   void backward(TargetTape& tape, const Tensor& dy) override {
     const Target da = tape.target(a.slot);
-    multiply(dy, false, b.value, true, da.tensor, da.write);
+    multiply(dy, Transpose::no, b.value, Transpose::yes, da.tensor, da.write);
     const Target db = tape.target(b.slot);
-    multiply(a.value, true, dy, false, db.tensor, db.write);
+    multiply(a.value, Transpose::yes, dy, Transpose::no, db.tensor, db.write);
   }
 };
 struct TargetAdd final : TargetNode {
@@ -105,7 +105,7 @@ struct TargetSum final : TargetNode {
 
 inline TargetVariable matmul(const TargetVariable& a, const TargetVariable& b) {
   Tensor y = a.tape->empty({a.value.shape()[0], b.value.shape()[1]});
-  multiply(a.value, false, b.value, false, y, Write::set);
+  multiply(a.value, Transpose::no, b.value, Transpose::no, y, Write::set);
   return a.tape->record(y, std::make_unique<TargetMatmul>(a, b));
 }
 inline TargetVariable add(const TargetVariable& a, const TargetVariable& b) {

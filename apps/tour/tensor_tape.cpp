@@ -53,10 +53,10 @@ Variable matmul(Variable a, Variable b) {
   if (left.rank() != 2 || right.rank() != 2 || left[1] != right[0])
     throw ShapeError(text("matmul: inner sizes must agree, got ", left, " and ", right));
   Tensor y = empty({left[0], right[1]});
-  multiply(a.value(), false, b.value(), false, y, Write::set);
+  multiply(a.value(), Transpose::no, b.value(), Transpose::no, y, Write::set);
   return record(y, [a, b, y = next()] {
-    multiply(y.gradient(), false, b.value(), true, a.gradient(), Write::add);  // da += dy b^T
-    multiply(a.value(), true, y.gradient(), false, b.gradient(), Write::add);  // db += a^T dy
+    multiply(y.gradient(), Transpose::no, b.value(), Transpose::yes, a.gradient(), Write::add);  // da += dy b^T
+    multiply(a.value(), Transpose::yes, y.gradient(), Transpose::no, b.gradient(), Write::add);  // db += a^T dy
   });
 }
 Variable add(Variable a, Variable b) {

@@ -21,14 +21,14 @@ constexpr std::array kSteps{
     TourStep{"The heap becomes an arena", step_memory},
     TourStep{"Globals become a Step", step_object},
     TourStep{"Loops become kernels", kernel_slots},
-    TourStep{"The real tape", [](std::ostream& out) { real_tape(out); }, real_tape},
-    TourStep{"Parameters", [](std::ostream& out) { trained_values(out); }, trained_values},
-    TourStep{"Dropout without masks", [](std::ostream& out) { dropped_elements(out); }, dropped_elements},
-    TourStep{"A loss that consumes its logits", [](std::ostream& out) { consumed_logits(out); }, consumed_logits},
+    TourStep{"The real tape", [](std::ostream& out) { real_tape(out); }, real_tape, "x w"},
+    TourStep{"Parameters", [](std::ostream& out) { trained_values(out); }, trained_values, "", "x"},
+    TourStep{"Dropout without masks", [](std::ostream& out) { dropped_elements(out); }, dropped_elements, "x"},
+    TourStep{"A loss that consumes its logits", [](std::ostream& out) { consumed_logits(out); }, consumed_logits, "x"},
     TourStep{"Checking a gradient", random_cotangent},
-    TourStep{"Reading a tape", [](std::ostream& out) { listed_tape(out); }, listed_tape},
-    TourStep{"Adding an operation", [](std::ostream& out) { added_op(out); }, added_op},
-    TourStep{"A network that learns", [](std::ostream& out) { learned_circle(out); }, learned_circle},
+    TourStep{"Reading a tape", [](std::ostream& out) { listed_tape(out); }, listed_tape, "", "x"},
+    TourStep{"Adding an operation", [](std::ostream& out) { added_op(out); }, added_op, "x"},
+    TourStep{"A network that learns", [](std::ostream& out) { learned_circle(out); }, learned_circle, "", "points"},
 };
 
 constexpr std::string_view kHelp =

@@ -16,6 +16,9 @@ struct TourStep {
   void (*run)(std::ostream& out);
   /// The same, and its step is observed. nullptr: it has no tape of autograd/tape.hpp that runs backwards from a loss.
   void (*observed)(std::ostream& out, KernelObserver* observer) = nullptr;
+  /// What its leaves and its constants are called in the listing, in the order in which they enter the tape that is
+  /// observed, with blanks between.
+  std::string_view leaves = {}, constants = {};
 };
 
 /// In the order of the page; step number i + 1 is element i.

@@ -2,7 +2,7 @@
 """Opens pages of `engram tape` in a real browser, and steps through them.
 
   tests/browser/tape.py PROGRAM                    what every day checks: a few seconds
-  tests/browser/tape.py PROGRAM --screenshots DIR  keeps pictures of every page, 320, 800 and 1600 pixels wide
+  tests/browser/tape.py PROGRAM --screenshots DIR  keeps pictures of every page, 320 to 1600 pixels wide
   tests/browser/tape.py PROGRAM --picture FILE     makes the picture of docs/guide/tape.md alone
 
 Ends with 77 where there is no Chromium.
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from devtools import Browser, expect, find_chromium, unique_names
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "apps/tape/page"
-WIDTHS = (320, 800, 1600)
+WIDTHS = (320, 800, 1000, 1200, 1300, 1440, 1520, 1600)
 
 
 class Check:
@@ -40,10 +40,28 @@ class Check:
                page.requests())
         wide = page.value("[document.documentElement.scrollWidth, innerWidth]")
         expect(wide[0] <= wide[1], f"{name}: must not be wider than a window of {width}", wide)
+        self.header(page, f"{name}, {width} wide")
         self.pages += 1
         if self.screenshots:
             page.screenshot(f"{self.screenshots}/{name}-{width}{'-dark' if dark else ''}-{at}.png", whole=False)
         return page
+
+    def header(self, page, name):
+        """Title, facts and the button lie side by side or one below the other, each of them whole."""
+        over = page.value("""(() => {
+          const parts = [...document.querySelectorAll('header .made, header h1, header .facts > div, header #tools button')];
+          const boxes = parts.map(part => part.getBoundingClientRect()), faults = [];
+          const head = document.querySelector('header').getBoundingClientRect();
+          boxes.forEach((box, i) => {
+            if (box.bottom > head.bottom + 1) faults.push(parts[i].textContent + ' hangs out of the header');
+            for (let j = 0; j < i; ++j)
+              if (box.left < boxes[j].right - 1 && boxes[j].left < box.right - 1 && box.top < boxes[j].bottom - 1 &&
+                  boxes[j].top < box.bottom - 1) faults.push(parts[j].textContent + ' lies over ' + parts[i].textContent);
+          });
+          const title = document.querySelector('header h1').getBoundingClientRect(), button = boxes[boxes.length - 1];
+          if (button.top > title.bottom || button.right < head.right - 40) faults.push('the button is not at the upper right');
+          return faults; })()""")
+        expect(over == [], f"{name}: nothing of the header may overlap", over)
 
     def every_position(self, page, name):
         """What is shown belongs to the position, whichever it is."""
@@ -77,6 +95,32 @@ class Check:
             const card = [...document.querySelectorAll('.share')].find(card => card.textContent.includes('+ this share'));
             return [...card.querySelectorAll('.grid')].slice(0, 3).map(grid => Number(grid.children[0].title.split(': ')[1])); } })()""")
         expect(abs(sums[0] + sums[1] - sums[2]) < 1e-6, "was + share must be now", sums)
+
+    def words(self, page):
+        """Operands have their roles, and what was compared is said with its numbers."""
+        attention = page.value("ops.findIndex(op => op.name === 'attention')")
+        roles = "[...document.querySelectorAll('#now .tensor')].map(card => card.querySelector('.role')?.textContent ?? '')"
+        page.value(f"goTo({attention})")
+        wanted = ["query", "keys of the past", "values of the past", "keys", "values"]
+        found = [role for role in page.value(roles) if role]
+        expect(found == wanted, "operands of attention must have their roles", found)
+        for op, role in ((1, "query"), (2, "keys"), (3, "values")):
+            page.value(f"goTo({op})")
+            expect(page.value(roles)[0] == f"{role} of {attention} attention", f"operation {op} makes the {role}", page.value(roles))
+        page.value(f"goTo(backwardPosition({attention}))")
+        given = [role for role in page.value(roles) if role]
+        expect(sorted(given) == sorted(wanted), "gradients must have the roles of their values", given)
+        page.value("goTo(turn)")
+        count = page.value("tape.checked.toLocaleString('en')")
+        expect(page.value("byId('agreed').textContent").startswith(f"✓ {count} of {count} agree: they are at most 1e−6 "),
+               "the turn must say how many gradients agree, and how well", page.value("byId('agreed').textContent"))
+        expect(page.value("values[tape.worst_value].difference === tape.worst && tape.worst <= tape.tolerance"),
+               "the worst must be the worst")
+
+    def role_words(self, page, name):
+        unknown = page.value("ops.flatMap(op => op.kept).filter(kept => kept.value >= 0 && /quer|key|value/.test(kept.name) && "
+                             "!roleWords[kept.name]).map(kept => kept.name)")
+        expect(unknown == [], f"{name}: every operand that is a query, key or value must have a word", unknown)
 
     def keyboard(self, page):
         page.value("goTo(0), document.activeElement.blur()")
@@ -122,6 +166,7 @@ class Check:
             url = self.make(family, "--family", family)
             page = self.open(url, family)
             self.every_position(page, family)
+            self.role_words(page, family)
             page.close()
         url = f"file://{self.folder}/all_attention.html"
         for width in WIDTHS:
@@ -132,6 +177,7 @@ class Check:
                                "document.querySelector('.screen').scrollHeight <= innerHeight")
         expect(list_fits, "two layers must fit a screen of 1600 x 900")
         self.numbers(page)
+        self.words(page)
         self.keyboard(page)
         self.mouse(page)
         page.value("byId('theme').click()")

@@ -71,9 +71,26 @@ function numberText(number, digits = 3) {
   if (number === null) return 'none';
   if (number === 0) return '0';
   const size = Math.abs(number);
-  if (size >= 1e4 || size < 1e-3) return number.toExponential(1).replace('e-', 'e−').replace(/^-/, '−');
+  if (size >= 1e4 || size < 1e-3) return number.toExponential(1).replace('.0e', 'e').replace('e-', 'e−').replace(/^-/, '−');
   return String(Number(number.toPrecision(size < 0.1 ? Math.min(2, digits) : digits))).replace(/^-/, '−');
 }
+/** What an operation takes a value for, where a product has such operands: 'query', 'keys'. */
+const roleWords = {
+  query: 'query',
+  queries: 'query',
+  content_query: 'query',
+  position_query: 'query of distances',
+  keys: 'keys',
+  position_keys: 'keys of distances',
+  past_keys: 'keys of the past',
+  values: 'values',
+  past_values: 'values of the past'
+};
+const roleIn = (op, value) => [...new Set(
+    op.kept.filter(kept => kept.value === value && roleWords[kept.name]).map(kept => roleWords[kept.name]))].join(' and ');
+/** The same of every operation that reads it: 'keys of 6 attention'. */
+const rolesOf = value => users[value].filter(user => roleIn(ops[user], value))
+                             .map(user => `${roleIn(ops[user], value)} of ${user} ${ops[user].name}`).join(', ');
 const plural = (count, word) => count + ' ' + word + (count === 1 ? '' : 's');
 
 /** A value's name; that of a parameter without what the operation's scope says already. */

@@ -31,12 +31,13 @@ function grid(numbers, shape, scale = largest(numbers)) {
 const tooLarge = shape => make('p', {class: 'none'}, `${
     shape.reduce((all, size) => all * size, 1).toLocaleString('en')} numbers, more than are shown`);
 
-function tensorCard(value, scope, title = '', shape = values[value].shape) {
+const role = words => words ? make('span', {class: 'role'}, words) : '';
+function tensorCard(value, scope, taken = '', shape = values[value].shape) {
   const {kind, numbers, dtype, bytes} = values[value];
   const whole = shapeText(shape) === shapeText(values[value].shape);
   return make('div', {class: 'tensor'},
-              make('p', {}, make('b', {}, nameOf(value, scope)), ` ${shapeText(shape)} `,
-                   make('small', {}, [title, kind === 'output' ? '' : kind, dtype, whole ? bytesText(bytes) : 'rows of ' +
+              make('p', {}, make('b', {}, nameOf(value, scope)), ` ${shapeText(shape)} `, role(taken), taken ? ' ' : '',
+                   make('small', {}, [kind === 'output' ? '' : kind, dtype, whole ? bytesText(bytes) : 'rows of ' +
                                       shapeText(values[value].shape)].filter(word => word).join(', '))),
               numbers ? grid(numbers, values[value].shape) : tooLarge(shape));
 }
@@ -91,10 +92,11 @@ function verdict(value) {
   if (!numeric)
     return make('p', {class: 'quiet'}, view ? 'All of it has arrived. It is a view of another tensor, so a difference would change both.' :
                                               'All of it has arrived. It was not compared with differences.');
-  const good = difference !== null && difference <= 1e-6;
+  const good = difference !== null && difference <= tape.tolerance;
   return make('p', {class: 'check ' + (good ? 'good' : 'bad')},
-              `${good ? '✓' : '✗'} All of it has arrived. It and differences of the loss are apart by ${
-                  difference === null ? 'no number' : 'at most ' + numberText(difference, 2)} of the largest derivative.`);
+              `${good ? '✓' : '✗'} All of it has arrived. From differences of the loss it is ${
+                  difference === null ? 'no number' : 'at most ' + numberText(difference, 2)} of its largest number away; ${
+                  numberText(tape.tolerance, 2)} is allowed.`);
 }
 const titled = (words, numbers, shape, scale) =>
     make('div', {}, make('h4', {}, words), grid(numbers, shape, scale));
@@ -105,13 +107,14 @@ const howWords = {
   passed: 'the tensor itself is handed over, nothing is computed',
   rows: 'rows of a table, kept as a list'
 };
-function shareCard(share, position, scope) {
-  const all = shares[share.value], count = all.length;
+function shareCard(share, position, op) {
+  const all = shares[share.value], count = all.length, {scope} = op, taken = roleIn(op, share.value);
   const number = all.findIndex(other => other.position === position && other.how === share.how &&
                                         String(other.after) === String(share.after)) + 1;
   const card = make('div', {class: 'tensor share'},
                     make('p', {}, make('span', {class: 'how ' + share.how}, share.how.toUpperCase()),
                          make('b', {class: 'gradient'}, '∂ ' + nameOf(share.value, scope)), ` ${shapeText(share.shape)} `,
+                         role(taken), taken ? ' ' : '',
                          make('small', {}, howWords[share.how] +
                               (count > 1 ? `; share ${number} of ${count}` : ''))));
   const {before, after} = share, {numeric} = values[share.value], whole = number === count;
@@ -141,12 +144,12 @@ function forwardDetails(op, index) {
     make('p', {}, op.outputs.length === 1 ? 'Computes ' : 'Compute ', op.outputs.map(output => nameOf(output)).join(', '),
          ' and goes onto the tape. ', make('span', {class: 'quiet'}, kernelsText(op.forward)))
   ];
-  parts.push(make('h3', {}, 'Makes'), make('div', {class: 'tensors'}, op.outputs.map(output => tensorCard(output, op.scope))));
+  parts.push(make('h3', {}, 'Makes'), make('div', {class: 'tensors'}, op.outputs.map(output => tensorCard(output, op.scope, rolesOf(output)))));
   parts.push(make('h3', {}, 'From'),
-             make('div', {class: 'tensors'}, inputs.map(input => tensorCard(input.value, op.scope, '', input.shape))));
+             make('div', {class: 'tensors'}, inputs.map(input => tensorCard(input.value, op.scope, roleIn(op, input.value), input.shape))));
   if (op.forward.shares.length)
     parts.push(make('h3', {}, 'Gradients that are known already'),
-               make('div', {class: 'tensors'}, op.forward.shares.map(share => shareCard(share, index, op.scope))));
+               make('div', {class: 'tensors'}, op.forward.shares.map(share => shareCard(share, index, op))));
   parts.push(make('h3', {}, 'Keeps for backward'), keptTable(op));
   return parts;
 }
@@ -161,23 +164,27 @@ function backwardDetails(op, index) {
   if (arrived.length)
     parts.push(make('h3', {}, 'Reads'), make('div', {class: 'tensors'}, arrived.map(output =>
       make('div', {class: 'tensor'}, make('p', {}, make('b', {class: 'gradient'}, '∂ ' + nameOf(output)),
-                                          ` ${shapeText(values[output].shape)}`),
+                                          ` ${shapeText(values[output].shape)} `, role(rolesOf(output))),
            grid(values[output].gradient, values[output].shape)))));
   parts.push(make('h3', {}, 'Gives'));
   if (op.backward.shares.length === 0)
     parts.push(make('p', {class: 'quiet'}, 'Nothing: none of its inputs needs a gradient, or all of it was given in the forward pass.'));
   else
     parts.push(make('div', {class: 'tensors'},
-                    op.backward.shares.map(share => shareCard(share, backwardPosition(index), op.scope))));
+                    op.backward.shares.map(share => shareCard(share, backwardPosition(index), op))));
   return parts;
 }
 function turnDetails() {
   const names = tape.losses.map(loss => nameOf(loss)).join(' and ');
   const compared = tape.worst_value < 0 ? [] : [
     make('h3', {}, 'How right the gradients are'),
-    make('p', {}, `${tape.checked.toLocaleString('en')} gradients were compared with differences of the loss, each number moved ` +
-         `in its place and the step run forward again. The largest difference is ${numberText(tape.worst, 2)} of the ` +
-         `largest derivative of its tensor, at ${values[tape.worst_value].name}.`),
+    make('p', {}, 'A gradient says how the loss changes with one number. So each number, of parameters and of values on ' +
+         `the way, was moved by ${numberText(tape.moved_by)} up and down in its place, and the step run forward again: ` +
+         `the difference of the two losses over ${numberText(2 * tape.moved_by)} is the same derivative, without autograd.`),
+    make('p', {id: 'agreed'}, `${tape.agreed === tape.checked ? '✓' : '✗'} ${tape.agreed.toLocaleString('en')} of ` +
+         `${tape.checked.toLocaleString('en')} agree: they are at most ${numberText(tape.tolerance, 2)} of the largest ` +
+         'derivative of their tensor apart (of 0.001, where all are smaller). Most apart, ' +
+         `${numberText(tape.worst, 2)}, are those of ${values[tape.worst_value].name}:`),
     make('div', {class: 'tensors'}, make('div', {class: 'tensor share'}, make('p', {}, make('b', {class: 'gradient'},
          '∂ ' + values[tape.worst_value].name)), make('div', {class: 'sum'},
          titled('gradient', values[tape.worst_value].gradient, values[tape.worst_value].shape),

@@ -169,8 +169,9 @@ TEST_CASE("pages: options that the reference names are those of a command that i
         std::filesystem::path(file).stem().string());
     const std::vector<std::string> parts = parts_of(page(file));
     for (const std::string& part : parts) {
-      // Another program's option, an old name, and a mistake that is shown.
-      Names known{"--help", "--version", "--rule", "--logdir", "--rate"};
+      // Other programs' options (mpirun's, srun's), an old name, and a mistake that is shown.
+      Names known{"--help",    "--version", "--rule", "--logdir", "--rate",
+                  "--bind-to", "--map-by",  "--mca",  "--mpi",    "--kill-on-bad-exit"};
       for (const std::string& command : program().names())
         for (const std::string* text : {&parts.front(), &part})
           if (text->find("`" + command + "`") != std::string::npos || text->starts_with("\n## " + command + "\n") ||
@@ -195,18 +196,19 @@ TEST_CASE("pages: parts and calls are found") {
   CHECK(names_in(calls[0].rest, "--") == Names{"--b", "--c", "--e"});
 }
 
-TEST_CASE("pages: every key of a model is on the page of its family, and no page has others") {
+TEST_CASE("pages: every key of a model is on the pages of its family, and no page has others") {
   std::string all_pages;
   for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR))
     if (file != "README.md") all_pages += page(file);
-  const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "docs/guide/all-attention.md"},
-                                                 {ModelFamily::transformer_xl, "docs/guide/transformer-xl.md"},
-                                                 {ModelFamily::product_key, "docs/guide/product-key.md"},
-                                                 {ModelFamily::recurrent, "docs/guide/key-value-predict.md"}};
+  // Of the guide and of the reference.
+  const std::map<ModelFamily, std::string> pages{{ModelFamily::all_attention, "all-attention.md"},
+                                                 {ModelFamily::transformer_xl, "transformer-xl.md"},
+                                                 {ModelFamily::product_key, "product-key.md"},
+                                                 {ModelFamily::recurrent, "key-value-predict.md"}};
   Names keys;
   for (const ModelFamily family : kModelFamilies) {
-    const std::string own =
-        page(pages.at(family)) + page("docs/guide/product-key.md") + page("docs/reference/training.md");
+    const std::string own = page("docs/guide/" + pages.at(family)) + page("docs/reference/" + pages.at(family)) +
+                            page("docs/reference/product-key.md") + page("docs/reference/training.md");
     Names missing;
     for (const ConfigKey& key : config_keys(family)) {
       keys.insert(key.full_name());

@@ -44,6 +44,9 @@ TEST_CASE("tape page: JSON has everything that was recorded", "[tape]") {
   CHECK(json["ops"][2]["kept"][0]["value"] == json["ops"][2]["outputs"][0]);
   CHECK(json["turn"]["kept"] == 96);
   CHECK(json["peak_bytes"] == 128);
+  CHECK(json["agreed"] == json["checked"]);
+  CHECK(json["tolerance"] == 1e-6);
+  CHECK(json["moved_by"] == 1e-5);
 }
 
 TEST_CASE("tape page: the drawing for Graphviz", "[tape]") {
@@ -82,7 +85,9 @@ TEST_CASE("tape page: it asks for nothing, and says essentials without scripts",
   const std::string html = tape_page(recording, "Engram");
   CHECK_THAT(html, ContainsSubstring("Content-Security-Policy\" content=\"default-src 'none'") &&
                        ContainsSubstring("<noscript>") && ContainsSubstring("<td>matmul</td>") &&
-                       ContainsSubstring("<td>leaf 0, leaf 1</td>") && ContainsSubstring("<td>t3 [1]</td>"));
+                       ContainsSubstring("<td>leaf 0, leaf 1</td>") &&
+                       ContainsSubstring("<dt>gradients that differences confirm</dt><dd>21 of 21</dd>") &&
+                       ContainsSubstring("<td>t3 [1]</td>"));
   CHECK(html.find("<p class=\"note\">") == std::string::npos);
   for (const char* address : {"src=\"", "href=\"http", "url("}) CHECK(html.find(address) == std::string::npos);
   const TapeRecording large = record_tape(small_step(tour_loss), 1);

@@ -124,6 +124,7 @@ TEST_CASE("tape recorder: parameters, scopes, constants, views and consumed logi
   TapeRecording again = record_tape(step, kAll);
   add_differences(again, step, few);
   CHECK(again.checked == 7);
+  CHECK(again.agreed == 7);
   CHECK(again.unchecked == 10);
   CHECK(again.loss == recording.loss);  // what was moved was put back
 }
@@ -145,6 +146,9 @@ TEST_CASE("tape recorder: a wrong gradient is found beside its difference", "[ta
   add_differences(recording, step);
   CHECK(named(recording, "leaf 0").numeric[0] == Approx(1));
   CHECK(recording.worst == Approx(0.5));
+  // Two numbers of the leaf are wrong; two of what `half` made and the loss are right.
+  CHECK(recording.checked == 5);
+  CHECK(recording.agreed == 3);
   CHECK(recording.values[static_cast<std::size_t>(recording.worst_value)].name == "leaf 0");
 }
 

@@ -24,6 +24,13 @@ TEST_CASE("autograd tour: steps with a real tape are recorded, and their gradien
     CHECK(recording.ops.size() >= 2);
     CHECK(recording.checked > 0);
     CHECK(recording.worst < 1e-6);
+    CHECK(recording.agreed == recording.checked);
+    for (const RecordedValue& value : recording.values) {
+      INFO(value.name);
+      CHECK_FALSE(value.name.empty());
+      const bool named = value.kind == ValueKind::leaf || value.kind == ValueKind::constant;
+      if (named) CHECK(value.name.find(' ') == std::string::npos);  // not "leaf 0"
+    }
   }
   CHECK(drawn == 7);
 }
@@ -38,6 +45,9 @@ TEST_CASE("autograd tour: a step is drawn into a file of its own kind", "[tour]"
   CHECK(out.str() == page + ": 4 operations\n" + page + ": 4 operations\n" + graph + ": 6 operations\n");
   CHECK_THAT(get_file(page), ContainsSubstring("<h1>Step 8 of the tour: The real tape</h1>"));
   CHECK_THAT(get_file(graph), ContainsSubstring("feed_forward"));
+  const TapeRecording eighth = tour::recorded_step(8);
+  CHECK(eighth.values[0].name == "x");
+  CHECK(eighth.values[1].name == "w");
   CHECK_THAT(message_of<FileError>([&] {
                tour::draw_step(std::vector<std::string>{"8", notes}, out, errors);
              }),

@@ -50,13 +50,17 @@ void run(const Answer& answer, std::vector<Part>& parts) {
 
 struct Flaw {
   bool no_target = false, no_mean = false, flipped = false, all_elements = false, overflows = false;
+  bool target_alone = false;                        ///< one_hot / rows is subtracted from a softmax that is not divided
+  bool whole_share = false, whole_of_loss = false;  ///< 1 / rows is a division of integers, of the loss too
 };
 
 Answer with(Flaw flaw) {
   return {[flaw](const Matrix& logits, Targets targets, Matrix& dlogits) {
-    const double share = flaw.no_mean        ? 1
-                         : flaw.all_elements ? 1.0 / static_cast<double>(logits.numbers().size())
-                                             : 1.0 / logits.rows();
+    const double whole = logits.rows() == 1 ? 1 : 0;
+    const double share = flaw.no_mean || flaw.target_alone ? 1
+                         : flaw.whole_share                ? whole
+                         : flaw.all_elements               ? 1.0 / static_cast<double>(logits.numbers().size())
+                                                           : 1.0 / logits.rows();
     double loss = 0;
     for (int r = 0; r < logits.rows(); ++r) {
       const double largest = flaw.overflows ? 0 : *std::ranges::max_element(logits.row(r));
@@ -65,13 +69,16 @@ Answer with(Flaw flaw) {
       for (const double score : logits.row(r)) sum += std::exp(score - largest);
       loss -= std::log(std::exp(logits(r, target) - largest) / sum);
       for (int c = 0; c < logits.columns(); ++c) {
-        const double one_hot = c == target && !flaw.no_target ? 1 : 0;
+        const double one_hot = c != target || flaw.no_target ? 0 : flaw.target_alone ? 1.0 / logits.rows() : 1;
         dlogits(r, c) = share * (flaw.flipped ? -1 : 1) * (std::exp(logits(r, c) - largest) / sum - one_hot);
       }
     }
-    return loss / logits.rows();
+    return flaw.whole_of_loss ? loss * whole : loss / logits.rows();
   }};
 }
+
+constexpr const char* kWholeNumbers =
+    "1 / rows of two integers is an integer: 1 for one row, 0 for more. Write 1.0 / rows, or divide a double by rows.";
 
 }  // namespace
 
@@ -89,6 +96,11 @@ Check check() {
                      "loss larger, so its derivative is positive."},
                     {with({.all_elements = true}),
                      "you divide by the number of all elements. The mean is over rows only."},
+                    {with({.target_alone = true}),
+                     "only the one-hot row is divided by the number of rows. p - 1 / rows divides before it subtracts: "
+                     "write (p - 1) / rows, and p / rows in the other columns."},
+                    {with({.whole_share = true}), kWholeNumbers},
+                    {with({.whole_share = true, .whole_of_loss = true}), kWholeNumbers},
                     {with({.overflows = true}),
                      "the formula is right, but exp(1000) is infinite. Subtract the row's largest logit from all of "
                      "them first: the softmax stays the same."}},

@@ -46,8 +46,15 @@ void run(const Answer& answer, std::vector<Part>& parts) {
 }
 
 struct Flaw {
-  bool last_row = false, mean = false, transposed = false, other_side = false;
+  bool last_row = false, mean = false, turned_index = false, transposed = false, other_side = false;
 };
+
+/// Throws std::out_of_range where the row has fewer numbers than `count`.
+double sum_of_row(const Matrix& m, int row, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += m(row, i);
+  return sum;
+}
 
 Answer with(Flaw flaw) {
   return {[flaw](const Matrix& x, const Matrix& w, const Matrix& dy, Matrix& dx, Matrix& dw, std::span<double> db) {
@@ -56,6 +63,7 @@ Answer with(Flaw flaw) {
     for (std::size_t o = 0; o < db.size(); ++o) {
       if (flaw.last_row) db[o] = dy(rows - 1, static_cast<int>(o));
       if (flaw.mean) db[o] /= rows;
+      if (flaw.turned_index) db[o] = sum_of_row(dy, static_cast<int>(o), rows);
     }
     if (flaw.last_row)
       for (int o = 0; o < w.rows(); ++o)
@@ -88,6 +96,9 @@ Check check() {
                      "db is dy of the last row: the rows before it were overwritten. One w and one b serve every row, "
                      "so their gradients are sums over rows. Set the sum to 0 first, then add."},
                     {with({.mean = true}), "db is the mean over rows. It is the sum: b is used once by every row."},
+                    {with({.turned_index = true}),
+                     "the indices of dy are the wrong way round in db: this sums a row of dy. b[o] was added to the "
+                     "column o, in every row r: sum dy(r, o) over r."},
                     {with({.transposed = true}),
                      "this is x^T dy, the transposed of dw. dw has the shape of w, [out, in]: dy^T x."},
                     {with({.other_side = true}),

@@ -73,7 +73,7 @@ class DifferenceTape final : public Recorder {
   }
 };
 
-enum class Flaw { sets, first_to_last, keeps_gradients, from_the_end, own_factor, exponent };
+enum class Flaw { sets, first_to_last, keeps_gradients, from_the_end, own_factor, exponent, twice, no_factor, power };
 
 class FlawedTape final : public Recorder {
  public:
@@ -96,7 +96,21 @@ class FlawedTape final : public Recorder {
       give(entry.a, value(own ? entry.a : entry.b) * dy);
       give(entry.b, value(own ? entry.b : entry.a) * dy);
     }
-    if (entry.kind == Kind::exponential) give(entry.a, value(flaw_ == Flaw::exponent ? entry.a : place) * dy);
+    if (entry.kind == Kind::exponential) give(entry.a, slope_of_exponential(value(entry.a), value(place)) * dy);
+  }
+  double slope_of_exponential(double a, double y) const {
+    switch (flaw_) {
+      case Flaw::exponent:
+        return a;
+      case Flaw::twice:
+        return std::exp(y);
+      case Flaw::no_factor:
+        return 1;
+      case Flaw::power:
+        return a * std::exp(a - 1);
+      default:
+        return y;
+    }
   }
   void give(int place, double number) {
     double& gradient = gradients_[static_cast<std::size_t>(place)];
@@ -164,7 +178,15 @@ Check check() {
                     "backward begins at `result`, whose gradient is 1. You begin at the last value of the tape."),
             mistake(Flaw::own_factor,
                     "of y = a b the derivative by a is b, the other factor: a gets b dy, and b gets a dy."),
-            mistake(Flaw::exponent, "the derivative of exp(a) is exp(a), the output, not a.")},
+            mistake(Flaw::exponent, "the derivative of exp(a) is exp(a), the output, not a."),
+            mistake(Flaw::twice,
+                    "the entry's value is exp(a) already, and that is the derivative. You took exp of it once more."),
+            mistake(Flaw::no_factor,
+                    "exp hands dy on unchanged. By the chain rule a gets the derivative times dy, and the derivative "
+                    "of exp(a) is exp(a), the output."),
+            mistake(Flaw::power,
+                    "this is a exp(a - 1), the rule for powers of a. In exp(a) the exponent varies: its derivative is "
+                    "exp(a), the output.")},
        .run = run});
 }
 

@@ -23,7 +23,7 @@ struct Answer {
   std::function<Variable(const Variable&)> softplus;
 };
 
-enum class Flaw { none, overflows, forgets_dy, sets, own_output, keeps_both };
+enum class Flaw { none, overflows, forgets_dy, sets, own_output, other_sign, keeps_both };
 
 /// softplus without kernels of its own, and with a flaw.
 struct Flawed final : Node {
@@ -44,7 +44,7 @@ struct Flawed final : Node {
         const T dy = flaw == Flaw::forgets_dy ? T(1) : pass.output_grad().data<const T>()[i];
         T& out = dx.tensor.data<T>()[i];
         const T before = dx.write == Write::add && flaw != Flaw::sets ? out : T(0);
-        out = before + dy / (1 + std::exp(-at));
+        out = before + dy / (1 + std::exp(flaw == Flaw::other_sign ? at : -at));
       }
     });
   }
@@ -127,6 +127,9 @@ Check check() {
                      "the derivative of softplus is right. The chain rule multiplies it by dy."},
                     {with(Flaw::own_output),
                      "the derivative is 1 / (1 + e^-x) with the input x; you put the output y in its place."},
+                    {with(Flaw::other_sign),
+                     "this is dy / (1 + e^x), which falls from 1 to 0. The slope of softplus grows from 0 to 1: "
+                     "dy / (1 + e^-x), with the minus."},
                     {with(Flaw::keeps_both), "the node keeps two tensors. Its derivative needs x alone: keep no more."},
                     {with(Flaw::sets),
                      "x was used twice, and the second target said add: look at dx.write, as exercise 5 did."}},

@@ -61,7 +61,7 @@ void by_differences(const Matrix& q, const Matrix& k, const Matrix& v, const Mat
 }
 
 struct Flaw {
-  bool scaled = true, minus_mean = true, turned_weights = false, sees_future = false;
+  bool scaled = true, minus_mean = true, turned_weights = false, sees_future = false, times_weight = true;
 };
 
 void flawed_backward(const Flaw& flaw, const Matrix& q, const Matrix& k, const Matrix& v, const Matrix& dy, Matrix& dq,
@@ -73,7 +73,8 @@ void flawed_backward(const Flaw& flaw, const Matrix& q, const Matrix& k, const M
     double mean = 0;
     for (int j = 0; j < n && flaw.minus_mean; ++j) mean += a(t, j) * dot(dy.row(t), v.row(j));
     for (int j = 0; j < n; ++j) {
-      const double ds = a(t, j) * (dot(dy.row(t), v.row(j)) - mean) / (flaw.scaled ? std::sqrt(q.columns()) : 1);
+      const double weight = flaw.times_weight ? a(t, j) : j <= t ? 1 : 0;
+      const double ds = weight * (dot(dy.row(t), v.row(j)) - mean) / (flaw.scaled ? std::sqrt(q.columns()) : 1);
       for (int c = 0; c < q.columns(); ++c) {
         dq(t, c) += ds * k(j, c);
         dk(j, c) += ds * q(t, c);
@@ -125,6 +126,9 @@ Check check() {
             {with({}, {.minus_mean = false}),
              "the scores went through a softmax. Its derivative subtracts the mean of the gradients with the weights "
              "a, as in exercise 1: ds = a (g - sum of a g)."},
+            {with({}, {.times_weight = false}),
+             "softmax's derivative has the factor a in front, as in exercise 1: ds = a (g - sum of a g). You have "
+             "g - sum of a g."},
             {with({}, {.turned_weights = true}),
              "dv(j) collects from the queries t that saw j, with the weight a(t, j). You took a(j, t)."},
             {with({}, {.sees_future = true}), "the forward pass masks the future, and the backward pass does not."}},

@@ -20,7 +20,7 @@ struct Answer {
 double raw_at(double z, double ramp, std::size_t x) { return (ramp + z - static_cast<double>(x)) / ramp; }
 
 struct Rule {
-  bool normalised = true, clamped = true;
+  bool normalised = true, clamped = true, in_exponent = false;
   double shift = 0;  ///< added to x
 };
 
@@ -31,9 +31,13 @@ std::vector<double> weights_by(const Rule& rule, Row scores, double z, double ra
     masks.push_back(rule.clamped ? std::clamp(raw, 0.0, 1.0) : std::max(raw, 0.0));
   }
   double sum = 0;
-  for (std::size_t x = 0; x < scores.size(); ++x) sum += (rule.normalised ? masks[x] : 1) * std::exp(scores[x]);
   std::vector<double> weights;
-  for (std::size_t x = 0; x < scores.size(); ++x) weights.push_back(masks[x] * std::exp(scores[x]) / sum);
+  for (std::size_t x = 0; x < scores.size(); ++x) {
+    const double unmasked = std::exp(rule.in_exponent ? masks[x] * scores[x] : scores[x]);
+    weights.push_back(rule.in_exponent ? unmasked : masks[x] * unmasked);
+    sum += rule.normalised ? weights[x] : unmasked;
+  }
+  for (double& weight : weights) weight /= sum;
   return weights;
 }
 
@@ -98,6 +102,9 @@ Check check() {
            {{with({.normalised = false}, {}),
              "you divide by the sum of exp(scores) without the mask. The weights must add up to 1: the mask stands in "
              "the sum too."},
+            {with({.in_exponent = true}, {}),
+             "the mask is inside of the exponent: exp(m s) is 1 where m is 0, and these positions keep a weight. The "
+             "mask stands in front: m exp(s)."},
             {with({.clamped = false}, {}), "the mask must not be larger than 1: near positions all have m = 1."},
             {with({.shift = 1}, {}), "x counts from 0: the previous position has x = 0, and scores[x] belongs to x."},
             {with({}, {.divides = false}), "m(x) has the slope 1 / ramp in z. That factor is missing."},

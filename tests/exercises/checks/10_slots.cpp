@@ -13,8 +13,13 @@ struct Answer {
   std::function<void(const SlotInputs&, const Matrix& dy, Matrix& dkeys, Matrix& dvalues)> backward;
 };
 
+/// Where the weight of a slot is looked for: behind all positions, or, by mistake, at its own number; `list` where a
+/// query's weights are a list of the positions that it sees and of the slots, `row` where they are a row of a matrix.
+enum class Place { behind, list, row };
+
 struct Rule {
   bool one_softmax = true, slots_masked = false, slots_scaled = true;
+  Place place = Place::behind;
 };
 
 /// The weights of all queries: [positions, positions + slots].
@@ -38,14 +43,22 @@ Matrix weights_of(const SlotInputs& in, const Rule& rule) {
   return a;
 }
 
+/// The weight that query t is taken to give to slot n.
+double slot_weight(const Matrix& a, int positions, int t, int n, Place place) {
+  if (place == Place::list) return a(t, n <= t ? n : positions + n - t - 1);
+  return a(t, place == Place::row ? n : positions + n);
+}
+
 Matrix forward(const SlotInputs& in, const Rule& rule) {
   const Matrix a = weights_of(in, rule);
   const int positions = in.q.rows();
   Matrix y(positions, in.q.columns());
   for (int t = 0; t < positions; ++t)
-    for (int i = 0; i < a.columns(); ++i)
-      for (int c = 0; c < y.columns(); ++c)
-        y(t, c) += a(t, i) * (i < positions ? in.v(i, c) : in.slot_values(i - positions, c));
+    for (int c = 0; c < y.columns(); ++c) {
+      for (int j = 0; j < positions; ++j) y(t, c) += a(t, j) * in.v(j, c);
+      for (int n = 0; n < in.slot_keys.rows(); ++n)
+        y(t, c) += slot_weight(a, positions, t, n, rule.place) * in.slot_values(n, c);
+    }
   return y;
 }
 
@@ -68,6 +81,7 @@ void by_differences(const SlotInputs& inputs, const Matrix& dy, Matrix& dkeys, M
 
 struct Flaw {
   bool last_query = false, mean_of_slots = false, scaled = true, average = false;
+  Place place = Place::behind;
 };
 
 void flawed_backward(const Flaw& flaw, const SlotInputs& in, const Matrix& dy, Matrix& dkeys, Matrix& dvalues) {
@@ -79,7 +93,7 @@ void flawed_backward(const Flaw& flaw, const SlotInputs& in, const Matrix& dy, M
     for (int j = 0; j <= t && !flaw.mean_of_slots; ++j) mean += a(t, j) * dot(dy.row(t), in.v.row(j));
     for (int n = 0; n < slots; ++n) mean += a(t, positions + n) * dot(dy.row(t), in.slot_values.row(n));
     for (int n = 0; n < slots; ++n) {
-      const double weight = a(t, positions + n) / (flaw.average ? positions : 1);
+      const double weight = slot_weight(a, positions, t, n, flaw.place) / (flaw.average ? positions : 1);
       const double ds = weight * (dot(dy.row(t), in.slot_values.row(n)) - mean) / (flaw.scaled ? std::sqrt(width) : 1);
       for (int c = 0; c < width; ++c) {
         dkeys(n, c) += ds * in.q(t, c);
@@ -106,6 +120,10 @@ Answer with(const Rule& rule, const Flaw& flaw) {
           }};
 }
 
+constexpr const char* kAtNumber =
+    "you take the weight at a[n] for slot n, which is that of position n. The weights of slots stand behind those of "
+    "the positions: in one list of the query t at a[t + 1 + n].";
+
 }  // namespace
 
 Check check() {
@@ -126,6 +144,10 @@ Check check() {
              "the mean that softmax's derivative subtracts runs over everything that the softmax ran over: the "
              "positions j <= t as well."},
             {with({}, {.scaled = false}), "dslot_keys lacks the factor 1 / sqrt(width) of the scores."},
+            {with({.place = Place::list}, {}), kAtNumber},
+            {with({.place = Place::row}, {}), kAtNumber},
+            {with({}, {.place = Place::list}), kAtNumber},
+            {with({}, {.place = Place::row}), kAtNumber},
             {with({}, {.average = true}), "you have the mean over queries. The gradient is their sum."}},
        .run = run});
 }

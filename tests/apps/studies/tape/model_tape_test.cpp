@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "apps/run/config/run_config_file.hpp"
@@ -40,6 +41,7 @@ TEST_CASE("model tape: gradients of every family's small model are its differenc
     CHECK(recording.checked > 400);
     CHECK(recording.unchecked == 0);
     CHECK(recording.worst < 1e-6);
+    CHECK(recording.agreed == recording.checked);
     for (const RecordedOp& op : recording.ops) CHECK(op.reached);
     // Of parameters a table alone has a gradient that is not shown.
     for (const RecordedValue& value : recording.values) {
@@ -52,6 +54,25 @@ TEST_CASE("model tape: gradients of every family's small model are its differenc
   }
 }
 
+TEST_CASE("model tape: in the model that is drawn a size says what it counts", "[tape]") {
+  const ModelOptions model = parse_run_config(small_model(ModelFamily::all_attention), "small").model;
+  const AllAttentionOptions& options = model.all_attention;
+  const std::set<std::int64_t> sizes{options.heads,
+                                     options.width / options.heads,
+                                     options.slots,
+                                     options.width,
+                                     options.max_span,
+                                     model.vocabulary(),
+                                     5};
+  CHECK(sizes.size() == 7);
+  const TapeRecording recording = recorded(ModelFamily::all_attention);
+  const auto made = [&](std::size_t op) {
+    return recording.values[static_cast<std::size_t>(recording.ops[op].outputs[0])].shape;
+  };
+  CHECK(made(1) == Shape{1, 5, options.width});  // queries of 5 tokens
+  CHECK(made(recording.ops.size() - 2) == Shape{1, 5, model.vocabulary()});
+}
+
 TEST_CASE("model tape: in f32 nothing is compared, and large tensors have no numbers", "[tape]") {
   ModelTapeOptions options;
   options.dtype = DType::f32;
@@ -59,7 +80,7 @@ TEST_CASE("model tape: in f32 nothing is compared, and large tensors have no num
   const TapeRecording recording =
       recorded(ModelFamily::all_attention, options, {"training.batch=4", "training.split=2"});
   CHECK(recording.checked == 0);
-  CHECK(recording.about.find("2 x 4 tokens") != std::string::npos);
+  CHECK(recording.about.find("2 x 5 tokens") != std::string::npos);
   for (const RecordedValue& value : recording.values) CHECK(value.numbers.empty() == (value.shape.count() > 40));
 }
 
