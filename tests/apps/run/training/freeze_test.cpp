@@ -6,9 +6,11 @@
 #include "apps/run/cost/rank_memory.hpp"
 #include "apps/run/model/frozen_parameters.hpp"
 #include "apps/run/model/trained_model.hpp"
+#include "apps/run/training/gradient_report.hpp"
 #include "apps/run/training/rank_setting.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/error.hpp"
+#include "core/files/json.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/run/transfer/transfer_fixture.hpp"
 #include "tests/harness/catch.hpp"
@@ -116,6 +118,19 @@ TEST_CASE("frozen parameters have no part in the norm that gradients are clipped
   model.session.trainer.optimizer().visit_state(
       [&](const std::string& name, const Tensor&, const std::optional<Division>&) { state.insert(name); });
   CHECK(state == std::set<std::string>{"output.bias.velocity"});
+}
+
+TEST_CASE("frozen: a report of gradients leaves out what has none") {
+  const RunFolder folder;
+  SmallModel model(small_config(), folder.data(),
+                   {"training.freeze=layers.0.attention.span", "training.gradient_report=true"});
+  GradientReport report(model.session.config, model.session.store);
+  model.train(1);
+  report.add(model.session.trainer.optimizer(), model.runtime.backend());
+  const nlohmann::json said = report.take(model.runtime.backend());
+  CHECK(said.at("tensors").size() == model.session.store.parameters().size() - 1);
+  REQUIRE(said.at("spans").size() == 1);
+  CHECK(said.at("spans").front().at("layer") == 1);
 }
 
 TEST_CASE("patterns that match nothing are refused with what is near, and so is a model that would not train") {

@@ -1,6 +1,10 @@
 /// Vocabularies of which a part is the same: which vectors a model begins with then.
 
 #include "apps/run/transfer/symbol_match.hpp"
+
+#include <algorithm>
+
+#include "apps/data/vocabulary/subword_counts.hpp"
 #include "apps/run/transfer/transfer_report.hpp"
 #include "core/error.hpp"
 #include "tests/apps/run/transfer/transfer_fixture.hpp"
@@ -26,6 +30,34 @@ TEST_CASE("symbols are matched by what they stand for") {
   const SymbolMatch other = match_symbols(words({"a", "b"}), data::DataSet::open(characters.data()).vocabulary());
   CHECK_FALSE(other.same_kind);
   CHECK(other.shared == 0);
+}
+
+data::Vocabulary learned_subwords(const std::string& of_words, std::int64_t size) {
+  data::SubwordCounts counts;
+  for (int i = 0; i < 40; ++i) counts.add_line(of_words);
+  return data::SubwordVocabulary(data::BytePairs(data::BytePairs::learn(counts, size), "learned"), 0);
+}
+
+TEST_CASE("subwords are matched by their text and role, in vocabularies of different sizes") {
+  const data::Vocabulary before = learned_subwords("stone river under", 275),
+                         now = learned_subwords("stone river green stones", 278);
+  const SymbolMatch match = match_symbols(before, now);
+  CHECK(match.same_kind);
+  CHECK(match.shared >= 258);  // all bytes, the end of a line, the unknown one
+  CHECK(match.shared < std::min(before.size(), now.size()));
+  CHECK(match.before_of.at(static_cast<std::size_t>(now.end_token())) == before.end_token());
+  const data::BytePairs &of_before = before.subwords()->model(), &of_now = now.subwords()->model();
+  std::int64_t shared = 0;
+  for (std::int32_t id = 0; id < now.size(); ++id) {
+    const std::int64_t old = match.before_of[static_cast<std::size_t>(id)];
+    if (old < 0) continue;
+    ++shared;
+    CAPTURE(id, old);
+    CHECK(of_before[static_cast<std::int32_t>(old)].bytes == of_now[id].bytes);
+    CHECK(of_before[static_cast<std::int32_t>(old)].role == of_now[id].role);
+  }
+  CHECK(shared == match.shared);
+  CHECK(match_symbols(now, now).shared == now.size());
 }
 
 /// Rows of a table by the text of their symbols.

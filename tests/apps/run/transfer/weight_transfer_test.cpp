@@ -2,6 +2,7 @@
 
 #include "apps/run/transfer/weight_transfer.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/run/evaluation/split_evaluation.hpp"
