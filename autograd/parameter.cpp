@@ -44,6 +44,7 @@ const Tensor& Parameter::gradient() const {
   if (kind_ != Gradient::dense)
     throw Error(text("parameter: only a dense one has a gradient tensor, ", name_, " has ",
                      kind_ == Gradient::rows ? "a gradient of rows" : "none"));
+  if (frozen_) throw Error(text("parameter: one that is frozen has no gradient, got ", name_));
   if (!gradient_) throw_without_memory(name_, shape_);
   return gradient_;
 }

@@ -62,6 +62,9 @@ class Parameter {
   /// "" for tables and buffers.
   const std::string& group() const { return group_; }
   Gradient gradient_kind() const { return kind_; }
+  /// Whether its store keeps it from training (ParameterStore::freeze): it has values and no gradient, and tapes take
+  /// it for a constant. Of a buffer: it stays as it is.
+  bool frozen() const { return frozen_; }
   /// The path it was visited under, "" before.
   const std::string& name() const { return name_; }
   /// The dtype of its values in a store of `placed` ones: f32 or bf16 of what is stored so, else that.
@@ -78,7 +81,7 @@ class Parameter {
   /// The file in which a table is that was placed there; nullptr: its values are in memory. Such a table cannot be
   /// changed: lookups of inference are all that can be done with it (weighted_rows).
   const MappedTable* mapped() const { return mapped_.get(); }
-  /// Gradient::dense only: throws Error for the others.
+  /// Gradient::dense only: throws Error for the others, and where it is frozen.
   const Tensor& gradient() const;
   /// Gradient::rows only: throws Error for the others.
   RowGradient& row_gradient();
@@ -102,6 +105,7 @@ class Parameter {
   Initializer initializer_;
   std::string group_;
   Gradient kind_ = Gradient::dense;
+  bool frozen_ = false;
   std::optional<DType> stored_;
   std::string name_;
   Tensor value_;

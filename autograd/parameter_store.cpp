@@ -40,15 +40,16 @@ ParameterStore::~ParameterStore() {
 void ParameterStore::forget(Parameter& parameter) {
   std::erase_if(parameters_, [&](const auto& entry) { return entry.second == &parameter; });
   std::erase(tables_, &parameter);
-  for (ParameterGroup& group : groups_) {
-    const auto place = std::ranges::find(group.parameters, &parameter);
-    if (place == group.parameters.end()) continue;
-    // Without memory, after place() has thrown, there may be no segment for it.
-    const auto index = place - group.parameters.begin();
-    if (index < static_cast<std::ptrdiff_t>(group.segments.size()))
-      group.segments.erase(group.segments.begin() + index);
-    group.parameters.erase(place);
-  }
+  for (std::vector<ParameterGroup>* const groups : {&groups_, &frozen_})
+    for (ParameterGroup& group : *groups) {
+      const auto place = std::ranges::find(group.parameters, &parameter);
+      if (place == group.parameters.end()) continue;
+      // Without memory, after place() has thrown, there may be no segment for it.
+      const auto index = place - group.parameters.begin();
+      if (index < static_cast<std::ptrdiff_t>(group.segments.size()))
+        group.segments.erase(group.segments.begin() + index);
+      group.parameters.erase(place);
+    }
 }
 
 void ParameterStore::add(std::string name, Parameter& parameter) {
@@ -63,6 +64,14 @@ void ParameterStore::add(std::string name, Parameter& parameter) {
   if (!added) throw Error(text("parameter store: two parameters are named ", name));
   parameter.name_ = std::move(name);
   parameter.store_ = this;
+}
+
+void ParameterStore::freeze(std::string_view name) {
+  if (placed()) throw Error(text("parameter store: ", name, " was frozen after the memory was taken"));
+  const auto alias = aliases_.find(name);
+  Parameter* const parameter = find(alias != aliases_.end() ? alias->second : name);
+  if (parameter == nullptr) throw Error(text("parameter store: what is frozen must be a parameter, got ", name));
+  parameter->frozen_ = true;
 }
 
 void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
@@ -82,33 +91,40 @@ void ParameterStore::place(Backend& backend, DType dtype, std::uint64_t seed,
       if (table) tables_.push_back(parameter);
     }
   }
-  for (GroupLayout& planned : layout(dtype)) {
-    ParameterGroup& group = groups_.emplace_back();
-    group.name = std::move(planned.name);
-    group.parameters = std::move(planned.parameters);
-    group.segments = std::move(planned.segments);
-    group.values = Tensor({planned.count}, dtype, backend.device(), *allocator_);
-    group.gradients = Tensor({planned.count}, dtype, backend.device(), *allocator_);
-    std::vector<std::byte> host(group.values.bytes());
-    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-      Parameter& parameter = *group.parameters[i];
-      const auto [offset, count] = group.segments[i];
-      parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype), dtype, count, seed,
-                                   parameter.name());
-      parameter.value_ = group.values.rows(offset, offset + count).view(parameter.shape());
-      parameter.gradient_ = group.gradients.rows(offset, offset + count).view(parameter.shape());
-    }
-    backend.copy(group.values.raw(), host.data(), host.size(), CopyKind::host_to_device);
-    std::ranges::fill(host, std::byte{0});
-    backend.copy(group.gradients.raw(), host.data(), host.size(), CopyKind::host_to_device);
-  }
+  for (GroupLayout& planned : layout(dtype)) groups_.push_back(place_group(backend, std::move(planned), seed, false));
+  for (GroupLayout& planned : layout(dtype, true))
+    frozen_.push_back(place_group(backend, std::move(planned), seed, true));
 }
 
-std::vector<GroupLayout> ParameterStore::layout(DType dtype) const {
+ParameterGroup ParameterStore::place_group(Backend& backend, GroupLayout planned, std::uint64_t seed,
+                                           bool frozen) const {
+  ParameterGroup group;
+  group.name = std::move(planned.name);
+  group.parameters = std::move(planned.parameters);
+  group.segments = std::move(planned.segments);
+  group.values = Tensor({planned.count}, dtype_, backend.device(), *allocator_);
+  if (!frozen) group.gradients = Tensor({planned.count}, dtype_, backend.device(), *allocator_);
+  std::vector<std::byte> host(group.values.bytes());
+  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+    Parameter& parameter = *group.parameters[i];
+    const auto [offset, count] = group.segments[i];
+    parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype_), dtype_, count, seed,
+                                 parameter.name());
+    parameter.value_ = group.values.rows(offset, offset + count).view(parameter.shape());
+    if (!frozen) parameter.gradient_ = group.gradients.rows(offset, offset + count).view(parameter.shape());
+  }
+  backend.copy(group.values.raw(), host.data(), host.size(), CopyKind::host_to_device);
+  if (frozen) return group;
+  std::ranges::fill(host, std::byte{0});
+  backend.copy(group.gradients.raw(), host.data(), host.size(), CopyKind::host_to_device);
+  return group;
+}
+
+std::vector<GroupLayout> ParameterStore::layout(DType dtype, bool frozen) const {
   std::vector<GroupLayout> groups;
   const auto aligned = static_cast<std::int64_t>(Allocator::kAlignment / size_of(dtype));
   for (const auto& [name, parameter] : parameters_) {  // a map: already sorted by name
-    if (parameter->gradient_kind() != Gradient::dense) continue;
+    if (parameter->gradient_kind() != Gradient::dense || parameter->frozen() != frozen) continue;
     auto group = std::ranges::find(groups, parameter->group(), &GroupLayout::name);
     if (group == groups.end()) group = groups.insert(groups.end(), GroupLayout{.name = parameter->group()});
     const std::int64_t count = parameter->shape().count();
@@ -181,22 +197,25 @@ void ParameterStore::clear_row_gradients() {
 void ParameterStore::keep_rounded(Step& step) {
   if (!placed()) throw Error("parameter store: bf16 copies need values, got a store that has no memory yet");
   if (dtype_ != DType::f32) throw DTypeError(text("parameter store: bf16 copies are of f32 parameters, got ", dtype_));
-  for (ParameterGroup& group : groups_) {
-    if (group.rounded || std::ranges::none_of(group.parameters, &Parameter::is_matrix)) continue;
-    group.rounded = Tensor(group.values.shape(), DType::bf16, group.values.device(), *allocator_);
-    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-      Parameter& parameter = *group.parameters[i];
-      const auto [offset, count] = group.segments[i];
-      if (parameter.is_matrix())
-        parameter.rounded_ = group.rounded.rows(offset, offset + count).view(parameter.shape());
-    }
-  }
+  for (std::vector<ParameterGroup>* const groups : {&groups_, &frozen_})
+    for (ParameterGroup& group : *groups) keep_rounded(group);
   refresh_rounded(step);
 }
 
+void ParameterStore::keep_rounded(ParameterGroup& group) const {
+  if (group.rounded || std::ranges::none_of(group.parameters, &Parameter::is_matrix)) return;
+  group.rounded = Tensor(group.values.shape(), DType::bf16, group.values.device(), *allocator_);
+  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+    Parameter& parameter = *group.parameters[i];
+    const auto [offset, count] = group.segments[i];
+    if (parameter.is_matrix()) parameter.rounded_ = group.rounded.rows(offset, offset + count).view(parameter.shape());
+  }
+}
+
 void ParameterStore::refresh_rounded(Step& step) {
-  for (ParameterGroup& group : groups_)
-    if (group.rounded) kernels::convert(step, group.values, group.rounded);
+  for (std::vector<ParameterGroup>* const groups : {&groups_, &frozen_})
+    for (ParameterGroup& group : *groups)
+      if (group.rounded) kernels::convert(step, group.values, group.rounded);
 }
 
 }  // namespace engram

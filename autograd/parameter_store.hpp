@@ -1,7 +1,8 @@
 #pragma once
 /// The memory of a model's parameters: per group one flat block of values and one of gradients, entries sorted by
 /// name and 256-byte aligned, so that clearing, norms, updates and checkpoints are one call per group. For steps with
-/// bf16 activations there is a third block, of the values rounded to bf16. Tables and buffers have memory of their own.
+/// bf16 activations there is a third block, of the values rounded to bf16. Tables and buffers have memory of their own,
+/// and parameters that are frozen lie in blocks without gradients, which no optimiser sees.
 
 #include <filesystem>
 #include <map>
@@ -24,7 +25,7 @@ struct ParameterGroup {
   std::vector<Parameter*> parameters;  ///< sorted by name
   SegmentTable segments;               ///< in the same order
   Tensor values;                       ///< [n], padding between entries stays zero
-  Tensor gradients;                    ///< [n]
+  Tensor gradients;                    ///< [n]; none of frozen parameters
   Tensor rounded;                      ///< [n] bf16, of the values; empty: not kept, or no matrix in the group
 };
 
@@ -48,6 +49,10 @@ class ParameterStore {
   /// when the name belongs to another parameter, or after place().
   void add(std::string name, Parameter& parameter);
 
+  /// Keeps a parameter, of either of its names, or a buffer from training: Parameter::frozen(). Throws Error for a name
+  /// that is none, or after place().
+  void freeze(std::string_view name);
+
   /// Takes memory (dtype f32 or f64) and fills it from the initialisers. Gradients start at zero. The backend must
   /// outlive the store. `mapped_tables`: the folder in whose files (core/files/table_file.hpp) all tables are; they
   /// stay there and can be read, but not changed. `ranks`: where there are several, they share the columns of tables,
@@ -58,13 +63,13 @@ class ParameterStore {
   void place(Backend& backend, DType dtype, std::uint64_t seed, const std::filesystem::path& mapped_tables = {},
              Communicator* ranks = nullptr);
   bool placed() const { return allocator_ != nullptr; }
-  /// The groups that place() makes of all that was added, sorted by name. It needs no memory: throws ShapeError where
-  /// the parameters of a group are too many to count.
-  std::vector<GroupLayout> layout(DType dtype) const;
+  /// The groups that place() makes of all that was added and is trained, or is frozen, sorted by name. It needs no
+  /// memory: throws ShapeError where the parameters of a group are too many to count.
+  std::vector<GroupLayout> layout(DType dtype, bool frozen = false) const;
 
   std::vector<ParameterGroup>& groups() { return groups_; }
   const std::vector<ParameterGroup>& groups() const { return groups_; }
-  /// Those with gradients of rows, sorted by name; they are in no group. Known from place() on.
+  /// Those with gradients of rows, frozen ones too, sorted by name; they are in no group. Known from place() on.
   const std::vector<Parameter*>& tables() const { return tables_; }
   /// By full name (not alias); nullptr when there is none.
   Parameter* find(std::string_view name) const;
@@ -72,7 +77,8 @@ class ParameterStore {
   const std::map<std::string, Parameter*, std::less<>>& parameters() const { return parameters_; }
   /// Second name -> first name of tied parameters.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
-  /// Number of trained values; every parameter once, buffers not. Throws ShapeError beyond Shape::kMostElements.
+  /// Number of parameters' values, frozen or not; every one once, buffers not. Throws ShapeError beyond
+  /// Shape::kMostElements.
   std::int64_t count() const;
   DType dtype() const { return dtype_; }
   /// Long-lived memory of the same device, for optimiser state and caches.
@@ -97,13 +103,15 @@ class ParameterStore {
   friend class Parameter;
   void forget(Parameter& parameter);  // it is being destroyed
   void place_alone(Backend& backend, Parameter& parameter, std::uint64_t seed);
+  ParameterGroup place_group(Backend& backend, GroupLayout planned, std::uint64_t seed, bool frozen) const;
+  void keep_rounded(ParameterGroup& group) const;
   static void share(Parameter& parameter, Communicator& ranks);
   void map_table(Backend& backend, Parameter& table, const std::filesystem::path& folder);
 
   std::map<std::string, Parameter*, std::less<>> parameters_;
   std::map<std::string, std::string, std::less<>> aliases_;
   std::unique_ptr<CountedHeap> allocator_;  // before groups_: it must outlive their tensors
-  std::vector<ParameterGroup> groups_;
+  std::vector<ParameterGroup> groups_, frozen_;
   std::vector<Parameter*> tables_;
   DType dtype_ = DType::f32;
 };

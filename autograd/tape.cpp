@@ -29,7 +29,7 @@ int Tape::enter(Slot slot, const Tensor& value) {
 
 Variable Tape::parameter(Parameter& parameter) {
   const Tensor& value = parameter.value_for(step_->activations());
-  if (!training() || parameter.gradient_kind() == Gradient::none) return constant(value);
+  if (!training() || parameter.gradient_kind() == Gradient::none || parameter.frozen()) return constant(value);
   const DType dtype =
       parameter.gradient_kind() == Gradient::rows ? compute_dtype(value.dtype()) : parameter.gradient().dtype();
   return Variable(value, this,
@@ -40,7 +40,7 @@ Variable Tape::parameter(Parameter& parameter, std::int64_t begin, std::int64_t 
   if (parameter.gradient_kind() != Gradient::dense)
     throw Error(text("tape: only a dense parameter can be taken by rows, got ", parameter.name()));
   Tensor rows = parameter.value_for(step_->activations()).rows(begin, end);
-  if (!training()) return constant(std::move(rows));
+  if (!training() || parameter.frozen()) return constant(std::move(rows));
   const int slot = enter({.shape = rows.shape(),
                           .dtype = parameter.gradient().dtype(),
                           .parameter = &parameter,

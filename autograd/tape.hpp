@@ -47,7 +47,7 @@ class Tape {
   /// A value that needs no gradient.
   Variable constant(Tensor value) { return Variable(std::move(value), this, -1); }
   /// A trained value as the step's activations need it; its gradient is added to the parameter's own memory. A buffer
-  /// is a constant.
+  /// is a constant, and so is what is frozen.
   Variable parameter(Parameter& parameter);
   /// A parameter's rows [begin, end) of its first axis alone, whose memory they share. Throws ShapeError outside it,
   /// Error for a table or a buffer.

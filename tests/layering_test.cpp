@@ -61,6 +61,7 @@ const std::map<std::string, std::map<std::string, int>> floors{
       {"evaluation", 2},
       {"generation", 3},
       {"weights", 3},
+      {"transfer", 3},
       {"training", 4}}},
     {"apps/studies",
      {{"attention", 0},

@@ -125,7 +125,7 @@ Command* add_import_command(Command& program) {
       ->add_option("weights", arguments->weights,
                    "file of safetensors or of PyTorch (.bin, .pt), of which nothing is executed")
       ->required();
-  command->add_option("--out", arguments->out, "checkpoint to write, for evaluate and generate")
+  command->add_option("--out", arguments->out, "checkpoint to write, for evaluate, generate and train --from")
       ->required()
       ->value_name("FILE");
   command->add_option("--config-json", arguments->config,

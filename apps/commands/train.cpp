@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/commands/shared_options.hpp"
 #include "apps/run/model/rank_share.hpp"
@@ -18,7 +19,8 @@ namespace {
 
 struct TrainArguments {
   TrainingRunOptions run;
-  std::string config, data, out;
+  std::string config, data, out, from;
+  std::vector<std::string> freeze;
   std::string device = "cpu";
   std::string dtype;
   std::int64_t steps = 0, split = 1;
@@ -34,12 +36,19 @@ void divide_machine(Communicator& ranks, const std::string& device, TrainingRunO
   log(LogLevel::info, share_text(share, ranks.size(), options.threads, cores_of_host()));
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ",") + name;
+  return all;
+}
+
 void run_train(const Command& command, const TrainArguments& arguments, Communicator& ranks) {
   TrainingRunOptions options = arguments.run;
   options.ranks = &ranks;
   options.config = arguments.config;
   options.data = arguments.data;
   options.out = arguments.out;
+  options.from = arguments.from;
   options.device = parse_device(arguments.device);
   if (!arguments.dtype.empty()) {
     const DType dtype = dtype_option("training", arguments.dtype, true);
@@ -48,6 +57,7 @@ void run_train(const Command& command, const TrainArguments& arguments, Communic
   }
   if (command.count("--steps") > 0) options.steps = arguments.steps;
   if (command.count("--seed") > 0) options.overrides.push_back("training.seed=" + std::to_string(arguments.seed));
+  if (command.count("--freeze") > 0) options.overrides.push_back("training.freeze=" + joined(arguments.freeze));
   if (command.count("--split") > 0) options.overrides.push_back(text("training.split=", arguments.split));
   if (!ranks.alone()) divide_machine(ranks, arguments.device, options);
   const StopSignals signals(ranks.alone());
@@ -59,9 +69,21 @@ void run_train(const Command& command, const TrainArguments& arguments, Communic
 Command* add_train_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("train", "train a model on prepared data");
   const auto arguments = std::make_shared<TrainArguments>();
-  command->add_option("--config", arguments->config, "TOML file that defines the run; --resume can do without");
+  command->add_option("--config", arguments->config,
+                      "TOML file that defines the run; --resume and --from can do without");
   command->add_key_settings(arguments->run.overrides, "override keys of the config: section.key=value");
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
+  command
+      ->add_option("--from", arguments->from,
+                   "begin with the weights of this run or checkpoint, as far as they fit; without --config its "
+                   "configuration is the start (docs/guide/fine-tuning.md)")
+      ->value_name("RUN");
+  command
+      ->add_option("--freeze", arguments->freeze,
+                   "override training.freeze: leave parameters with such names as they are, * being anything: "
+                   "'layers.0.*'; may be given several times")
+      ->value_name("PATTERN")
+      ->allow_extra_args(false);
   command->add_option("--out", arguments->out, "folder of the run: config, metrics, checkpoints")->required();
   command
       ->add_option("--steps", arguments->steps,

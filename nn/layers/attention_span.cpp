@@ -50,9 +50,14 @@ void AttentionSpan::take_means(std::vector<double> zeta) {
 }
 
 void AttentionSpan::refresh(Backend& backend, std::span<AttentionSpan* const> spans) {
+  refresh_block(backend, spans, false);
+  refresh_block(backend, spans, true);
+}
+
+void AttentionSpan::refresh_block(Backend& backend, std::span<AttentionSpan* const> spans, bool frozen) {
   const std::byte *begin = nullptr, *end = nullptr;
   for (const AttentionSpan* span : spans) {
-    if (!span->span_) continue;
+    if (!span->span_ || span->span_->frozen() != frozen) continue;
     const Tensor& value = span->span_->value();
     const auto* const first = static_cast<const std::byte*>(value.raw());
     begin = begin == nullptr ? first : std::min(begin, first);
@@ -63,7 +68,7 @@ void AttentionSpan::refresh(Backend& backend, std::span<AttentionSpan* const> sp
   host.resize(static_cast<std::size_t>(end - begin));
   backend.copy(host.data(), begin, host.size(), CopyKind::device_to_host);
   for (AttentionSpan* span : spans) {
-    if (!span->span_) continue;
+    if (!span->span_ || span->span_->frozen() != frozen) continue;
     span->window_unit_ = window_unit(backend);
     span->take(host.data() + (static_cast<const std::byte*>(span->span_->value().raw()) - begin));
   }

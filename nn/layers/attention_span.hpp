@@ -52,7 +52,8 @@ class AttentionSpan final : public Module {
   /// Reads zeta from the device into the host's copy below: after loading and after every update. Throws Error naming
   /// the head when a value is not finite.
   void refresh(Backend& backend) { refresh(backend, std::array{this}); }
-  /// Refreshes all layers of a model in one copy: their parameters lie in one block of a ParameterStore.
+  /// Refreshes all layers of a model in one copy: their parameters lie in one block of a ParameterStore, those that are
+  /// frozen in another one.
   static void refresh(Backend& backend, std::span<AttentionSpan* const> spans);
   /// Takes the mean of dynamic spans over some text, [H], for reports: they are no parameters.
   void take_means(std::vector<double> zeta);
@@ -74,6 +75,7 @@ class AttentionSpan final : public Module {
   /// The start of dynamic spans: sigmoid(-4) S positions, as in the paper.
   static constexpr double kDynamicBias = -4;
 
+  static void refresh_block(Backend& backend, std::span<AttentionSpan* const> spans, bool frozen);
   std::int64_t reach(std::size_t head) const;
   void take(const std::byte* zeta);
   void follow_zeta();

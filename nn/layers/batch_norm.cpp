@@ -20,8 +20,10 @@ BatchNorm::BatchNorm(std::int64_t width, BatchNormRule rule)
 
 Variable BatchNorm::forward(const Variable& x, const RowMask& mask) {
   Tape& tape = x.tape();
+  BatchNormRule rule = rule_;
+  if (running_mean_.frozen() && running_variance_.frozen()) rule.momentum = 0;  // they stay as they are
   return batch_norm(x, tape.parameter(gain_), tape.parameter(bias_), {running_mean_.value(), running_variance_.value()},
-                    mask, rule_);
+                    mask, rule);
 }
 
 void BatchNorm::visit(Visitor& visit) {

@@ -13,7 +13,7 @@ class BatchNorm final : public Module {
   /// width: features, at least 1. rule: epsilon above 0, momentum from 0 to 1. Throws UsageError otherwise.
   explicit BatchNorm(std::int64_t width, BatchNormRule rule = {});
   /// x: [..., width]; rows that the mask leaves out become zero. On a training tape it updates the running statistics,
-  /// in every call: see batch_norm(). Throws as that does.
+  /// in every call, unless both are frozen: see batch_norm(). Throws as that does.
   Variable forward(const Variable& x, const RowMask& mask = {});
   void visit(Visitor& visit) override;
 

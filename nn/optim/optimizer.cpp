@@ -36,7 +36,8 @@ Optimizer::Optimizer(const OptimizerOptions& options, ParameterStore& store, Ste
       span_rate_share_(options.span_rate_share),
       ranks_(with.ranks != nullptr ? with.ranks : &one_),
       buckets_(make_buckets(store, ranks_->size(), with.bucket_bytes)) {
-  if (!store.tables().empty()) tables_ = std::make_unique<TableOptimizer>(options.tables, store, step);
+  if (!std::ranges::all_of(store.tables(), &Parameter::frozen))
+    tables_ = std::make_unique<TableOptimizer>(options.tables, store, step);
   if (!store.groups().empty()) make_parts(step);
 }
 

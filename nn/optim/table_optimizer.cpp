@@ -101,6 +101,7 @@ TableOptimizer::TableOptimizer(const TableOptimizerOptions& options, ParameterSt
   adagrad_ = {.epsilon = options_.epsilon, .weight_decay = options_.weight_decay, .rate = rate};
   const std::uint64_t seed = step.next_random().seed;
   for (Parameter* const parameter : store.tables()) {
+    if (parameter->frozen()) continue;
     const Tensor& values = parameter->value();
     const DType dtype = compute_dtype(values.dtype());
     const Shape rows{values.shape()[0]};

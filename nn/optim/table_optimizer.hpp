@@ -53,7 +53,8 @@ class TableOptimizer final : public RowRefresh {
   using StateFound =
       std::function<void(const std::string& name, const Tensor& tensor, const std::optional<Division>& division)>;
 
-  /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed, have tables and outlive it.
+  /// State starts at zero: of tables of f32 and bf16 it is f32. The store must be placed, have tables that are not
+  /// frozen, which are those that it updates, and outlive it.
   /// Throws UsageError when the options are not valid.
   TableOptimizer(const TableOptimizerOptions& options, ParameterStore& store, Step& step);
   TableOptimizer(const TableOptimizer&) = delete;

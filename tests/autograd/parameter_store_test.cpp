@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/host_copy.hpp"
 #include "tests/autograd/step_fixture.hpp"
 #include "tests/autograd/teaching_ops.hpp"
 #include "tests/harness/catch.hpp"
@@ -313,6 +314,38 @@ TEST_CASE("parameter store: tables in mapped files stay there", "[autograd]") {
   std::filesystem::remove(folder / "rounded.table");
   Tables missing;
   CHECK_THROWS_AS(missing.store.place(*f.backend, DType::f32, 9, folder.path()), FileError);
+}
+
+TEST_CASE("parameter store: what is frozen has the same values, no gradient, and is a constant on tapes",
+          "[autograd]") {
+  StepFixture f;
+  Model whole, frozen;
+  whole.add_in_order();
+  whole.store.place(*f.backend, DType::f32, 1);
+  frozen.add_in_order();
+  frozen.store.add("layer.again", frozen.weight);
+  frozen.store.freeze("layer.again");
+  frozen.store.freeze("layer.span");
+  CHECK_THROWS_WITH(frozen.store.freeze("layer.wait"), ContainsSubstring("got layer.wait"));
+  CHECK(frozen.store.layout(DType::f32).size() == 1);
+  CHECK(frozen.store.layout(DType::f32, true).size() == 2);
+  frozen.store.place(*f.backend, DType::f32, 1);
+  CHECK_THROWS_WITH(frozen.store.freeze("layer.bias"), ContainsSubstring("after the memory was taken"));
+  REQUIRE(frozen.store.groups().size() == 1);
+  CHECK(frozen.store.groups()[0].parameters == std::vector<Parameter*>{&frozen.bias});
+  CHECK(frozen.store.count() == whole.store.count());
+  CHECK(host_doubles(*f.backend, frozen.weight.value()) == host_doubles(*f.backend, whole.weight.value()));
+  CHECK(host_doubles(*f.backend, frozen.span.value()) == host_doubles(*f.backend, whole.span.value()));
+  CHECK(frozen.weight.frozen());
+  CHECK_FALSE(frozen.bias.frozen());
+  CHECK_THROWS_WITH(frozen.weight.gradient(), ContainsSubstring("frozen has no gradient, got layer.weight"));
+  frozen.store.zero_gradients(f.step);
+  frozen.store.keep_rounded(f.step);
+  CHECK(frozen.weight.value_for(ActivationPrecision::bf16).dtype() == DType::bf16);
+  Tape tape(f.step);
+  CHECK_FALSE(tape.parameter(frozen.weight).requires_grad());
+  CHECK_FALSE(tape.parameter(frozen.weight, 1, 2).requires_grad());
+  CHECK(tape.parameter(frozen.bias).requires_grad());
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ struct ConfigKey {
   std::string_view name;     ///< "width"
   std::string_view meaning;  ///< with the unit
   OnResume on_resume = OnResume::change;
-  std::string rule;  ///< what a value must be: "an integer"
-  bool is_list = false;
+  std::string rule;        ///< what a value must be: "an integer"
+  bool is_list = false;    ///< of integers
+  bool is_names = false;   ///< a list of names with wildcards
   bool is_choice = false;  ///< a name out of several, in quotes
   bool is_text = false;    ///< any text, in quotes
   /// Of a key without a default: a value for a small model and a short run; else empty.

@@ -60,7 +60,7 @@ RunConfig whole_config(ModelFamily family) {
 std::string allowed_values(const ConfigKey& key, const RunConfig& whole) {
   if (key.is_choice) return choices_of(key);
   // What a list may hold depends on other keys.
-  return key.is_list || key.is_text ? "" : range_rule(key, whole);
+  return key.is_list || key.is_names || key.is_text ? "" : range_rule(key, whole);
 }
 
 std::string config_template(ModelFamily family) {

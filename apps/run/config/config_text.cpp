@@ -65,8 +65,10 @@ void translate(Assignment& assignment) {
 
 /// The option of the command line that is short for an override of this key; empty: there is none.
 std::string_view short_option(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
-      {"schedule.steps", "--steps"}, {"training.seed", "--seed"}, {"training.products", "--dtype"}};
+  constexpr std::pair<std::string_view, std::string_view> kOptions[] = {{"schedule.steps", "--steps"},
+                                                                        {"training.seed", "--seed"},
+                                                                        {"training.products", "--dtype"},
+                                                                        {"training.freeze", "--freeze"}};
   for (const auto& [name, option] : kOptions)
     if (name == key) return option;
   return {};

@@ -8,28 +8,70 @@
 #include <utility>
 
 namespace engram {
+namespace {
 
-bool read_list(std::string_view written, std::vector<std::int64_t>& value) {
-  const auto trim = [](std::string_view part) {
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    return part;
-  };
-  written = trim(written);
-  if (written.starts_with('[') != written.ends_with(']')) return false;
-  if (written.starts_with('[')) written = trim(written.substr(1, written.size() - 2));
-  std::vector<std::int64_t> parsed;
+std::string_view without_spaces(std::string_view part) {
+  while (part.starts_with(' ')) part.remove_prefix(1);
+  while (part.ends_with(' ')) part.remove_suffix(1);
+  return part;
+}
+
+/// What stands between the commas of a list without its brackets; false when one is empty.
+bool split_list(std::string_view written, std::vector<std::string_view>& parts) {
   while (!written.empty()) {
     const std::size_t comma = written.find(',');
-    std::int64_t number = 0;
-    if (!read_value(trim(written.substr(0, comma)), number)) return false;
-    parsed.push_back(number);
+    parts.push_back(without_spaces(written.substr(0, comma)));
+    if (parts.back().empty()) return false;
     if (comma == std::string_view::npos) break;
-    written = trim(written.substr(comma + 1));
+    written = without_spaces(written.substr(comma + 1));
     if (written.empty()) return false;  // something must follow a comma
+  }
+  return true;
+}
+
+std::string_view unquoted_name(std::string_view part) {
+  const bool quoted = part.size() >= 2 && part.front() == part.back() && (part.front() == '"' || part.front() == '\'');
+  return quoted ? part.substr(1, part.size() - 2) : part;
+}
+
+}  // namespace
+
+bool read_list(std::string_view written, std::vector<std::int64_t>& value) {
+  written = without_spaces(written);
+  if (written.starts_with('[') != written.ends_with(']')) return false;
+  if (written.starts_with('[')) written = without_spaces(written.substr(1, written.size() - 2));
+  std::vector<std::string_view> parts;
+  if (!split_list(written, parts)) return false;
+  std::vector<std::int64_t> parsed(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (!read_value(parts[i], parsed[i])) return false;
+  value = std::move(parsed);
+  return true;
+}
+
+bool read_names(std::string_view written, std::vector<std::string>& value) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?[]!";
+  written = without_spaces(written);
+  // Without quotes a bracket at an end may be that of a wildcard: layers.[01].*
+  if (written == "[]") written = {};
+  if (written.starts_with("[\"") || written.starts_with("['")) {
+    if (!written.ends_with(']')) return false;
+    written = without_spaces(written.substr(1, written.size() - 2));
+  }
+  std::vector<std::string_view> parts;
+  if (!split_list(written, parts)) return false;
+  std::vector<std::string> parsed;
+  for (const std::string_view part : parts) {
+    const std::string_view name = unquoted_name(part);
+    if (name.empty() || name.find_first_not_of(kLetters) != std::string_view::npos) return false;
+    parsed.emplace_back(name);
   }
   value = std::move(parsed);
   return true;
+}
+
+std::string toml_names(const std::vector<std::string>& values) {
+  return values.empty() ? "[]" : fmt::format("[\"{}\"]", fmt::join(values, "\", \""));
 }
 
 std::string toml_list(const std::vector<std::int64_t>& values) { return fmt::format("[{}]", fmt::join(values, ", ")); }

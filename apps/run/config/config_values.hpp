@@ -1,6 +1,6 @@
 #pragma once
-/// How the values of a configuration are written: TOML integers, floats, booleans, arrays of integers, and strings for
-/// choices and texts.
+/// How the values of a configuration are written: TOML integers, floats, booleans, arrays of integers and of names with
+/// wildcards, and strings for choices and texts.
 /// Reading is strict: all of the text must be one value of the type, in its range, and finite.
 
 #include <charconv>
@@ -35,6 +35,8 @@ constexpr auto choices() {
 template <class T>
 inline constexpr bool kIsList = std::is_same_v<T, std::vector<std::int64_t>>;
 template <class T>
+inline constexpr bool kIsNames = std::is_same_v<T, std::vector<std::string>>;
+template <class T>
 inline constexpr bool kIsText = std::is_same_v<T, std::string>;
 
 /// What a value of type T must be, for messages: "an integer".
@@ -48,6 +50,8 @@ std::string value_rule() {
     return "a number";
   } else if constexpr (kIsList<T>) {
     return "a list of integers";
+  } else if constexpr (kIsNames<T>) {
+    return "a list of names in quotes";
   } else if constexpr (kIsText<T>) {
     return "text in quotes (UTF-8)";
   } else {
@@ -59,6 +63,10 @@ std::string value_rule() {
 
 /// Integers with commas between them; brackets around them and spaces are allowed. The empty text is the empty list.
 bool read_list(std::string_view written, std::vector<std::int64_t>& value);
+
+/// Names, in quotes or not, with commas between them; brackets around them and spaces are allowed. A name has letters,
+/// digits, dots, underscores and hyphens, and the wildcards * ? [ ] of shells. The empty text is the empty list.
+bool read_names(std::string_view written, std::vector<std::string>& value);
 
 /// Sets `value` and returns true when the text is one value of type T, else leaves it.
 template <class T>
@@ -79,6 +87,8 @@ bool read_value(std::string_view written, T& value) {
     return true;
   } else if constexpr (kIsList<T>) {
     return read_list(written, value);
+  } else if constexpr (kIsNames<T>) {
+    return read_names(written, value);
   } else if constexpr (kIsText<T>) {
     if (data::find_invalid_utf8(written) != written.size()) return false;
     value = written;
@@ -98,6 +108,8 @@ std::string toml_number(double value);
 
 /// [1, 2, 3]
 std::string toml_list(const std::vector<std::int64_t>& values);
+/// ["a", "b"]
+std::string toml_names(const std::vector<std::string>& values);
 
 /// In double quotes on one line, with escapes for quotes, backslashes and every control character; UTF-8 stays as it
 /// is.
@@ -112,6 +124,8 @@ std::string toml_value(const T& value) {
     return text(value);
   else if constexpr (kIsList<T>)
     return toml_list(value);
+  else if constexpr (kIsNames<T>)
+    return toml_names(value);
   else if constexpr (kIsText<T>)
     return toml_text(value);
   else

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/activation_precision.hpp"
 #include "core/names.hpp"
@@ -46,6 +47,7 @@ struct TrainingOptions {
   std::int64_t sample_every = 0;         ///< steps between samples of what the model writes; 0: none
   std::string sample_prompt;             ///< what a sample begins with; empty: the start of a line
   bool weight_average = false;           ///< from when validation stops improving, models are judged by mean weights
+  std::vector<std::string> freeze;       ///< names, with * and ?, of parameters that stay as they are
   bool gradient_report = false;          ///< norms and clipping of every tensor, in the metrics
   std::uint64_t seed = 1;
 };

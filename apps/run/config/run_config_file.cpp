@@ -29,7 +29,9 @@ std::string place(const std::string& source) { return "\n  in " + source; }
 void assign(RunConfig& config, const Assignment& assignment) {
   const ConfigKey* key = find_config_key(config.model.family, assignment.section, assignment.name);
   if (key == nullptr) throw_unknown(config.model.family, assignment);
-  const bool is_string = assignment.quoted || (assignment.is_override && key->is_text);
+  // --set 'training.freeze="layers.0.*"' is a list of one name.
+  const bool is_one_name = assignment.is_override && assignment.quoted && key->is_names;
+  const bool is_string = (assignment.quoted && !is_one_name) || (assignment.is_override && key->is_text);
   const bool fits = is_string ? key->is_choice || key->is_text : !key->is_text;
   if (!fits || !key->read(config, assignment.value))
     throw UsageError(text("config: ", key->full_name(), " must be ", key->rule, ", got '",

@@ -20,7 +20,8 @@ ConfigKey make_key(std::string_view section, Part part, T Options::*member, std:
       .on_resume = on_resume,
       .rule = value_rule<T>(),
       .is_list = kIsList<T>,
-      .is_choice = !std::is_arithmetic_v<T> && !kIsList<T> && !kIsText<T>,
+      .is_names = kIsNames<T>,
+      .is_choice = !std::is_arithmetic_v<T> && !kIsList<T> && !kIsNames<T> && !kIsText<T>,
       .is_text = kIsText<T>,
       .read = [=](RunConfig& config, std::string_view written) { return read_value(written, part(config).*member); },
       .write = [=](const RunConfig& config) { return toml_value(part(config).*member); }};

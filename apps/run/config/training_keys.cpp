@@ -56,6 +56,9 @@ void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   training(&TrainingOptions::sample_prompt, "sample_prompt", "what a sample begins with; empty: the start of a line");
   training(&TrainingOptions::weight_average, "weight_average",
            "once validation stops improving, evaluate with the mean of the weights since then");
+  keys.push_back(make_key(
+      "training", [](auto& config) -> auto& { return config.training; }, &TrainingOptions::freeze, "freeze",
+      ConfigKey::OnResume::keep, "parameters that are not trained, by their names with * and ?"));
   training(&TrainingOptions::gradient_report, "gradient_report",
            "report every tensor's gradient, for engram gradients");
   training(&TrainingOptions::seed, "seed", "of weights, dropout and reading");

@@ -30,6 +30,12 @@ std::int64_t stored_bytes(const Parameter& parameter) {
   return most_at(parameter.shape().count(), static_cast<std::int64_t>(size_of(parameter.stored_dtype(DType::f32))));
 }
 
+/// Whether steps read copies in bf16 of a group's values.
+bool rounds(const RankSetting& setting, const GroupLayout& group) {
+  return setting.activations == ActivationPrecision::bf16 &&
+         std::ranges::any_of(group.parameters, &Parameter::is_matrix);
+}
+
 /// What is the same on all ranks.
 RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store, const std::vector<GroupLayout>& groups,
                         std::int64_t pieces, int ranks) {
@@ -37,33 +43,40 @@ RankMemory whole_memory(const RankSetting& setting, const ParameterStore& store,
   RankMemory memory;
   for (const GroupLayout& group : groups) {
     memory.values = most_of({memory.values, most_at(group.count, kNumberBytes)});
-    if (setting.activations == ActivationPrecision::bf16 &&
-        std::ranges::any_of(group.parameters, &Parameter::is_matrix))
+    if (rounds(setting, group))
       memory.rounded = most_of({memory.rounded, most_at(group.count, static_cast<std::int64_t>(size_of(DType::bf16)))});
     memory.norms += kSumBytes * (chunks_of(group.segments) + static_cast<std::int64_t>(group.segments.size()));
   }
   memory.gradients = memory.values;
   if (setting.averages) memory.averages = most_at(memory.values, 2);
+  for (const GroupLayout& group : store.layout(DType::f32, true)) {
+    memory.values = most_of({memory.values, most_at(group.count, kNumberBytes)});
+    if (rounds(setting, group))
+      memory.rounded = most_of({memory.rounded, most_at(group.count, static_cast<std::int64_t>(size_of(DType::bf16)))});
+  }
   if (!groups.empty()) memory.norms += kSumBytes;
-  std::int64_t tables = 0;
+  std::int64_t tables = 0, kept_buffers = 0;
   for (const auto& [name, parameter] : store.parameters()) {
-    if (parameter->gradient_kind() == Gradient::none)
+    if (parameter->gradient_kind() == Gradient::none) {
       memory.buffers = most_of({memory.buffers, stored_bytes(*parameter)});
+      if (!parameter->frozen()) kept_buffers = most_of({kept_buffers, stored_bytes(*parameter)});
+    }
     if (parameter->gradient_kind() != Gradient::rows) continue;
     // Of each row a rank has some of the columns.
     check_shared_columns(name, parameter->shape()[1], ranks);
+    memory.tables = most_of({memory.tables, stored_bytes(*parameter) / ranks});
+    if (parameter->frozen()) continue;
     const std::int64_t row_state =
         table_row_state_bytes(setting.tables) + table_moment_bytes(setting.tables, parameter->shape()[1] / ranks);
-    memory.tables = most_of({memory.tables, stored_bytes(*parameter) / ranks});
     memory.table_state = most_of({memory.table_state, most_at(parameter->shape()[0], row_state)});
     ++tables;
   }
   if (tables > 0) memory.norms += kSumBytes * (tables + 2);
   if (tables > 0 && setting.tables.kind == TableKind::adam && setting.tables.mode == TableMode::deferred)
     memory.norms += kSumBytes * TableClock::of(setting.tables.beta1, setting.tables.beta2).count();
-  memory.kept_buffers = memory.buffers;
+  memory.kept_buffers = kept_buffers;
   const auto levels = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(pieces - 1)));
-  memory.sums = most_at(most_of({memory.gradients, memory.buffers}), levels);
+  memory.sums = most_at(most_of({memory.gradients, kept_buffers}), levels);
   return memory;
 }
 

@@ -115,7 +115,7 @@ RankTraffic rank_traffic(const RankSetting& setting, const ParameterStore& store
   if (!traffic.buckets.empty()) traffic.rounds += 2;
   add_lookups(traffic, setting, ranks);
   for (const auto& [name, parameter] : store.parameters()) {
-    if (parameter->gradient_kind() != Gradient::none) continue;
+    if (parameter->gradient_kind() != Gradient::none || parameter->frozen()) continue;
     traffic.buffers +=
         parameter->shape().count() * static_cast<std::int64_t>(size_of(parameter->stored_dtype(DType::f32))) * others;
     traffic.messages += others;

@@ -112,6 +112,14 @@ std::int64_t count_entry(const CheckpointFile& file, std::string_view key, std::
   return count;
 }
 
+std::int64_t updates_of_means(const CheckpointFile& file) {
+  const auto found = file.metadata().find(metadata_keys::kRun);
+  if (found == file.metadata().end()) return 0;
+  const nlohmann::json state = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  const auto average = state.is_object() ? state.find(kAverageKey) : state.end();
+  return average == state.end() || !average->is_object() ? 0 : average->value("updates", std::int64_t{0});
+}
+
 std::string contents_text(std::uint32_t contents) { return fmt::format("crc32:{:08x}", contents); }
 
 CheckpointFacts read_facts(const CheckpointFile& file) {

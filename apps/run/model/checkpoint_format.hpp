@@ -28,6 +28,7 @@ inline constexpr std::string_view kSeed = "engram.seed";
 inline constexpr std::string_view kData = "engram.data";                  ///< hash of the data set
 inline constexpr std::string_view kRun = "engram.run";                    ///< JSON: readers, caches, best validation
 inline constexpr std::string_view kAveraged = "engram.averaged_updates";  ///< of which the parameters are the mean
+inline constexpr std::string_view kFrom = "engram.from";  ///< JSON: the weights that training began with
 inline constexpr std::string_view kText = "engram.text";  ///< JSON: how text became words (data/text_rules.hpp)
 /// JSON: tables that are in mapped files beside the checkpoint, and "crc32:" and eight digits of their contents.
 inline constexpr std::string_view kTables = "engram.tables";
@@ -72,6 +73,9 @@ struct CheckpointFacts {
 };
 /// Throws FileError for a file of another format, or one without configuration or vocabulary.
 CheckpointFacts read_facts(const CheckpointFile& file);
+
+/// Of how many updates the mean weights beside a run's weights are; 0: there are none.
+std::int64_t updates_of_means(const CheckpointFile& file);
 
 /// The checksum of a mapped table as kTables has it.
 std::string contents_text(std::uint32_t contents);

@@ -1,21 +1,12 @@
 #include "apps/run/model/trained_model.hpp"
 
+#include "apps/run/model/frozen_parameters.hpp"
 #include "core/error.hpp"
-#include "core/files/json.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
-
-/// Of how many updates the mean weights beside a run's weights are; 0: there are none.
-std::int64_t updates_of_means(const CheckpointFile& file) {
-  const auto found = file.metadata().find(metadata_keys::kRun);
-  if (found == file.metadata().end()) return 0;
-  const nlohmann::json state = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
-  const auto average = state.is_object() ? state.find(kAverageKey) : state.end();
-  return average == state.end() || !average->is_object() ? 0 : average->value("updates", std::int64_t{0});
-}
 
 std::filesystem::path tables_folder(const std::filesystem::path& checkpoint) {
   const std::filesystem::path folder = checkpoint.parent_path();
@@ -50,6 +41,9 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
   model_ = make_model(facts_.config.model);
   collect(*model_, store_);
   const bool mapped = !facts_.mapped_tables.empty();
+  // Frozen parameters have no means.
+  const std::int64_t means = updates_of_means(file);
+  if (means > 0) freeze_parameters(store_, facts_.config.training.freeze);
   store_.place(runtime.backend(), dtype, facts_.config.training.seed, mapped ? tables_folder(path_) : "");
   if (mapped) check_contents(store_, facts_, path_);
   file.load(runtime.backend(), parameter_tensors(store_),
@@ -57,7 +51,7 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
              .may_be_ignored = {std::string(kOptimizerPrefix), std::string(kCachePrefix), std::string(kAveragePrefix)},
              .convert_floats = true});
   averaged_over_ = count_entry(file, metadata_keys::kAveraged, "averaged updates");
-  if (const std::int64_t updates = updates_of_means(file); updates > 0) take_means(file, updates);
+  if (means > 0) take_means(file, means);
   model_->refresh(runtime.backend());
 }
 

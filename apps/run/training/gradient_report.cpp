@@ -52,6 +52,7 @@ nlohmann::json GradientReport::spans(Backend& backend) const {
   const double penalty = config_->training.span_loss * static_cast<double>(model.max_span) / static_cast<double>(heads);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const Parameter* span = store_->find(text("layers.", layer, ".attention.span"));
+    if (span->frozen()) continue;
     std::vector<double> task(heads);
     const std::vector<double> gradient = host_doubles(backend, span->gradient());
     for (std::size_t head = 0; head < heads; ++head) task[head] = gradient[head] - penalty;

@@ -23,7 +23,7 @@ class GradientReport {
   ///   steps, clip
   ///   tensors: name, norm (mean), largest, clipped (share of the steps; under global clipping the same for all)
   ///   spans, of the last update: layer, and per head task and penalty, derivatives of the loss by zeta. Only where
-  ///   spans are adaptive: those of queries mix both in their weights.
+  ///   spans are adaptive: those of queries mix both in their weights. Frozen ones are left out.
   nlohmann::json take(Backend& backend);
 
  private:

@@ -11,6 +11,7 @@
 #include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/cost/rank_memory.hpp"
 #include "apps/run/cost/training_state.hpp"
+#include "apps/run/model/frozen_parameters.hpp"
 #include "apps/run/training/rank_setting.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
@@ -40,6 +41,7 @@ void require_machine_memory(const RunConfig& config, int ranks, int ranks_here, 
   training_state_bytes(parameters, tables, config.optimizer.kind);  // what does not fit a number fits no machine
   ParameterStore store;
   collect(*made, store);
+  freeze_parameters(store, config.training.freeze);
   const std::int64_t needed = largest_rank_memory(rank_setting(config), store, ranks).total();
   if (available > 0 && needed > available / ranks_here)
     throw OutOfMemory(

@@ -121,7 +121,9 @@ std::vector<NamedTensor> lasting_tensors(const TrainingSession& session) {
 }
 
 Metadata run_metadata(const TrainingSession& session) {
-  return model_metadata(session.config, session.data, session.trainer.steps());
+  Metadata metadata = model_metadata(session.config, session.data, session.trainer.steps());
+  if (!session.origin.empty()) metadata.emplace(metadata_keys::kFrom, session.origin);
+  return metadata;
 }
 
 json run_state(TrainingSession& session) {
@@ -197,6 +199,8 @@ std::vector<std::string> SessionLoad::run() {
                          "' must be complete, got this: ", error.what()));
   }
   load_tensors();
+  if (const auto origin = file_.metadata().find(metadata_keys::kFrom); origin != file_.metadata().end())
+    session_.origin = origin->second;
   session_.store.refresh_rounded(session_.runtime.step());
   session_.trainer.set_steps(before_.step);
   load_late_rows(file_.path(), session_);

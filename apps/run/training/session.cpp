@@ -4,15 +4,18 @@
 
 #include "apps/data/blocks/segments.hpp"
 #include "apps/data/blocks/shuffled_windows.hpp"
+#include "apps/run/model/frozen_parameters.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 
 namespace engram {
 namespace {
 
-ParameterStore& filled(ParameterStore& store, LanguageModel& model, Runtime& runtime, DType dtype, std::uint64_t seed) {
+ParameterStore& filled(ParameterStore& store, LanguageModel& model, Runtime& runtime, DType dtype,
+                       const TrainingOptions& training) {
   collect(model, store);
-  store.place(runtime.backend(), dtype, seed, {}, &runtime.ranks());
+  freeze_parameters(store, training.freeze);
+  store.place(runtime.backend(), dtype, training.seed, {}, &runtime.ranks());
   return store;
 }
 
@@ -106,7 +109,7 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       data(data_set),
       runtime(with),
       model(make_model(config.model)),
-      trainer(config, *model, filled(store, *model, with, dtype, config.training.seed), with),
+      trainer(config, *model, filled(store, *model, with, dtype, config.training), with),
       reader(make_reader(config, {data, "train"})),
       validation(make_validation(config, data, notes)),
       validation_share(share_of_validation(config, validation.state().rows, runtime.ranks())),
@@ -116,6 +119,9 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
       articles != nullptr && articles->idle_streams() > 0)
     notes.push_back(text(articles->idle_streams(), " of the ", config.training.batch,
                          " streams stay empty: the training split has fewer articles"));
+  if (const FrozenCount frozen = frozen_count(store); frozen.tensors > 0)
+    notes.push_back(text(frozen.numbers, " of ", store.count(), " parameters, ", frozen.tensors,
+                         " tensors, are frozen (training.freeze)"));
   if (reader->dropped() > 0)
     notes.push_back(text("the last ", reader->dropped(), " tokens of the training split are left out, because ",
                          config.training.shuffled_windows ? text("windows of ", config.training.block)

@@ -51,6 +51,8 @@ class TrainingSession {
   std::int64_t last_step() const { return trainer.finetune_after() + config.training.finetune_steps; }
   PlacedModel placed() { return {*model, runtime, store.dtype()}; }
 
+  /// JSON: what of other weights this training began with (json_of of a WeightTransfer); empty: nothing.
+  std::string origin;
   /// What was adapted to the data and should be said: fewer rows in the validation, dropped tokens. First, as making
   /// other members adds to it.
   std::vector<std::string> notes;

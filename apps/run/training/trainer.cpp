@@ -61,7 +61,7 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
   for (std::int64_t piece = 0; piece < own; ++piece)
     pasts_.push_back(model.training_past(runtime.backend(), runtime.memory(), config.training.batch / pieces, dtype));
   for (const auto& [name, parameter] : store.parameters())
-    if (parameter->gradient_kind() == Gradient::none)
+    if (parameter->gradient_kind() == Gradient::none && !parameter->frozen())
       buffers_.push_back({parameter->value(), Tensor(parameter->value().shape(), parameter->value().dtype(),
                                                      runtime.backend().device(), runtime.memory())});
   std::vector<Tensor> summed;
@@ -180,7 +180,11 @@ void Trainer::accumulate_piece(std::int64_t piece) {
     // here and behind it there.
     if (store_->tables().empty()) tape.watch_backward(sender_.get());
   }
-  tape.backward(losses);
+  std::pmr::vector<Variable> trained(step.objects());  // what is frozen may be all that a loss depends on
+  for (const Variable& loss : losses)
+    if (loss.requires_grad()) trained.push_back(loss);
+  if (!trained.empty()) tape.backward(trained);
+  trained.clear();
   // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.
   const std::int64_t row = piece * losses_.shape()[1];
   const auto keep = [&](const Variable& number, std::int64_t place) {

@@ -133,6 +133,7 @@ void Loop::begin(bool resumed) {
                {"activations", name_of(config.training.activations)},
                {"data", data::hash_text(session_.data.hash())},
                {"config", data::hash_text(data::hash_of(to_toml(config)))}});
+  if (!resumed && !session_.origin.empty()) line["from"] = json::parse(session_.origin);
   write(std::move(line));
   say(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(), config.training.batch,
                   config.training.block, resumed ? fmt::format(", from step {}", step()) : std::string()));
@@ -311,17 +312,20 @@ void Loop::end() {
          {"peak_bytes", session_.runtime.arena().peak_bytes()},
          {"resident_bytes", peak_resident_bytes()},
          {"replayed_steps", session_.trainer.replayed()}});
-  double dense = 0, tables = 0;  // whose gradients are memory of a step
+  double frozen = 0, dense = 0, tables = 0;  // whose gradients are memory of a step
   for (const auto& [name, parameter] : session_.store.parameters()) {
     const auto bytes = static_cast<double>(parameter->value().bytes());
+    if (parameter->frozen() && parameter->gradient_kind() != Gradient::none) frozen += bytes;
+    if (parameter->frozen()) continue;
     if (parameter->gradient_kind() == Gradient::dense) dense += bytes;
     if (parameter->gradient_kind() == Gradient::rows) tables += bytes;
   }
   say(
       fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
-                  "and as much for their gradients{}",
+                  "and as much for their gradients{}{}",
                   step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0, dense / 1048576.0,
-                  tables > 0 ? fmt::format(", and {:.1f} MiB of tables", tables / 1048576.0) : std::string()));
+                  tables > 0 ? fmt::format(", and {:.1f} MiB of tables", tables / 1048576.0) : std::string(),
+                  frozen > 0 ? fmt::format(", and {:.1f} MiB that are frozen", frozen / 1048576.0) : std::string()));
 }
 
 void Loop::run(bool resumed, const std::function<bool()>& stop) {

@@ -26,10 +26,14 @@
 #include "apps/run/training/same_start.hpp"
 #include "apps/run/training/sample.hpp"
 #include "apps/run/training/training_loop.hpp"
+#include "apps/run/transfer/transfer_report.hpp"
+#include "apps/run/transfer/weight_transfer.hpp"
 #include "apps/terminal/signals.hpp"
+#include "apps/terminal/terminal.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "autograd/tape_listing.hpp"
 #include "core/files/durable_file.hpp"
+#include "core/files/json.hpp"
 #include "core/log.hpp"
 #include "core/terminal_line.hpp"
 #include "nn/checkpoint.hpp"
@@ -70,8 +74,35 @@ std::vector<std::string> all_overrides(const TrainingRunOptions& options, const 
   return overrides;
 }
 
+/// Weights that a new run begins with. One that goes on has them: the command that began it, with --resume, goes on.
+std::optional<WeightSource> open_source(const TrainingRunOptions& options,
+                                        const std::optional<CheckpointFile>& checkpoint) {
+  if (options.from.empty()) return std::nullopt;
+  if (!checkpoint) return WeightSource(options.from);
+  if (!checkpoint->metadata().contains(metadata_keys::kFrom))
+    throw UsageError(text("training: --from begins a new run, got --resume of '", options.out.string(),
+                          "', which began without other weights\n  leave one of them away"));
+  return std::nullopt;
+}
+
+/// That of the run whose weights are taken, for other data.
+RunConfig config_of_source(const TrainingRunOptions& options, const WeightSource& source) {
+  const std::string name = text("the configuration of '", source.path().string(), "'");
+  RunConfig own = source.facts().config;
+  own.model.set_vocabulary(0);
+  const std::string toml = to_toml(own);
+  const std::vector<std::string> overrides = all_overrides(options, toml, name);
+  // An imported model has a schedule that nobody chose.
+  const std::set<std::string> given = given_keys("", "", overrides);
+  if (!source.was_trained() && !(given.contains("schedule.rate") && given.contains("schedule.steps")))
+    throw UsageError(text("training: weights that were not trained by Engram have no schedule, got '",
+                          source.path().string(),
+                          "'\n  give --steps N and --set schedule.rate=R optimizer.kind=KIND, or a --config"));
+  return parse_run_config(toml, name, overrides);
+}
+
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before,
-                      const std::string& toml) {
+                      const std::optional<WeightSource>& weights, const std::string& toml) {
   if (!options.config.empty()) {
     const std::string source = text("'", options.config.string(), "'");
     const std::vector<std::string> overrides = all_overrides(options, toml, source);
@@ -84,10 +115,13 @@ RunConfig read_config(const TrainingRunOptions& options, const std::optional<Che
     if (const std::int64_t split = before->config.training.split;
         !given.contains("training.split") && config.training.batch % split == 0)
       config.training.split = split;
+    if (!given.contains("training.freeze")) config.training.freeze = before->config.training.freeze;
     if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
     return config;
   }
-  if (!before) throw UsageError("training: --config must name a TOML file (only --resume can do without), got none");
+  if (weights) return config_of_source(options, *weights);
+  if (!before)
+    throw UsageError("training: --config must name a TOML file (only --resume and --from can do without), got none");
   const std::string own = to_toml(before->config), source = text("the run in '", options.out.string(), "'");
   return parse_run_config(own, source, all_overrides(options, own, source));
 }
@@ -218,6 +252,7 @@ RunConfig split_over(const Communicator& ranks, RunConfig config) {
 /// What a run begins from, all of it checked.
 struct TrainingStart {
   std::optional<CheckpointFile> checkpoint;
+  std::optional<WeightSource> source;  // of a new run
   data::DataSet data;
   std::optional<CheckpointFacts> before;
   RunConfig config;
@@ -227,9 +262,10 @@ struct TrainingStart {
 
   TrainingStart(const TrainingRunOptions& options, const Communicator& ranks, const std::string& toml)
       : checkpoint(open_checkpoint(options)),
+        source(open_source(options, checkpoint)),
         data(data::DataSet::open(options.data)),
         before(facts_before(options, checkpoint, data)),
-        config(split_over(ranks, resolved_config(read_config(options, before, toml), data))),
+        config(split_over(ranks, resolved_config(read_config(options, before, source, toml), data))),
         dtype(options.dtype.value_or(before ? before->dtype : DType::f32)),
         resized(compared(options, before, config, dtype)) {
     if (ranks.leads())
@@ -253,6 +289,7 @@ struct TrainingStart {
       state =
           text("step ", before->step, ", state ", data::hash_text(data::hash_of(details)), ", late rows ", late_rows);
     }
+    if (source) state = text("weights ", source->identity());
     require_same_start(ranks, {.program = build_text(),
                                .config = to_toml(config),
                                .data = data::hash_text(data.hash()),
@@ -288,6 +325,19 @@ struct Training {
       : runtime(options.device, options.threads, seed, &ranks), trace(runtime.backend()) {}
 };
 
+/// Fills a session at step 0 with weights of another run, which is said.
+void begin_with(const WeightSource& source, TrainingSession& session) {
+  const WeightTransfer transfer =
+      transfer_weights(source, session.config, session.data.vocabulary(), session.store, session.runtime);
+  session.origin = json_of(transfer).dump();
+  session.store.refresh_rounded(session.runtime.step());
+  session.model->refresh(session.runtime.backend());
+  if (!session.runtime.ranks().leads()) return;
+  std::string table = table_of(transfer, static_cast<std::size_t>(terminal_columns()));
+  table.pop_back();  // its last line end
+  log(LogLevel::info, text("the run begins with weights\n", table));
+}
+
 /// Step 0, or the step of the checkpoint.
 TrainingSession& begin_session(Training& training, const TrainingRunOptions& options, const TrainingStart& start,
                                std::optional<RunLock>& lock) {
@@ -297,6 +347,7 @@ TrainingSession& begin_session(Training& training, const TrainingRunOptions& opt
     TrainingSession& made = training.session.emplace(start.config, start.data, training.runtime, start.dtype);
     std::vector<std::string> changes;
     if (start.checkpoint) changes = load_session(*start.checkpoint, made);
+    if (start.source) begin_with(*start.source, made);
     if (start.config.training.sample_every > 0) check_sample_prompt(made);
     if (!ranks.leads()) return;
     for (const std::string& note : made.notes) log(LogLevel::info, note);

@@ -21,11 +21,12 @@
 namespace engram {
 
 struct TrainingRunOptions {
-  std::filesystem::path config;        ///< TOML; may be empty with `resume`: the run's own
+  std::filesystem::path config;        ///< TOML; may be empty with `resume` or `from`: that run's own
   std::vector<std::string> overrides;  ///< section.key=value
   /// schedule.steps. With no more of them than the configuration has for its warm-up, that is a tenth of them: a trial.
   std::optional<std::int64_t> steps;
   std::filesystem::path data;  ///< DATA_DIR
+  std::filesystem::path from;  ///< RUN_DIR or checkpoint whose weights a new run begins with; empty: none
   std::filesystem::path out;   ///< RUN_DIR
   Device device;
   std::optional<DType> dtype;  ///< f32 or f64; none: f32, with `resume` that of the run

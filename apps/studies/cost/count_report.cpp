@@ -10,6 +10,7 @@
 #include "apps/run/cost/recurrent_cost.hpp"
 #include "apps/run/cost/training_state.hpp"
 #include "apps/run/cost/transformer_xl_cost.hpp"
+#include "apps/run/model/frozen_parameters.hpp"
 #include "apps/run/training/rank_setting.hpp"
 #include "core/files/json.hpp"
 #include "nn/visitor.hpp"
@@ -119,6 +120,8 @@ std::string tables_lines(const ValueTables& tables) {
   return lines;
 }
 
+constexpr std::int64_t kStoredBytes = 4;  // of a parameter in f32
+
 }  // namespace
 
 CountReport count_report(const RunConfig& config, const std::optional<data::TokenView>& training) {
@@ -138,6 +141,10 @@ CountReport count_report(const RunConfig& config, const std::optional<data::Toke
                                             report.tables ? report.tables->sizes : TableSizes(), config.optimizer.kind);
   ParameterStore store;
   collect(*model, store);
+  freeze_parameters(store, config.training.freeze);
+  for (const GroupLayout& group : store.layout(DType::f32, true))
+    for (const Parameter* parameter : group.parameters) report.frozen += parameter->shape().count();
+  report.state_bytes -= report.frozen * (report.bytes_per_parameter - kStoredBytes);
   report.pieces = config.training.split;
   report.sum_bytes = largest_rank_memory(rank_setting(config), store, 1).sums;
   report.tokens_per_step = config.training.batch * config.training.block;
@@ -154,6 +161,9 @@ std::string table_of(const CountReport& report) {
   lines += fmt::format(
       "training state {:>14}  bytes: f32 values, gradients and optimiser state, {} bytes a parameter{}\n\n",
       report.state_bytes, report.bytes_per_parameter, report.tables ? "; tables as below, without gradients" : "");
+  if (report.frozen > 0)
+    lines += fmt::format("{:<14} {:>14}  of these parameters, without gradients and state: {} bytes each\n\n", "frozen",
+                         report.frozen, kStoredBytes);
   if (report.sum_bytes > 0)
     lines += fmt::format("{:<14} {:>14}  bytes: copies of gradients, for sums over {} pieces of a batch\n\n", "sums",
                          report.sum_bytes, report.pieces);
@@ -191,6 +201,7 @@ nlohmann::json json_of(const CountReport& report) {
                         {"parameters", report.parameters.total},
                         {"training_state_bytes", report.state_bytes},
                         {"piece_sum_bytes", report.sum_bytes}};
+  if (report.frozen > 0) object["frozen_parameters"] = report.frozen;
   for (std::size_t role = 0; role < kParameterRoles.size(); ++role)
     object["groups"][std::string(kParameterRoles[role])] = report.parameters.by_role[role];
   if (report.tables) object["tables"] = tables_json(*report.tables);

@@ -46,6 +46,7 @@ struct CountReport {
   ParameterCount parameters;
   std::int64_t state_bytes = 0;        ///< of training
   int bytes_per_parameter = 0;         ///< of it
+  std::int64_t frozen = 0;             ///< parameters, but tables, that training.freeze leaves without gradients
   std::int64_t sum_bytes = 0;          ///< of copies that sums over the pieces of a split batch keep besides
   std::int64_t pieces = 1;             ///< of a batch
   std::optional<ValueTables> tables;   ///< none without memories

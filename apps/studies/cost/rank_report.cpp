@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/run/model/frozen_parameters.hpp"
 #include "apps/run/training/rank_setting.hpp"
 #include "apps/run/training/rank_split.hpp"
 #include "core/files/json.hpp"
@@ -80,6 +81,7 @@ RankReport rank_report(const RunConfig& config, const RankQuestion& question) {
   const std::unique_ptr<LanguageModel> model = make_model(config.model);
   ParameterStore store;
   collect(*model, store);
+  freeze_parameters(store, config.training.freeze);
   RunConfig shared = config;
   report.split = shared.training.split = split_for_ranks(config, question.ranks);
   report.tokens = config.training.batch * config.training.block;

@@ -143,6 +143,10 @@ std::string fact_rows(const nlohmann::json& line) {
   for (const auto& [member, name] : kFacts)
     if (const auto found = line.find(member); found != line.end())
       rows += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped_xml(member_words(*found)));
+  const auto from = line.find("from");
+  if (from != line.end() && from->is_object() && from->contains("checkpoint") && from->contains("step"))
+    rows += fmt::format("<div><dt>began with</dt><dd>{}, step {}</dd></div>\n",
+                        escaped_xml(member_words(from->at("checkpoint"))), escaped_xml(member_words(from->at("step"))));
   return rows;
 }
 

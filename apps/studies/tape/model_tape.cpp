@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/run/cost/cluster_shares.hpp"
+#include "apps/run/model/frozen_parameters.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/tape/tape_differences.hpp"
 #include "apps/tape/tape_recorder.hpp"
@@ -44,6 +45,7 @@ class RepeatedStep {
       : config_(one_piece(config)), runtime_(runtime), model_(make_model(config_.model)) {
     config_.model.check_dtype(dtype, "tape");
     collect(*model_, store_);
+    freeze_parameters(store_, config_.training.freeze);
     store_.place(runtime.backend(), dtype, config_.training.seed, {});
     model_->refresh(runtime.backend());
     trainer_ = std::make_unique<Trainer>(config_, *model_, store_, runtime);
