@@ -2,7 +2,9 @@
 /// the only place that catches. As one of several processes its end is that of all. Exit codes: 0 done, 1 failed, 2
 /// wrong usage, 130 interrupted after saving.
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -75,6 +77,10 @@ void wait_briefly(char** argv) {
   // No such file on this system: then it runs as it is.
 }
 
+/// After it has started itself its name in lists of processes is "exe", and neither `ps -C` nor `killall` would find
+/// it.
+void keep_name() { prctl(PR_SET_NAME, program_invocation_short_name); }
+
 /// How long ranks wait for each other, in seconds. Those of a sweep have work of their own, which takes as long as it
 /// does, and so has the first one of a bench.
 double rank_timeout(const std::string& command) {
@@ -136,6 +142,7 @@ constexpr double kEndSeconds = 10;
 int main(int argc, char** argv) {
   open_missing_streams();
   wait_briefly(argv);
+  keep_name();
   std::unique_ptr<engram::Communicator> ranks;
   const engram::Ending opened = ending_of([&] {
     engram::take_signals_on_own_thread();

@@ -190,6 +190,8 @@ for ((kill = 1; kill <= kills; kill++)); do
   sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
   mapfile -t pids < <(pgrep -f "^$program train --out $folder/killed")
   if ((${#pids[@]} == 4)); then
+    # `ps -C engram` and `killall engram` find it.
+    if ((kill == 1)) && [[ $(<"/proc/${pids[0]}/comm") != engram ]]; then fail "the process must be named engram"; fi
     kill -KILL "${pids[RANDOM % 4]}"
     began=$SECONDS
     code=0

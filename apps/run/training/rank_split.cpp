@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "apps/data/files/read_file.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -17,6 +19,20 @@ std::int64_t split_for_ranks(const RunConfig& config, int ranks) {
                           "of ",
                           asked));
   return split;
+}
+
+std::string other_split_before(const std::filesystem::path& config_file, const RunConfig& config) {
+  if (!std::filesystem::is_regular_file(config_file)) return {};
+  std::int64_t before = 0;
+  try {
+    before = parse_run_config(data::read_bytes(config_file), config_file.string()).training.split;
+  } catch (const Error&) {
+    return {};  // of another version, or torn: it is replaced
+  }
+  if (before == config.training.split) return {};
+  return text("training: the run that began in this folder and saved nothing had training.split = ", before,
+              ", this one has ", config.training.split, ": the last bits will differ\n  --split ", before,
+              " keeps them");
 }
 
 }  // namespace engram

@@ -312,7 +312,11 @@ void begin_folder(const TrainingRunOptions& options, const TrainingStart& start,
     // Another process may have made the folder, and a run in it, since it was looked at first.
     if (!start.checkpoint) open_checkpoint(options);
   }
-  write_durably(options.out / "config.toml", to_toml(start.config));
+  const fs::path config_file = options.out / "config.toml";
+  if (!start.checkpoint)
+    if (const std::string warning = other_split_before(config_file, start.config); !warning.empty())
+      log(LogLevel::warning, warning);
+  write_durably(config_file, to_toml(start.config));
 }
 
 /// What a run computes with: all memory of which parts may be on their way to other ranks.

@@ -1,10 +1,14 @@
 /// What is agreed upon before several ranks train: the split, and that they have begun alike.
 
+#include <fstream>
 #include <mutex>
 #include <set>
 
+#include "apps/run/config/config_text.hpp"
+#include "apps/run/config/run_config_file.hpp"
 #include "apps/run/training/rank_split.hpp"
 #include "apps/run/training/same_start.hpp"
+#include "apps/studies/tape/small_models.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"
@@ -37,6 +41,21 @@ TEST_CASE("rank split: the batch must have as many", "[ranks]") {
   CHECK_THAT(harness::message_of<UsageError>([] { split_of(1, 4, 6); }),
              ContainsSubstring("batch must be a multiple of 4 for 4 ranks, got 6"));
   CHECK_THROWS_AS(split_of(1, 8, 4), UsageError);
+}
+
+TEST_CASE("rank split: a run that starts anew says that the one before it had another split", "[ranks]") {
+  const harness::TemporaryFolder folder;
+  const auto file = folder.path() / "config.toml";
+  RunConfig config = parse_run_config(small_model(ModelFamily::all_attention), "small");
+  config.training.batch = config.training.split = 2;
+  CHECK(other_split_before(file, config).empty());  // nothing began here
+  std::ofstream(file) << to_toml(config);
+  CHECK(other_split_before(file, config).empty());
+  config.training.split = 1;
+  CHECK_THAT(other_split_before(file, config),
+             ContainsSubstring("had training.split = 2, this one has 1: the last bits will differ\n  --split 2 keeps"));
+  std::ofstream(file) << "[training]\nsplit = ";
+  CHECK(other_split_before(file, config).empty());
 }
 
 /// What every rank throws when rank 1 of 3 differs by what `change` does.
