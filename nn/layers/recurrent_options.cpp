@@ -48,7 +48,8 @@ std::int64_t RecurrentOptions::state_parts() const {
 }
 
 std::int64_t RecurrentOptions::hidden_width() const {
-  return readout == ReadoutKind::n_gram && output_width > 0 ? output_width : width / state_parts();
+  if (readout == ReadoutKind::n_gram && output_width > 0) return output_width;
+  return width / std::max<std::int64_t>(1, state_parts());  // asked before `parts` is checked too
 }
 
 std::int64_t RecurrentOptions::readout_reach() const {

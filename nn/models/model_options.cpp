@@ -56,6 +56,7 @@ void check_cutoffs(const TransformerXlOptions& options) {
 }
 void check_cutoffs(const ProductKeyTransformerOptions&) {}
 void check_cutoffs(const RecurrentOptions& options) {
+  if (options.cutoffs.empty()) return;
   VocabularyClusters::check(options.cutoffs, 0, std::min(options.vector_width(), options.hidden_width()),
                             options.divisor);
 }

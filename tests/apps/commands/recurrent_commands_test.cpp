@@ -202,8 +202,10 @@ TEST_CASE("recurrent run: what cannot be trained is refused by name before anyth
              ContainsSubstring("model.heads") && ContainsSubstring("no key of family recurrent"));
   CHECK_THAT(refused({"model.layers=0"}), ContainsSubstring("layers must be from 1 to 4096, got 0"));
   CHECK_THAT(refused({"model.layer_dropout=1"}), ContainsSubstring("layer_dropout must be in [0, 1 - 2^-17), got 1"));
-  CHECK_THAT(refused({"model.tie_tables=true"}),
-             ContainsSubstring("embedding_width must be 8 with tie_tables") && ContainsSubstring("got 24"));
+  CHECK_THAT(refused({"model.tie_tables=true", "model.readout=identity"}),
+             ContainsSubstring("embedding_width must be 24 with tie_tables") && ContainsSubstring("got 8"));
+  CHECK_THAT(refused({"model.readout=n_gram", "model.parts=0", "model.cutoffs=[3]"}),
+             ContainsSubstring("parts must be from 1 to 16777216, got 0"));
   CHECK_THAT(refused({"model.cutoffs=[5, 3]"}), ContainsSubstring("cutoffs must increase, got 3 after 5"));
   CHECK_THAT(refused({"training.extension=2"}),
              ContainsSubstring("training.extension") && ContainsSubstring("of transformer_xl"));

@@ -124,9 +124,13 @@ TEST_CASE("recurrent run: a block with targets that do not count is the mean of 
       const auto of = [&wanted = name](Session& session) {
         return to_host(session.runtime.backend(), session.session.store.find(wanted)->gradient()).data;
       };
-      CHECK(of(third) == of(run));
-      const std::vector<double> mine = of(run), in_pieces = of(other);
-      for (std::size_t i = 0; i < mine.size(); ++i) CHECK(in_pieces[i] == Approx(mine[i]).epsilon(1e-9).margin(1e-14));
+      const std::vector<double> mine = of(run), in_pieces = of(other), of_changed = of(third);
+      // Which words a cluster has decides in what order it sums.
+      if (run.config.model.cutoffs().empty()) CHECK(of_changed == mine);
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        CHECK(in_pieces[i] == Approx(mine[i]).epsilon(1e-9).margin(1e-14));
+        CHECK(of_changed[i] == Approx(mine[i]).epsilon(1e-9).margin(1e-14));
+      }
     }
     // By the plain definition: the mean over the targets that count of what evaluation says of each.
     double sum = 0;
