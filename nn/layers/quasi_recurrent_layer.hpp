@@ -2,6 +2,7 @@
 /// One quasi-recurrent layer: a convolution over the last inputs, and gates that pool it over time. Bradbury, Merity,
 /// Xiong, Socher: "Quasi-Recurrent Neural Networks" (2017); [key-value-predict 1.9].
 
+#include "autograd/parameter.hpp"
 #include "nn/layers/encoder_layer.hpp"
 #include "nn/layers/recurrent_options.hpp"
 

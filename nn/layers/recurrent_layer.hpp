@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "autograd/parameter.hpp"
 #include "nn/layers/encoder_layer.hpp"
 #include "nn/layers/recurrent_options.hpp"
 

@@ -1,7 +1,8 @@
 /// Dropout of recurrent models, seen in gradients: what was dropped has none. And that evaluation has no dropout.
 
-#include <cmath>
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_recurrent.hpp"

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_recurrent.hpp"

@@ -1,6 +1,9 @@
 /// A softmax over a vocabulary whose logits are more than TokenIoOptions::logits_bytes is computed in blocks of rows:
 /// losses and gradients are those of all logits at once, also where some targets do not count.
 
+#include <cmath>
+#include <tuple>
+
 #include "tests/harness/catch.hpp"
 #include "tests/nn/token_variants.hpp"
 

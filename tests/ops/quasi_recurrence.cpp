@@ -2,6 +2,9 @@
 
 #include <omp.h>
 
+#include <cmath>
+#include <vector>
+
 #include "autograd/functions/scale.hpp"
 #include "autograd/tape.hpp"
 #include "tests/harness/catch.hpp"
