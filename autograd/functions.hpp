@@ -19,6 +19,7 @@
 #include "autograd/functions/pointwise.hpp"
 #include "autograd/functions/product_key_top_k.hpp"
 #include "autograd/functions/project_past.hpp"
+#include "autograd/functions/quasi_recurrence.hpp"
 #include "autograd/functions/recurrence.hpp"
 #include "autograd/functions/reshape.hpp"
 #include "autograd/functions/rms_norm.hpp"

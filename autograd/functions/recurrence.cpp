@@ -62,6 +62,8 @@ Tensor start_rows(Step& step, std::string_view what, const Tensor& given, const 
 
 void check_arguments(const Variable& inputs, const Variable& weight, const Tensor& preceding,
                      const RecurrenceOptions& options) {
+  if (options.cell == RecurrentCell::qrnn)
+    throw UsageError("recurrence: the cell must multiply earlier states, got qrnn\n  quasi_recurrence() computes it");
   if (options.higher_order() && options.order < 1)
     throw UsageError(
         text("recurrence: the order of ", name_of(options.cell), " must be at least 1, got ", options.order));

@@ -24,13 +24,18 @@ enum class RecurrentCell : std::uint8_t {
   /// h_t = f(a_t + sum_{m=1..N} decay^m U_m h_{t-m}). Soltani, Jiang (2016), with fixed weights of the past.
   hornn_fofe,
   /// q_{t,m} = sigmoid(g_{t,m} + R_m h_{t-m}), h_t = f(a_t + sum_m q_{t,m} * (U_m h_{t-m})). The same, with gates.
-  hornn_gated
+  hornn_gated,
+  /// Pre-activations (a_z, a_f, a_o); z = tanh, f, o = sigmoid of them; c_t = f * c_{t-1} + (1 - f) * z, h_t = o * c_t.
+  /// Bradbury et al. (2017), fo-pooling: steps multiply no matrix, so it is no cell of recurrence() but what
+  /// quasi_recurrence() computes.
+  qrnn
 };
 constexpr auto names_of(RecurrentCell) {
   return std::to_array<Named<RecurrentCell>>({{RecurrentCell::lstm, "lstm"},
                                               {RecurrentCell::rnn, "rnn"},
                                               {RecurrentCell::hornn_fofe, "hornn_fofe"},
-                                              {RecurrentCell::hornn_gated, "hornn_gated"}});
+                                              {RecurrentCell::hornn_gated, "hornn_gated"},
+                                              {RecurrentCell::qrnn, "qrnn"}});
 }
 
 struct RecurrenceOptions {
@@ -105,6 +110,28 @@ ENGRAM_HD void lstm_backward(X& i, X& f, X& g, X& o, const X& cell, const X& pre
   g = through_tanh(X(through * i), g);
   o = through_sigmoid(X(dhidden * squashed), o);
   i = di;
+}
+
+/// One unit (or several, in vectors X) of fo-pooling: pre-activations in, gates after their activations out; from
+/// c_{t-1} to c_t. Returns h_t.
+template <class Math, class X>
+ENGRAM_HD X qrnn_forward(X& z, X& f, X& o, X& cell) {
+  z = Math::tanh(z);
+  f = Math::sigmoid(f);
+  o = Math::sigmoid(o);
+  cell = z + f * (cell - z);
+  return o * cell;
+}
+
+/// Back, as lstm_backward().
+template <class X>
+ENGRAM_HD void qrnn_backward(X& z, X& f, X& o, const X& cell, const X& previous_cell, const X& dhidden, X& dcell) {
+  const X through = dcell + dhidden * o;
+  dcell = through * f;
+  const X dz = through_tanh(X(through - dcell), z);
+  f = through_sigmoid(X(through * (previous_cell - z)), f);
+  o = through_sigmoid(X(dhidden * cell), o);
+  z = dz;
 }
 
 }  // namespace engram

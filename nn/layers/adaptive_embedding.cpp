@@ -31,11 +31,13 @@ AdaptiveEmbedding::AdaptiveEmbedding(const VocabularyClusters& clusters, const A
   if (options.one_table) {
     const std::int64_t size = clusters.head().width;
     one_.emplace(clusters.vocabulary(), size, width, size != width, options.init);
+    if (!options.scale) one_->factor = 1;
     return;
   }
   for (std::size_t i = 0; i < clusters.count(); ++i) {
     const bool projected = clusters[i].width != width || options.project_same_width;
     parts_.push_back(std::make_unique<WordTables>(clusters[i].size, clusters[i].width, width, projected, options.init));
+    if (!options.scale) parts_.back()->factor = 1;
   }
 }
 

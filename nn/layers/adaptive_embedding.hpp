@@ -32,6 +32,7 @@ struct AdaptiveEmbeddingOptions {
   std::int64_t width = 0;          ///< d, of the model
   bool one_table = false;          ///< of all clusters, whose vectors must have one width: a divisor of 1
   bool project_same_width = true;  ///< even vectors that are d long have projections; of one table they never have
+  bool scale = true;               ///< the input is sqrt(d) times the vectors; without it, the vectors as they are
   TokenInit init = {};
 };
 
@@ -40,8 +41,8 @@ class AdaptiveEmbedding final : public Module {
  public:
   AdaptiveEmbedding(const VocabularyClusters& clusters, const AdaptiveEmbeddingOptions& options);
 
-  /// sqrt(d) P_i E_i[w - c_i] for every input w. inputs: [...] i32 of R tokens; `lists`: the values of their partition,
-  /// on the device. Result: [R, d].
+  /// sqrt(d) P_i E_i[w - c_i] for every input w; without `scale` P_i E_i[w - c_i]. inputs: [...] i32 of R tokens;
+  /// `lists`: the values of their partition, on the device. Result: [R, d].
   Variable forward(Tape& tape, const Tensor& inputs, const TokenPartition& partition, const Tensor& lists);
   /// E_i: [n_i, E_i]. It shares the memory of one table.
   Variable table(Tape& tape, std::size_t cluster);

@@ -11,11 +11,24 @@
 #include "autograd/functions/reshape.hpp"
 #include "autograd/tape.hpp"
 #include "core/error.hpp"
+#include "core/kernels/copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/gather_rows.hpp"
+#include "core/kernels/multiply.hpp"
 #include "core/scope.hpp"
 
 namespace engram {
+namespace {
+
+/// Weights [R, 1] of some rows, those that do not count with 0.
+Tensor counting_rows(Step& step, const Tensor& weights, const Tensor& counts, const Tensor& rows) {
+  Tensor count = step.empty(weights.shape(), weights.dtype()), counted = step.empty(weights.shape(), weights.dtype());
+  kernels::gather_rows(step, counts.view({counts.count(), 1}), rows, 1.0, count);
+  kernels::multiply(step, weights, count, {counted, Write::set});
+  return counted;
+}
+
+}  // namespace
 
 AdaptiveSoftmax::Cluster::Cluster(const VocabularyClusters::Cluster& cluster, const AdaptiveSoftmaxOptions& options,
                                   bool own_projection)
@@ -34,6 +47,7 @@ AdaptiveSoftmax::AdaptiveSoftmax(const VocabularyClusters& clusters, AdaptiveEmb
                                  const AdaptiveSoftmaxOptions& options)
     : clusters_(clusters),
       embedding_(&embedding),
+      own_widths_(options.own_widths),
       cluster_weight_({static_cast<std::int64_t>(clusters.tails()), clusters.head().width},
                       options.init.weight(clusters.head().width)),
       cluster_bias_({static_cast<std::int64_t>(clusters.tails())}, options.init.bias(clusters.head().width)) {
@@ -45,7 +59,8 @@ AdaptiveSoftmax::AdaptiveSoftmax(const VocabularyClusters& clusters, AdaptiveEmb
   for (std::size_t i = 0; i < clusters.count(); ++i) {
     const bool tied =
         options.tie_projections && std::ranges::count(options.untied_projections, static_cast<std::int64_t>(i)) == 0;
-    parts_.push_back(std::make_unique<Cluster>(clusters[i], options, !tied && embedding.projection(i) != nullptr));
+    const bool projected = options.own_widths ? clusters[i].width != options.width : embedding.projection(i) != nullptr;
+    parts_.push_back(std::make_unique<Cluster>(clusters[i], options, !tied && projected));
   }
 }
 
@@ -63,7 +78,7 @@ Variable AdaptiveSoftmax::bias(Tape& tape, std::size_t cluster) { return tape.pa
 
 Variable AdaptiveSoftmax::projected(std::size_t cluster, const Variable& hidden) {
   auto& own = parts_[cluster]->projection;
-  Parameter* const projection = own ? &*own : embedding_->projection(cluster);
+  Parameter* const projection = own ? &*own : own_widths_ ? nullptr : embedding_->projection(cluster);
   const Variable rows =
       hidden.shape().rank() == 2 ? hidden : reshape(hidden, {hidden.shape().rows(), hidden.shape()[-1]});
   return projection != nullptr ? matmul(rows, rows.tape().parameter(*projection)) : rows;
@@ -81,7 +96,7 @@ Variable AdaptiveSoftmax::tail_logits(std::size_t tail, const Variable& hidden) 
 }
 
 std::pmr::vector<LossPart> AdaptiveSoftmax::losses(const Variable& hidden, const TokenPartition& partition,
-                                                   const Tensor& lists, double row_weight) {
+                                                   const Tensor& lists, double row_weight, const Tensor& counts) {
   Tape& tape = hidden.tape();
   Step& step = tape.step();
   const std::int64_t rows = hidden.shape().rows();
@@ -104,12 +119,16 @@ std::pmr::vector<LossPart> AdaptiveSoftmax::losses(const Variable& hidden, const
     const Variable selected = embedding(states, list_on_device(lists, tail.rows));
     Tensor weight = step.empty({tail.rows.size, 1}, dtype);
     kernels::gather_rows(step, weights, list_on_device(lists, tail.counted), 1.0, weight);
+    if (counts) weight = counting_rows(step, weight, counts, list_on_device(lists, tail.rows));
     CrossEntropy loss =
         cross_entropy(tail_logits(i, selected), list_on_device(lists, tail.targets), weight.view({tail.rows.size}));
     parts.push_back({std::move(loss.loss), std::move(loss.row_loss), partition.list({tail.rows.begin, tail.scored})});
   }
   Tensor weight = step.empty({rows}, dtype);
-  kernels::fill(step, weight, row_weight);
+  if (counts)
+    kernels::accumulate(step, counts, row_weight, {weight, Write::set});
+  else
+    kernels::fill(step, weight, row_weight);
   CrossEntropy loss = cross_entropy(head_logits(states), list_on_device(lists, partition.head_targets()), weight);
   parts.push_back({std::move(loss.loss), std::move(loss.row_loss), std::nullopt});
   return parts;

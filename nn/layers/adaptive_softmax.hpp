@@ -33,11 +33,14 @@ struct AdaptiveSoftmaxOptions {
   bool tie_tables = true;                             ///< E_i are those of the embedding
   bool tie_projections = true;                        ///< P_i are
   std::vector<std::int64_t> untied_projections = {};  ///< clusters whose P_i is not all the same
-  TokenInit init = {};                                ///< own tables and cluster slots: as its weights
+  /// Nothing is the input's, whose vectors may have other widths: clusters whose vectors are not d long have
+  /// projections, whatever the embedding has. For models without anything tied.
+  bool own_widths = false;
+  TokenInit init = {};  ///< own tables and cluster slots: as its weights
 };
 
 /// Parameters: clusters.i.bias, cluster_head.weight, cluster_head.bias; where they are not tied, clusters.i.table and
-/// clusters.i.projection. Clusters that have no projection in the embedding have none here.
+/// clusters.i.projection. Clusters that have no projection in the embedding have none here, but with own_widths.
 class AdaptiveSoftmax final : public Module {
  public:
   /// `embedding` must outlive it. Throws UsageError when an untied projection is of no cluster.
@@ -45,9 +48,10 @@ class AdaptiveSoftmax final : public Module {
                   const AdaptiveSoftmaxOptions& options);
 
   /// The losses of the block's targets, each row with the same weight: the head's and, for every tail cluster that has
-  /// a target, the tail's. hidden: [..., d], the block's scored rows. `partition` must stay as long as the result.
+  /// a target, the tail's. hidden: [..., d], the block's scored rows. counts: [R'] of the losses' dtype, 1 where a row
+  /// counts, 0 where it has no weight; absent: all count. `partition` must stay as long as the result.
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenPartition& partition, const Tensor& lists,
-                                    double row_weight);
+                                    double row_weight, const Tensor& counts = {});
   /// Logits of the head [R, n_0 + K] or of a tail [R, n_i] for hidden [..., d] of R rows, f32 beside bf16.
   Variable head_logits(const Variable& hidden);
   Variable tail_logits(std::size_t tail, const Variable& hidden);
@@ -68,6 +72,7 @@ class AdaptiveSoftmax final : public Module {
 
   VocabularyClusters clusters_;
   AdaptiveEmbedding* embedding_;
+  bool own_widths_;
   std::vector<std::unique_ptr<Cluster>> parts_;
   Parameter cluster_weight_;  // W_cl [K, E_0]
   Parameter cluster_bias_;    // b_cl [K]

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "core/names.hpp"
 #include "core/rules/recurrent_cell.hpp"
@@ -50,10 +51,14 @@ struct RecurrentOptions {
   std::int64_t vocabulary = 0;                  ///< V, symbols
   std::int64_t embedding_width = 0;             ///< w, numbers in a word's vector; 0: width
   std::int64_t width = 0;                       ///< k, numbers in a state; a multiple of state_parts()
-  RecurrentCell encoder = RecurrentCell::lstm;  ///< one layer, whose outputs are the states
+  std::int64_t layers = 1;                      ///< of the encoder, each reading what the one below makes
+  std::int64_t inner_width = 0;                 ///< numbers in a state of the layers below the last; 0: width
+  RecurrentCell encoder = RecurrentCell::lstm;  ///< of all layers; the last one's outputs are the states
   std::int64_t order = 3;                       ///< higher-order encoders: states that they see
-  double decay = 0.6;       ///< hornn_fofe: in (0, 1]; the state m positions ago is weighted by decay^m
-  bool output_map = false;  ///< rnn and higher-order encoders: one more map [k, k] and tanh behind them
+  double decay = 0.6;           ///< hornn_fofe: in (0, 1]; the state m positions ago is weighted by decay^m
+  bool output_map = false;      ///< rnn and higher-order encoders: one more map [k, k] and tanh behind the last layer
+  std::int64_t taps = 2;        ///< qrnn: inputs that a position of the first layer sees, its own the last of them
+  std::int64_t inner_taps = 0;  ///< qrnn: the same of the other layers; 0: taps
   ReadoutKind readout = ReadoutKind::key_value_predict;
   std::int64_t window = 5;                              ///< L, positions; attention and recurrent_memory
   std::int64_t parts = 4;                               ///< N of the N-gram RNN; 1: a projection of the state
@@ -61,12 +66,20 @@ struct RecurrentOptions {
   MissingPositions missing = MissingPositions::masked;  ///< attention and keys
   bool temporal_value = false;                          ///< recurrent_memory: a second table of positions, for values
   Carry carry = Carry::detached;
-  bool carry_evaluation = true;     ///< evaluation carries whatever `carry` says; no key of a configuration
+  bool carry_evaluation = true;            ///< evaluation carries whatever `carry` says; no key of a configuration
+  std::vector<std::int64_t> cutoffs = {};  ///< of the vocabulary's clusters; empty: none
+  std::int64_t divisor = 4;  ///< vectors of cluster i are divisor^i times shorter; 1: as long as those of cluster 0
+  bool tie_tables = false;   ///< input and output share tables and projections; w is then d
+
+  double word_dropout = 0;         ///< on the input's words: all vectors of a word in a block are dropped, or none is
+  double input_dropout = 0;        ///< on the vectors of words
+  double layer_dropout = 0;        ///< on what layers hand to the next one
+  double output_dropout = 0;       ///< on what the softmax sees
+  double weight_dropout = 0;       ///< on recurrent weights, one mask a block; of qrnn on the weights of its inputs
+  bool dropout_over_time = false;  ///< the three of states drop a feature of a stream in all positions, or in none
+
   double init_range = 0.1;          ///< weights start uniform in +- this, forget gates' biases at 1
   std::int64_t logits_memory = 32;  ///< MiB of logits at a time (at least one row)
-
-  /// One encoder.
-  static constexpr std::int64_t layers = 1;
 
   bool attends() const {
     return readout == ReadoutKind::attention || readout == ReadoutKind::key_value ||
@@ -78,10 +91,23 @@ struct RecurrentOptions {
   std::int64_t hidden_width() const;
   std::int64_t vector_width() const { return embedding_width > 0 ? embedding_width : width; }
   RecurrenceOptions recurrence() const { return {.cell = encoder, .order = static_cast<int>(order), .decay = decay}; }
-  /// States of the last positions that the encoder needs.
-  std::int64_t encoder_reach() const { return recurrence().history(); }
+  /// Numbers that a layer reads, and that it makes. Layers are counted from 0.
+  std::int64_t layer_input(std::int64_t layer) const { return layer == 0 ? vector_width() : layer_width(layer - 1); }
+  std::int64_t layer_width(std::int64_t layer) const {
+    return layer + 1 < layers && inner_width > 0 ? inner_width : width;
+  }
+  /// qrnn: inputs that a position of the layer sees.
+  std::int64_t layer_taps(std::int64_t layer) const { return layer > 0 && inner_taps > 0 ? inner_taps : taps; }
+  /// What a layer needs of the last positions: its states, its cells, its inputs.
+  std::int64_t state_reach() const { return encoder == RecurrentCell::qrnn ? 0 : recurrence().history(); }
+  bool has_cells() const { return encoder == RecurrentCell::lstm || encoder == RecurrentCell::qrnn; }
+  std::int64_t input_reach(std::int64_t layer) const {
+    return encoder == RecurrentCell::qrnn ? layer_taps(layer) - 1 : 0;
+  }
   /// Positions before the present one that the readout sees.
   std::int64_t readout_reach() const;
+  /// Positions before the present one that anything sees at once.
+  std::int64_t longest_reach() const;
 
   /// Throws UsageError naming the option and its value.
   void check() const;

@@ -183,7 +183,8 @@ class TiedTokens final : public WholeVocabulary {
 
 class AdaptiveTokens final : public TokenIo {
  public:
-  explicit AdaptiveTokens(const TokenIoOptions& options) : AdaptiveTokens(options, clusters_of(options)) {}
+  explicit AdaptiveTokens(const TokenIoOptions& options)
+      : AdaptiveTokens(options, clusters_of(options, vector_size(options))) {}
 
   const VocabularyClusters* clusters() const override { return &softmax_.clusters(); }
   Module& input() override { return embedding_; }
@@ -195,9 +196,7 @@ class AdaptiveTokens final : public TokenIo {
   }
   std::pmr::vector<LossPart> losses(const Variable& hidden, const TokenBatch& batch, double row_weight) override {
     const Scope scope("output");
-    if (batch.scored)
-      throw Error("model: in a vocabulary in clusters all targets of a block count, got some that do not");
-    return softmax_.losses(hidden, sorted(batch), batch.lists, row_weight);
+    return softmax_.losses(hidden, sorted(batch), batch.lists, row_weight, batch.scored);
   }
   Variable logits(const Variable&) override {
     throw Error(
@@ -209,18 +208,21 @@ class AdaptiveTokens final : public TokenIo {
 
  private:
   AdaptiveTokens(const TokenIoOptions& options, const VocabularyClusters& clusters)
-      : embedding_(clusters, {.width = options.width,
+      : embedding_(clusters, {.width = options.own_input_width ? vector_size(options) : options.width,
                               .one_table = options.divisor == 1,
-                              .project_same_width = options.project_same_width,
+                              .project_same_width = options.project_same_width && !options.own_input_width,
+                              .scale = options.scale_input,
                               .init = token_init(options)}),
-        softmax_(clusters, embedding_,
+        softmax_(own_output(options) ? clusters_of(options, options.width) : clusters, embedding_,
                  {.width = options.width,
                   .tie_tables = options.tie_tables,
-                  .tie_projections = options.tie_projections,
+                  .tie_projections = options.tie_projections && !own_output(options),
                   .untied_projections = options.untied_projections,
+                  .own_widths = own_output(options),
                   .init = token_init(options)}) {}
-  static VocabularyClusters clusters_of(const TokenIoOptions& options) {
-    return {options.cutoffs, options.vocabulary, vector_size(options), options.divisor, options.cluster_order};
+  static bool own_output(const TokenIoOptions& options) { return options.own_input_width && !options.tie_tables; }
+  static VocabularyClusters clusters_of(const TokenIoOptions& options, std::int64_t width) {
+    return {options.cutoffs, options.vocabulary, width, options.divisor, options.cluster_order};
   }
   static const TokenPartition& sorted(const TokenBatch& batch) {
     if (batch.partition == nullptr)
@@ -262,6 +264,10 @@ std::unique_ptr<TokenIo> make_token_io(const TokenIoOptions& options) {
   if (options.embedding_width < 0)
     throw UsageError(text("model: the embedding's width must be at least 1, got ", options.embedding_width,
                           "\n  0 is the model's width"));
+  if (options.own_input_width && (options.tie_plain || (!options.cutoffs.empty() && options.tie_tables)) &&
+      vector_size(options) != options.width)
+    throw UsageError(text("model: with tied tables the embedding must be as wide as the output, ", options.width,
+                          ", got ", options.embedding_width));
   if (!options.cutoffs.empty()) return std::make_unique<AdaptiveTokens>(options);
   for (const std::int64_t untied : options.untied_projections)
     if (untied != 0)

@@ -48,9 +48,11 @@ struct TokenIoOptions {
   /// Without clusters: the vectors times sqrt(d) are the input, through a projection where E is not d, and what can be
   /// tied is. Without it both ends have weights of their own, and vectors are d long.
   bool tie_plain = false;
-  /// Without clusters and tie_plain: the inputs' vectors are E long, whatever d is.
+  /// Without tie_plain: the inputs' vectors are E long, whatever d is. In clusters those of cluster i are
+  /// E / divisor^i long at the input and, where tables are not tied, d / divisor^i long at the output; those that are
+  /// not as wide as the end that they are at have projections there.
   bool own_input_width = false;
-  bool scale_input = true;  ///< tie_plain: without it the vectors are the input as they are, not times sqrt(d)
+  bool scale_input = true;  ///< clusters, tie_plain: without it the input is the vectors as they are, not times sqrt(d)
   TableInit table_init = TableInit::unit;
   std::optional<TokenStart> start;  ///< instead of table_init and uniform weights
   /// Without clusters: bytes of logits above which losses are computed in blocks of rows, whose logits take no more

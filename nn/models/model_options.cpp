@@ -1,5 +1,7 @@
 #include "nn/models/model_options.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "nn/layers/vocabulary_clusters.hpp"
 #include "nn/models/product_key_transformer.hpp"
@@ -15,7 +17,7 @@ const std::vector<std::int64_t> kNoCutoffs;
 const std::vector<std::int64_t>& cutoffs_of(const AllAttentionOptions& options) { return options.cutoffs; }
 const std::vector<std::int64_t>& cutoffs_of(const TransformerXlOptions& options) { return options.cutoffs; }
 const std::vector<std::int64_t>& cutoffs_of(const ProductKeyTransformerOptions&) { return kNoCutoffs; }
-const std::vector<std::int64_t>& cutoffs_of(const RecurrentOptions&) { return kNoCutoffs; }
+const std::vector<std::int64_t>& cutoffs_of(const RecurrentOptions& options) { return options.cutoffs; }
 
 const ProductKeyOptions kNoMemories;
 const ProductKeyOptions* memories_of(const AllAttentionOptions& options) { return &options.memories; }
@@ -53,7 +55,11 @@ void check_cutoffs(const TransformerXlOptions& options) {
   VocabularyClusters::check(options.cutoffs, 0, options.token_width(), options.divisor);
 }
 void check_cutoffs(const ProductKeyTransformerOptions&) {}
-void check_cutoffs(const RecurrentOptions&) {}
+void check_cutoffs(const RecurrentOptions& options) {
+  if (options.cutoffs.empty()) return;
+  VocabularyClusters::check(options.cutoffs, 0, std::min(options.vector_width(), options.hidden_width()),
+                            options.divisor);
+}
 
 }  // namespace
 

@@ -47,7 +47,7 @@ struct ModelOptions {
 
   std::int64_t vocabulary() const;  ///< symbols; 0: not known yet
   void set_vocabulary(std::int64_t symbols);
-  /// Of the vocabulary's clusters; empty: none, as of every model of the families product_key and recurrent.
+  /// Of the vocabulary's clusters; empty: none, as of every model of the family product_key.
   const std::vector<std::int64_t>& cutoffs() const;
   std::int64_t layers() const;
   /// Of the product-key memories; those of the family recurrent, which has none, are never any.

@@ -6,6 +6,8 @@
 
 #include "nn/layers/device_constants.hpp"
 #include "nn/layers/recurrent_encoder.hpp"
+#include "nn/layers/recurrent_options.hpp"
+#include "nn/layers/state_dropout.hpp"
 #include "nn/layers/state_readout.hpp"
 #include "nn/models/language_model.hpp"
 #include "nn/past/recurrent_past.hpp"
@@ -13,7 +15,8 @@
 namespace engram {
 
 /// Parameters: embedding.weight [V, w], encoder.{input, recurrent, bias} (and encoder.output, where the
-/// options have output_map), readout.*, output.weight [V, d], output.bias.
+/// options have output_map; without recurrent for qrnn; of several layers encoder.layers.i.*), readout.*,
+/// output.weight [V, d], output.bias. With tie_tables or clusters those of TokenIo for them.
 class RecurrentModel final : public LanguageModel {
  public:
   /// Throws UsageError when the options are not valid. Takes no memory: see ParameterStore::place.
@@ -30,21 +33,15 @@ class RecurrentModel final : public LanguageModel {
   void visit(Visitor& visit) override;
 
  private:
-  /// What a past is of, in this order; nullptr where the model has no such part.
-  struct Pasts {
-    RecurrentPast* states;  ///< the last states
-    RecurrentPast* cells;   ///< an LSTM's
-    RecurrentPast* words;   ///< the last ones, for recurrent_memory
-  };
-
   ModelPast make_training_past(const PastPlace& place) const override;
   ModelPast make_frozen_past(const PastPlace& place, std::int64_t) const override { return make_training_past(place); }
-  Pasts pasts_in(ModelPast& past) const;
   void check_batch(const TokenBatch& batch, const ModelPast& past) const;
+  Variable embedded(Tape& tape, const TokenBatch& batch);
   /// The batch's own, or that of streams which began where their past is empty.
   const Tensor& preceding(Step& step, const TokenBatch& batch, std::int64_t seen);
 
   RecurrentOptions options_;
+  StateDropout input_dropout_, layer_dropout_, output_dropout_;
   RecurrentEncoder encoder_;
   std::unique_ptr<StateReadout> readout_;
   DeviceConstants constants_;

@@ -17,9 +17,11 @@ namespace engram::harness {
 
 struct PlacedRecurrent : PlacedParameters {
   RecurrentModel model;
+  TokenPartition partition;  // of the last batch, where the vocabulary is in clusters
   ModelPast past;
   Tensor window_weights;  // of the last run, where there are any
   double loss = 0;        // of the last run: what gradients are of
+  StepScalars at;         // of the next runs: which step they are
 
   explicit PlacedRecurrent(const RecurrentOptions& options, std::int64_t streams = 1, DType type = DType::f64,
                            Backend& device = *available_backends().front())
@@ -50,7 +52,7 @@ struct PlacedRecurrent : PlacedParameters {
     const Shape shape{block.streams, static_cast<std::int64_t>(block.inputs.size()) / block.streams};
     TokenBatch made;
     made.inputs = ids(block.inputs, shape);
-    if (!block.targets.empty()) made.targets = ids(block.targets, {shape.count()});
+    if (!block.targets.empty()) made.targets = ids(block.targets, {std::ssize(block.targets)});
     if (!block.preceding.empty()) made.preceding = ids(block.preceding, shape);
     if (!block.counts.empty()) {
       made.scored = Tensor({shape.count()}, store.dtype(), backend.device(), heap);
@@ -59,21 +61,40 @@ struct PlacedRecurrent : PlacedParameters {
         backend.copy(made.scored.raw(), host.data(), made.scored.bytes(), CopyKind::host_to_device);
       });
     }
+    if (model.tokens().clusters() != nullptr) {
+      const std::vector<std::int32_t> inputs(block.inputs.begin(), block.inputs.end()),
+          targets(block.targets.begin(), block.targets.end());
+      partition.assign(*model.tokens().clusters(), inputs, targets, backend.works_behind());
+      made.partition = &partition;
+      made.lists = ids({partition.values().begin(), partition.values().end()}, {std::ssize(partition.values())});
+    }
     return made;
+  }
+  /// Losses of a batch by its hidden states [B, M', d]; `roots` gets what gradients are of.
+  std::vector<double> losses_of(const Variable& hidden, const TokenBatch& made, double row_weight,
+                                std::vector<Variable>* roots = nullptr) {
+    std::vector<double> rows(static_cast<std::size_t>(made.targets.count()));
+    loss = 0;
+    for (const LossPart& part : model.tokens().losses(hidden, made, row_weight)) {
+      const std::vector<double> found = to_host(backend, part.row_loss).data;
+      const std::size_t count = part.rows ? part.rows->size() : rows.size();
+      for (std::size_t i = 0; i < count; ++i)
+        rows[part.rows ? static_cast<std::size_t>((*part.rows)[i]) : i] += found[i];
+      loss += to_host(backend, part.loss.value()).data[0];
+      if (roots != nullptr) roots->push_back(part.loss);
+    }
+    return rows;
   }
   /// Losses of all targets, whether they count or not; in training mode each counts with this weight, and gradients are
   /// added to.
   std::vector<double> losses(const Block& block, Tape::Mode mode = Tape::Mode::inference, double row_weight = 1) {
-    step.begin({});
+    step.begin(at);
     Tape tape(step, mode);
     ModelTrace trace(step.objects());
     trace.keep_window_weights = true;
     const TokenBatch made = batch(block);
-    auto parts = model.tokens().losses(model.hidden(tape, made, past, &trace), made, row_weight);
-    std::vector<double> rows = to_host(backend, parts.front().row_loss).data;
-    loss = to_host(backend, parts.front().loss.value()).data[0];
-    const std::vector<Variable> roots{parts.front().loss};
-    parts.clear();
+    std::vector<Variable> roots;
+    std::vector<double> rows = losses_of(model.hidden(tape, made, past, &trace), made, row_weight, &roots);
     if (mode == Tape::Mode::training && differentiates) tape.backward(roots);
     window_weights = trace.window_weights;
     return rows;
@@ -143,6 +164,8 @@ inline void set_gold_values(PlacedRecurrent& placed) {
       placed.set("encoder.recurrent", spec_fills({5, 6, 7, 13, 14, 15}, k * k));
       placed.set("encoder.bias", spec_fill(4, k));
       break;
+    case RecurrentCell::qrnn:
+      throw Error("test: a qrnn has no gold values");
   }
   if (options.attends()) {
     placed.set("readout.key", spec_fill(5, d * d));

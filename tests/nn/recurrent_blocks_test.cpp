@@ -73,7 +73,7 @@ Block twenty() {
 }
 
 TEST_CASE("recurrent: blocks one after the other are one long block", "[recurrent]") {
-  for (const RecurrentVariant& variant : recurrent_variants())
+  for (const RecurrentVariant& variant : all_recurrent_variants())
     for (const std::int64_t window : {1, 5, 15, 25}) {
       if (window != 5 && variant.options.readout_reach() == 0) continue;
       CAPTURE(variant.name, window);
@@ -94,7 +94,7 @@ TEST_CASE("recurrent: blocks one after the other are one long block", "[recurren
 }
 
 TEST_CASE("recurrent: streams without texts are one text from where their past is empty", "[recurrent]") {
-  for (const RecurrentVariant& variant : recurrent_variants()) {
+  for (const RecurrentVariant& variant : all_recurrent_variants()) {
     CAPTURE(variant.name);
     PlacedRecurrent placed(variant.options, 2);
     Block whole = twenty();
@@ -158,7 +158,7 @@ TEST_CASE("recurrent: evaluation may carry nothing too, and then depends on bloc
 }
 
 TEST_CASE("recurrent: two texts in a stream are the two apart", "[recurrent]") {
-  for (const RecurrentVariant& variant : recurrent_variants())
+  for (const RecurrentVariant& variant : all_recurrent_variants())
     for (const std::int64_t start : {0, 1, 4, 8}) {
       CAPTURE(variant.name, start);
       PlacedRecurrent placed(variant.options);
@@ -186,7 +186,7 @@ TEST_CASE("recurrent: two texts in a stream are the two apart", "[recurrent]") {
 }
 
 TEST_CASE("recurrent: streams do not know each other, nor what does not count", "[recurrent]") {
-  for (const RecurrentVariant& variant : recurrent_variants()) {
+  for (const RecurrentVariant& variant : all_recurrent_variants()) {
     CAPTURE(variant.name);
     Block block{.inputs = random_words(18, 5, 12), .targets = random_words(18, 5, 13), .streams = 3};
     for (const std::int64_t start : {2, 5, 0})
@@ -231,7 +231,7 @@ TEST_CASE("recurrent: streams do not know each other, nor what does not count", 
 
 TEST_CASE("recurrent: pasts are taken back, begun anew and restored", "[recurrent]") {
   for (const auto& device : available_backends())
-    for (const RecurrentVariant& variant : recurrent_variants()) {
+    for (const RecurrentVariant& variant : all_recurrent_variants()) {
       CAPTURE(variant.name, name_of(device->device().kind));
       RecurrentOptions options = variant.options;
       options.carry = Carry::detached;
@@ -278,7 +278,7 @@ TEST_CASE("recurrent: pasts are taken back, begun anew and restored", "[recurren
 }
 
 TEST_CASE("recurrent: context is read and has no losses", "[recurrent]") {
-  for (const RecurrentVariant& variant : recurrent_variants()) {
+  for (const RecurrentVariant& variant : all_recurrent_variants()) {
     CAPTURE(variant.name);
     PlacedRecurrent placed(variant.options, 2);
     const Block whole = columns(twenty(), 0, 9);
@@ -286,13 +286,13 @@ TEST_CASE("recurrent: context is read and has no losses", "[recurrent]") {
     placed.reset();
     placed.step.begin({});
     Tape tape(placed.step, Tape::Mode::inference);
-    TokenBatch batch = placed.batch(whole);
+    Block behind = whole;
+    behind.targets = columns(whole, 3, 9).targets;
+    TokenBatch batch = placed.batch(behind);
     batch.context = 3;
     const Variable hidden = LanguageModel::scored(placed.model.hidden(tape, batch, placed.past), batch);
     REQUIRE(hidden.shape()[1] == 6);
-    batch.targets = placed.ids(columns(whole, 3, 9).targets, {12});
-    const auto parts = placed.model.tokens().losses(hidden, batch, 1);
-    const Numbers rows = to_host(placed.backend, parts.front().row_loss).data;
+    const Numbers rows = placed.losses_of(hidden, batch, 1);
     for (std::size_t b = 0; b < 2; ++b)
       for (std::size_t t = 0; t < 6; ++t) CHECK(rows[b * 6 + t] == Approx(wanted[b * 9 + 3 + t]).epsilon(1e-12));
   }

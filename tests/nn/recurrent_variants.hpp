@@ -63,6 +63,76 @@ inline std::vector<RecurrentVariant> recurrent_variants() {
     o.carry = Carry::none;
     o.window = 4;
   });
+  put("two layers, lstm", lstm, identity, [](auto& o) { o.layers = 2; });
+  put("three layers of another width, key_value", lstm, key_value, [](auto& o) {
+    o.layers = 3;
+    o.inner_width = 5;
+    o.window = 4;
+  });
+  put("two layers, hornn_gated, recurrent_memory", hornn_gated, recurrent_memory, [](auto& o) { o.layers = 2; });
+  put("two layers, rnn, output_map", rnn, identity, [](auto& o) {
+    o.layers = 2;
+    o.inner_width = 4;
+    o.output_map = true;
+  });
+  for (const ReadoutKind readout : {identity, key_value_predict, n_gram, recurrent_memory})
+    put(text("qrnn, ", name_of(readout)), qrnn, readout, [](auto&) {});
+  put("qrnn, one tap", qrnn, identity, [](auto& o) { o.taps = 1; });
+  put("three layers, qrnn, more taps above", qrnn, attention, [](auto& o) {
+    o.layers = 3;
+    o.inner_width = 4;
+    o.inner_taps = 3;
+  });
+  put("two layers, qrnn, taps below alone", qrnn, n_gram, [](auto& o) {
+    o.layers = 2;
+    o.taps = 4;
+    o.inner_taps = 1;
+  });
+  return all;
+}
+
+/// And models whose input and output have something in common, or a vocabulary in clusters: of them output.weight and
+/// output.bias are not all of the output.
+inline std::vector<RecurrentVariant> recurrent_variants_of_ends() {
+  using enum RecurrentCell;
+  using enum ReadoutKind;
+  std::vector<RecurrentVariant> all;
+  const auto put = [&](const std::string& name, RecurrentCell encoder, ReadoutKind readout, auto change) {
+    RecurrentOptions options = small_recurrent(encoder, readout);
+    change(options);
+    all.push_back({name, options});
+  };
+  put("tied tables", lstm, identity, [](auto& o) {
+    o.tie_tables = true;
+    o.embedding_width = 6;
+  });
+  put("tied tables, key_value", lstm, key_value, [](auto& o) { o.tie_tables = true; });
+  put("clusters", lstm, identity, [](auto& o) {
+    o.cutoffs = {1, 3};
+    o.divisor = 1;
+  });
+  put("clusters of shorter vectors", qrnn, key_value_predict, [](auto& o) {
+    o.cutoffs = {2};
+    o.divisor = 2;
+  });
+  put("clusters, two layers, tied", lstm, identity, [](auto& o) {
+    o.layers = 2;
+    o.embedding_width = 6;
+    o.cutoffs = {1, 3};
+    o.divisor = 2;
+    o.tie_tables = true;
+  });
+  put("clusters of one tied table", rnn, n_gram, [](auto& o) {
+    o.embedding_width = 2;
+    o.cutoffs = {3};
+    o.divisor = 1;
+    o.tie_tables = true;
+  });
+  return all;
+}
+inline std::vector<RecurrentVariant> all_recurrent_variants() {
+  std::vector<RecurrentVariant> all = recurrent_variants(), ends = recurrent_variants_of_ends();
+  all.insert(all.end(), ends.begin(), ends.end());
   return all;
 }
 

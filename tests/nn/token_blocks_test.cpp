@@ -1,6 +1,9 @@
 /// A softmax over a vocabulary whose logits are more than TokenIoOptions::logits_bytes is computed in blocks of rows:
 /// losses and gradients are those of all logits at once, also where some targets do not count.
 
+#include <cmath>
+#include <tuple>
+
 #include "tests/harness/catch.hpp"
 #include "tests/nn/token_variants.hpp"
 
@@ -87,13 +90,49 @@ TEST_CASE("a whole vocabulary's losses in blocks of rows are those of all logits
       }
 }
 
-TEST_CASE("a vocabulary in clusters refuses targets that do not count", "[tokens]") {
-  TokenBench bench({.vocabulary = kWords, .width = 8, .cutoffs = {5, 11}, .divisor = 2}, *available_backends().front());
-  TokenBatch block = bench.batch(kInputs, kTargets, kStreams);
-  block.scored = bench.tensor(reference::constant(1, {kRows}));
-  Tape tape(bench.step, Tape::Mode::inference);
-  const Variable hidden = tape.constant(bench.tensor(reference::zeros({kStreams, kRows / kStreams, 8})));
-  CHECK_THROWS_WITH(bench.tokens().losses(hidden, block, 1), ContainsSubstring("all targets of a block count"));
+TEST_CASE("a vocabulary in clusters weighs targets that do not count with nothing", "[tokens]") {
+  for (const auto& backend : available_backends())
+    for (const std::int64_t divisor : {1, 2}) {
+      TokenBench bench({.vocabulary = kWords, .width = 8, .cutoffs = {5, 11}, .divisor = divisor}, *backend);
+      reference::Array64 counts = reference::constant(1, {kRows});
+      for (const std::size_t row : {1, 4, 6}) counts.data[row] = 0;
+      const auto run = [&](const Tensor& scored) {
+        bench.step.begin({});
+        bench.store.zero_gradients(bench.step);
+        TokenBatch block = bench.batch(kInputs, kTargets, kStreams, backend->works_behind());
+        block.scored = scored;
+        Tape tape(bench.step);
+        reference::Array64 states = reference::zeros({kStreams, kRows / kStreams, 8});
+        for (std::size_t i = 0; i < states.data.size(); ++i) states.data[i] = std::sin(static_cast<double>(i));
+        const Variable hidden = tape.leaf(bench.tensor(states));
+        std::vector<Variable> roots;
+        std::vector<double> rows(kRows);
+        double loss = 0;
+        for (const LossPart& part : bench.tokens().losses(hidden, block, 0.5)) {
+          const std::vector<double> found = to_host(*backend, part.row_loss).data;
+          for (std::size_t i = 0; i < (part.rows ? part.rows->size() : rows.size()); ++i)
+            rows[part.rows ? static_cast<std::size_t>((*part.rows)[i]) : i] += found[i];
+          loss += to_host(*backend, part.loss.value()).data[0];
+          roots.push_back(part.loss);
+        }
+        tape.backward(roots);
+        return std::tuple(rows, loss, to_host(*backend, tape.gradient(hidden)));
+      };
+      const auto [all_rows, all_loss, all_gradient] = run({});
+      const auto [rows, loss, gradient] = run(bench.tensor(counts));
+      double wanted = 0;
+      for (std::size_t row = 0; row < kRows; ++row) {
+        CHECK(rows[row] == all_rows[row]);
+        wanted += 0.5 * counts.data[row] * rows[row];
+        for (std::size_t i = 0; i < 8; ++i) {
+          const double own = gradient.data[row * 8 + i];
+          CHECK(own == Approx(counts.data[row] * all_gradient.data[row * 8 + i]).epsilon(1e-12));
+          if (counts.data[row] == 0) CHECK(own == 0);
+        }
+      }
+      CHECK(loss == Approx(wanted).epsilon(1e-13));
+      CHECK(loss < all_loss);
+    }
 }
 
 }  // namespace

@@ -157,6 +157,15 @@ TEST_CASE_METHOD(EmptyFixture, "a recurrence of no streams", "[ops]") {
   CHECK(gradient(weight) == std::vector<double>(16, 0));
 }
 
+TEST_CASE_METHOD(EmptyFixture, "a quasi-recurrence of no streams", "[ops]") {
+  const Variable inputs = leaf({0, 3, 6});
+  const Recurrence result = quasi_recurrence(inputs, {}, counts({0, 3}));
+  CHECK(result.outputs.shape() == Shape{0, 3, 2});
+  CHECK(result.cells.shape() == Shape{0, 3, 2});
+  tape.backward({sum(result.outputs)});
+  CHECK(gradient(inputs).empty());
+}
+
 TEST_CASE_METHOD(EmptyFixture, "windows of no streams and no times", "[ops]") {
   // The second: no times after one carried row.
   const std::pair<Shape, Shape> shapes[] = {{{0, 3}, {0, 3}}, {{2, 0}, {2, 1}}};

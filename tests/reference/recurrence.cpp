@@ -86,4 +86,17 @@ Array64 hornn_gated(const Array64& inputs, const Array64& weight, const Recurren
   return hidden;
 }
 
+Lstm fo_pooling(const Array64& inputs, const RecurrencePast& past) {
+  const std::int64_t units = inputs.axis(2) / 3;
+  Lstm result{zeros({inputs.axis(0), inputs.axis(1), units}), zeros({inputs.axis(0), inputs.axis(1), units})};
+  each(result.hidden, [&](std::int64_t b, std::int64_t t, std::int64_t unit) {
+    const double z = std::tanh(inputs.at(b, t, unit)), f = sigmoid(inputs.at(b, t, units + unit)),
+                 o = sigmoid(inputs.at(b, t, 2 * units + unit));
+    const double cell = f * earlier(result.cells, past.cells, past.preceding, b, t, 1, unit) + (1 - f) * z;
+    result.cells.at(b, t, unit) = cell;
+    result.hidden.at(b, t, unit) = o * cell;
+  });
+  return result;
+}
+
 }  // namespace engram::reference

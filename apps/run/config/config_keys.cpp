@@ -18,7 +18,9 @@ std::string_view example_of(ModelFamily family, std::string_view key) {
   constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
       {"model.layers", "2"},  {"model.width", "120"},    {"model.heads", "4"},      {"model.slots", "64"},
       {"model.inner", "480"}, {"model.max_span", "256"}, {"schedule.rate", "0.05"}, {"schedule.steps", "1000"}};
-  if (key == "model.inner" && family != ModelFamily::transformer_xl) return {};  // the others have a default
+  // The others have a default.
+  if (key == "model.inner" && family != ModelFamily::transformer_xl) return {};
+  if (key == "model.layers" && family == ModelFamily::recurrent) return {};
   for (const auto& [name, example] : kExamples)
     if (name == key) return example;
   return {};

@@ -51,8 +51,21 @@ void warn_of_model(const TransformerXlOptions& model, const RunConfig&, std::vec
 void warn_of_model(const ProductKeyTransformerOptions&, const RunConfig&, std::vector<std::string>&) {}
 
 void warn_of_model(const RecurrentOptions& model, const RunConfig&, std::vector<std::string>& warnings) {
-  if (model.readout != ReadoutKind::n_gram && model.parts != RecurrentOptions().parts)
-    warnings.push_back("model.parts has no effect unless model.readout is n_gram");
+  const RecurrentOptions usual;
+  const auto without_effect = [&](bool changed, std::string_view key, std::string_view reason) {
+    if (changed) warnings.push_back(text("model.", key, " has no effect ", reason));
+  };
+  without_effect(model.readout != ReadoutKind::n_gram && model.parts != usual.parts, "parts",
+                 "unless model.readout is n_gram");
+  without_effect(model.layers == 1 && model.inner_width != usual.inner_width, "inner_width", "with one layer");
+  without_effect(model.layers == 1 && model.layer_dropout > 0, "layer_dropout", "with one layer");
+  const bool quasi = model.encoder == RecurrentCell::qrnn;
+  without_effect(!quasi && model.taps != usual.taps, "taps", "unless model.encoder is qrnn");
+  without_effect((!quasi || model.layers == 1) && model.inner_taps != usual.inner_taps, "inner_taps",
+                 quasi ? "with one layer" : "unless model.encoder is qrnn");
+  without_effect(model.cutoffs.empty() && model.divisor != usual.divisor, "divisor", "without model.cutoffs");
+  without_effect(model.dropout_over_time && model.input_dropout + model.layer_dropout + model.output_dropout == 0,
+                 "dropout_over_time", "without model.input_dropout, model.layer_dropout or model.output_dropout");
 }
 
 /// Of the kinds of optimisers that they are not for, and of plateaus that there are none of.

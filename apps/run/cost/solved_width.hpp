@@ -8,7 +8,8 @@
 
 namespace engram {
 
-/// Parameters of all but the input's vectors (theta_M in the paper). The options must be valid.
+/// Parameters of all but the input's vectors (theta_M in the paper), and of clusters their projections; those that the
+/// output shares are the input's. The options must be valid.
 std::int64_t parameters_without_embedding(const RecurrentOptions& model);
 
 struct SolvedWidth {
@@ -18,7 +19,7 @@ struct SolvedWidth {
 };
 /// The multiple of state_parts() whose number of parameters is nearest to the target, the smaller of two. The width of
 /// the input's vectors stays. A target of 0 is that of an LSTM without readout which is as wide as these vectors.
-/// Throws UsageError for a target that the smallest width exceeds.
+/// Throws UsageError for a target that the smallest width exceeds, and for tied tables, which leave no width to choose.
 SolvedWidth solve_width(const RecurrentOptions& model, std::int64_t target = 0);
 
 }  // namespace engram

@@ -28,8 +28,7 @@ class PartReader {
   PartFindings read(const data::Block& part, ModelPast& past) {
     if (part.zero_caches)
       for (const auto& layer : past) layer->reset();
-    // Every target's loss is read, those that do not count among them: the model need not know which these are, and one
-    // with a vocabulary in clusters could not be told.
+    // Every target's loss is read, those that do not count among them: the model need not know which these are.
     BlockTokens all_targets = tokens_of(part);
     all_targets.scored = {};
     Backend& backend = placed_.runtime.backend();

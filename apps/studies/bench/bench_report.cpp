@@ -90,8 +90,9 @@ nlohmann::json window_values(const RecurrentOptions& model, const BenchCase&, do
   return {{"readout", name_of(model.readout)}, {"window_positions", window}};
 }
 std::string sizes_of(const RecurrentOptions& model, const TrainingOptions& training) {
-  return fmt::format("V={} w={} k={} d={} T={} B={}", model.vocabulary, model.vector_width(), model.width,
-                     model.hidden_width(), training.block, training.batch);
+  return fmt::format("{}V={} w={} k={} d={} T={} B={}", model.layers == 1 ? "" : fmt::format("L={} ", model.layers),
+                     model.vocabulary, model.vector_width(), model.width, model.hidden_width(), training.block,
+                     training.batch);
 }
 
 std::string window_text(const BenchCase& bench, double window) {

@@ -113,12 +113,12 @@ double BenchResult::kernel_flops(std::string_view kernel) const {
 }
 
 double BenchResult::kernel_exponentials(std::string_view kernel) const {
-  const double per_token = kernel == "attention_forward" || kernel == "attention_backward" ? cost.attention_exponentials
-                           : kernel == "cross_entropy" || kernel == "linear_cross_entropy" ? cost.output_exponentials
-                           : kernel == "recurrence_forward" ? cost.recurrence_exponentials
-                           : kernel == "window_additive_weights" || kernel == "window_additive_gradients"
-                               ? cost.window_exponentials
-                               : 0;
+  const double per_token =
+      kernel == "attention_forward" || kernel == "attention_backward"                ? cost.attention_exponentials
+      : kernel == "cross_entropy" || kernel == "linear_cross_entropy"                ? cost.output_exponentials
+      : kernel == "recurrence_forward" || kernel == "quasi_recurrence_forward"       ? cost.recurrence_exponentials
+      : kernel == "window_additive_weights" || kernel == "window_additive_gradients" ? cost.window_exponentials
+                                                                                     : 0;
   return per_token * static_cast<double>(own_tokens);
 }
 

@@ -69,10 +69,11 @@ CostTable costs_of(const ProductKeyTransformerOptions& model, const TrainingOpti
 }
 
 /// One row: a state costs the same wherever it is.
-CostTable costs_of(const RecurrentOptions& model, const TrainingOptions&, const std::vector<double>&) {
+CostTable costs_of(const RecurrentOptions& model, const TrainingOptions&, const std::vector<double>& cluster_shares) {
   return {.positions = "earlier positions",
           .json_name = "earlier_positions",
-          .rows = {{model.readout_reach(), forward_flops(model).total(), training_flops(model).total()}}};
+          .rows = {{model.readout_reach(), forward_flops(model, cluster_shares).total(),
+                    training_flops(model, cluster_shares).total()}}};
 }
 
 /// Lines about memories; none where there are none.

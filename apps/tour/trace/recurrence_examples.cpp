@@ -31,7 +31,13 @@ std::vector<OpExample> recurrence_examples() {
           recurrent("recurrence_fofe", "h[t] = tanh(a[t] + sum over m of 0.6^m U_m h[t - m])",
                     {.cell = RecurrentCell::hornn_fofe, .order = 1}),
           recurrent("recurrence_gated", "h[t] = tanh(a[t] + sum over m of gate_m U_m h[t - m])",
-                    {.cell = RecurrentCell::hornn_gated, .order = 1})};
+                    {.cell = RecurrentCell::hornn_gated, .order = 1}),
+          {.name = "quasi_recurrence",
+           .source = "quasi_recurrence",
+           .formula = "c = f c[t - 1] + (1 - f) z, h = o c; inputs: z, f, o",
+           .inputs = {drawn("inputs", {1, kSteps, 3 * kUnits}), counts("preceding", {1, kSteps}, {0, 1})},
+           .outputs = {"h"},
+           .function = [](Inputs x) { return Outputs{quasi_recurrence(x[0], {}, x[1].value()).outputs}; }}};
 }
 
 }  // namespace engram::tour

@@ -112,6 +112,54 @@ TEST_CASE("command line: runs of the recurrent family generate, and show their g
              ContainsSubstring("encoder") && ContainsSubstring("readout"));
 }
 
+TEST_CASE("command line: recl compares a Transformer-XL, a QRNN and LSTMs over clusters of one vocabulary",
+          "[recurrent]") {
+  const ArticleFolder folder(7);
+  const auto train = [&](const std::string& name, const std::string& model) {
+    TrainingRunOptions options = recurrent_run(folder, name, {"schedule.steps=9"});
+    const std::string rest = recurrent_config();
+    options.config = put_file(folder / (name + ".toml"),
+                              "[model]\ncutoffs = [3, 6]\n" + model + rest.substr(rest.find("[optimizer]")));
+    options.data = folder.flat();
+    run_training(options, never());
+    return options.out.string();
+  };
+  // The first group of Transformer-XL's table 8, and the LSTM of its table 1.
+  const std::string shared = "family = \"recurrent\"\nembedding_width = 8\nwidth = 8\nreadout = \"identity\"\n",
+                    dropped =
+                        "divisor = 1\ntie_tables = true\ninput_dropout = 0.1\nlayer_dropout = 0.1\n"
+                        "output_dropout = 0.1\ndropout_over_time = true\ninner_width = 12\n",
+                    lstm = train("lstm", shared + dropped + "layers = 3\n"),
+                    qrnn = train("qrnn", shared + dropped + "layers = 4\nencoder = \"qrnn\"\ninner_taps = 1\n"),
+                    adaptive = train("adaptive", shared + "divisor = 2\n"),
+                    xl = train("xl",
+                               "family = \"transformer_xl\"\nlayers = 2\nwidth = 8\nheads = 2\ninner = 12\n"
+                               "memory = 12\n");
+  const std::string data = folder.flat().string();
+  const nlohmann::json group = object({"recl", xl, qrnn, lstm, "--data", data, "--split", "test", "--first", "4",
+                                       "--step", "8", "--longest", "28", "--positions", "20"});
+  REQUIRE(group.at("runs").size() == 3);
+  for (const nlohmann::json& of : group.at("runs")) {
+    CHECK(of.at("reads_at_most").is_null());
+    CHECK(of.at("mean_losses").size() == 4);
+    for (const nlohmann::json& loss : of.at("mean_losses")) CHECK(loss.get<double>() > 0);
+  }
+  for (const std::string& run : {lstm, adaptive}) {
+    const auto nll = [&](const Arguments& more) {
+      Arguments arguments{"evaluate", run, "--data", data, "--split", "test", "--exact"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      return object(arguments).at("nll").get<double>();
+    };
+    CHECK(nll({"--block", "7"}) == Approx(nll({})).epsilon(1e-5));
+    CHECK(nll({"--cache", "20"}) != Approx(nll({})).epsilon(1e-5));
+    CHECK(nll({"--cache", "20", "--cache-lambda", "0"}) == nll({}));
+    CHECK(output({"generate", run, "--length", "20", "--seed", "3"}) ==
+          output({"generate", run, "--length", "20", "--seed", "3"}));
+  }
+  CHECK_THAT(output({"count", "--config", (folder / "adaptive.toml").string(), "--data", data}),
+             ContainsSubstring("words of the clusters") && ContainsSubstring("cluster_head"));
+}
+
 TEST_CASE("command line: what is for other families refuses runs of the recurrent one", "[recurrent]") {
   const Runs& with = runs();
   const std::string out = (with.folder / "out").string();
@@ -150,8 +198,15 @@ TEST_CASE("recurrent run: what cannot be trained is refused by name before anyth
              ContainsSubstring("model.readout") && ContainsSubstring("\"key_value_predict\""));
   CHECK_THAT(refused({"model.encoder=gru"}),
              ContainsSubstring("model.encoder") && ContainsSubstring("\"hornn_gated\""));
-  CHECK_THAT(refused({"model.layers=2"}),
-             ContainsSubstring("model.layers") && ContainsSubstring("no key of family recurrent"));
+  CHECK_THAT(refused({"model.heads=2"}),
+             ContainsSubstring("model.heads") && ContainsSubstring("no key of family recurrent"));
+  CHECK_THAT(refused({"model.layers=0"}), ContainsSubstring("layers must be from 1 to 4096, got 0"));
+  CHECK_THAT(refused({"model.layer_dropout=1"}), ContainsSubstring("layer_dropout must be in [0, 1 - 2^-17), got 1"));
+  CHECK_THAT(refused({"model.tie_tables=true", "model.readout=identity"}),
+             ContainsSubstring("embedding_width must be 24 with tie_tables") && ContainsSubstring("got 8"));
+  CHECK_THAT(refused({"model.readout=n_gram", "model.parts=0", "model.cutoffs=[3]"}),
+             ContainsSubstring("parts must be from 1 to 16777216, got 0"));
+  CHECK_THAT(refused({"model.cutoffs=[5, 3]"}), ContainsSubstring("cutoffs must increase, got 3 after 5"));
   CHECK_THAT(refused({"training.extension=2"}),
              ContainsSubstring("training.extension") && ContainsSubstring("of transformer_xl"));
   CHECK_THAT(refused({"training.shuffled_windows=true"}), ContainsSubstring("training.shuffled_windows"));

@@ -90,10 +90,20 @@ inline TrainingRunOptions recurrent_run(const ArticleFolder& folder, const std::
 
 /// Keys of the kinds of models that runs are tried with.
 inline std::vector<std::vector<std::string>> recurrent_kinds() {
-  return {{"model.readout=key_value_predict", "model.window=3"},
-          {"model.readout=n_gram", "model.parts=4"},
-          {"model.readout=recurrent_memory", "model.window=4"},
-          {"model.encoder=hornn_gated", "model.order=3", "model.readout=identity", "model.output_map=true"}};
+  return {
+      {"model.readout=key_value_predict", "model.window=3"},
+      {"model.readout=n_gram", "model.parts=4"},
+      {"model.readout=recurrent_memory", "model.window=4"},
+      {"model.encoder=hornn_gated", "model.order=3", "model.readout=identity", "model.output_map=true"},
+      {"model.layers=2", "model.inner_width=10", "model.readout=identity", "model.cutoffs=[3, 6]", "model.divisor=2"},
+      {"model.encoder=qrnn", "model.layers=2", "model.inner_taps=1", "model.readout=attention",
+       "model.embedding_width=24", "model.tie_tables=true"}};
+}
+
+/// Every kind of dropout.
+inline std::vector<std::string> recurrent_dropout() {
+  return {"model.word_dropout=0.1",   "model.input_dropout=0.2",  "model.layer_dropout=0.2",
+          "model.output_dropout=0.2", "model.weight_dropout=0.3", "model.dropout_over_time=true"};
 }
 
 }  // namespace engram::harness

@@ -44,7 +44,8 @@ std::vector<std::string> small_configs(ModelFamily family) {
       return {first + one_memory, first + "inner = 8\nposition_rows = 9\n" + flat};
     case ModelFamily::recurrent:
       return {"width = 12\n", "width = 12\nreadout = \"n_gram\"\nparts = 2\noutput_width = 5\n",
-              "width = 12\nreadout = \"recurrent_memory\"\nencoder = \"hornn_gated\"\nwindow = 3\n"};
+              "width = 12\nreadout = \"recurrent_memory\"\nencoder = \"hornn_gated\"\nwindow = 3\n",
+              "width = 12\nreadout = \"identity\"\nencoder = \"qrnn\"\nlayers = 2\ncutoffs = [5]\ndivisor = 2\n"};
   }
   return {};
 }

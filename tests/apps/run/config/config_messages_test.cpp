@@ -113,6 +113,19 @@ TEST_CASE("keys that their optimiser, schedule or readout does not look at are s
   CHECK(recurrent("model.readout=attention") ==
         std::vector<std::string>{"model.parts has no effect unless model.readout is n_gram"});
   CHECK(recurrent("model.readout=n_gram").empty());
+  const auto said = [](std::vector<std::string> overrides, const std::string& key, const std::string& reason) {
+    overrides.insert(overrides.end(), {"model.family=recurrent", "model.width=12", "model.readout=identity"});
+    const std::vector<std::string> got =
+        config_warnings(parse_run_config("[schedule]\nrate = 1\nsteps = 10\n", "test.toml", overrides));
+    CHECK(got == std::vector<std::string>{"model." + key + " has no effect " + reason});
+  };
+  said({"model.inner_width=5"}, "inner_width", "with one layer");
+  said({"model.layer_dropout=0.5"}, "layer_dropout", "with one layer");
+  said({"model.taps=3"}, "taps", "unless model.encoder is qrnn");
+  said({"model.inner_taps=3", "model.encoder=qrnn"}, "inner_taps", "with one layer");
+  said({"model.divisor=2"}, "divisor", "without model.cutoffs");
+  said({"model.dropout_over_time=true", "model.word_dropout=0.1"}, "dropout_over_time",
+       "without model.input_dropout, model.layer_dropout or model.output_dropout");
 }
 
 }  // namespace

@@ -98,11 +98,9 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (const std::string memory = other_memory_value(name); !memory.empty()) other = memory;
     if (name == "model.family") other = std::string(name_of(family));
     if (family == ModelFamily::recurrent) {
-      static const std::map<std::string, std::string> values{{"model.encoder", "hornn_gated"},
-                                                             {"model.readout", "identity"},
-                                                             {"model.missing", "zero"},
-                                                             {"model.carry", "none"},
-                                                             {"training.loss_scale", "time_sum"}};
+      static const std::map<std::string, std::string> values{
+          {"model.encoder", "hornn_gated"}, {"model.readout", "identity"}, {"model.missing", "zero"},
+          {"model.carry", "none"},          {"model.layers", "2"},         {"training.loss_scale", "time_sum"}};
       if (const auto found = values.find(name); found != values.end()) other = found->second;
       if (name == "model.output_width" || name == "training.activations") continue;  // of n_gram; f32 alone
     }
@@ -111,7 +109,8 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "model.cutoffs") other = "[3, 9]";
     if (name == "model.untied_projections") other = "[2]";
     if (name == "model.width") other = "30";
-    if (name == "model.embedding_width") other = "24";
+    // Tied tables of recurrent models are as wide as their states.
+    if (name == "model.embedding_width") other = family == ModelFamily::recurrent ? "30" : "24";
     if (name == "model.heads") other = "3";
     if (name == "model.depth" || name == "model.memory" || name == "model.divisor") other = "2";
     if (name.ends_with("dropout")) other = "0.1234567890123";

@@ -1,9 +1,12 @@
 /// Parameters of every published model of the key-value-predict family, and widths that make others as large:
 /// [key-value-predict 1.8].
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/cost/cluster_shares.hpp"
+#include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/cost/recurrent_cost.hpp"
 #include "apps/run/cost/solved_width.hpp"
 #include "core/error.hpp"
@@ -43,6 +46,85 @@ TEST_CASE("recurrent count: the integers of every row", "[recurrent]") {
   fofe.output_map = gated.output_map = false;
   CHECK(parameters_without_embedding(fofe) == 23'774'630);
   CHECK(parameters_without_embedding(gated) == 23'831'951);
+}
+
+RunConfig of_table_8(const std::string& name) {
+  return load_run_config(std::filesystem::path(ENGRAM_SOURCE_DIR) / "apps/configs/transformer-xl" / (name + ".toml"));
+}
+
+TEST_CASE("recurrent count: Transformer-XL's tables 1 and 8", "[recurrent]") {
+  const auto count_of = [](const std::string& name) { return count_parameters(*make_model(of_table_8(name).model)); };
+  const std::int64_t words = 267'735;
+  // Both ends are one table of 400 numbers a word; three slots of clusters and a bias for each word.
+  const std::int64_t table = 400 * words, ends = words + 3 * 400 + 3;
+  const ParameterCount qrnn = count_of("wikitext-103-qrnn");
+  CHECK(qrnn.of(ParameterRole::encoder) == 3 * 2500 * (2 * 400 + 1) + 2 * 3 * 2500 * (2500 + 1) + 3 * 400 * (2500 + 1));
+  CHECK(qrnn.of(ParameterRole::embeddings) == table);
+  CHECK(qrnn.of(ParameterRole::cluster_head) + qrnn.of(ParameterRole::output_biases) == ends);
+  CHECK(qrnn.of(ParameterRole::projections) == 0);
+  CHECK(qrnn.total == 153'886'638);
+  const ParameterCount lstm = count_of("wikitext-103-lstm");
+  CHECK(lstm.of(ParameterRole::encoder) ==
+        4 * 1764 * (400 + 1764 + 1) + 4 * 1764 * (2 * 1764 + 1) + 4 * 400 * (1764 + 400 + 1));
+  CHECK(lstm.total - lstm.of(ParameterRole::encoder) == table + ends);
+  // Of the group's budget, as count_of("wikitext-103-base") says it.
+  CHECK(static_cast<double>(lstm.total) == Approx(151'107'538).epsilon(0.002));
+  CHECK(count_of("wikitext-103-base").total == 151'107'538);
+  const ParameterCount cache = count_of("wikitext-103-lstm-cache");
+  const std::int64_t numbers = 2800 * 1024 + 17'200 * 256 + 56'000 * 64 + (words - 76'000) * 16;
+  CHECK(cache.of(ParameterRole::embeddings) == numbers);
+  CHECK(cache.of(ParameterRole::output) == numbers);
+  CHECK(cache.of(ParameterRole::projections) == 2 * 1024 * (256 + 64 + 16));
+  CHECK(cache.of(ParameterRole::encoder) == 4 * 1024 * (2 * 1024 + 1));
+  CHECK(parameters_without_embedding(of_table_8("wikitext-103-lstm-cache").model.recurrent) ==
+        cache.total - numbers - 1024 * (256 + 64 + 16));
+}
+
+TEST_CASE("recurrent count: a width is solved for layers and clusters, not for tied tables", "[recurrent]") {
+  RecurrentOptions options{.vocabulary = 1000, .embedding_width = 32, .width = 96, .layers = 2};
+  options.readout = ReadoutKind::key_value_predict;
+  options.cutoffs = {100, 400};
+  options.divisor = 2;
+  const SolvedWidth solved = solve_width(options);
+  CHECK(solved.width % 3 == 0);
+  options.width = solved.width;
+  CHECK(parameters_without_embedding(options) == solved.parameters);
+  for (const std::int64_t beside : {-3, 3}) {
+    options.width = solved.width + beside;
+    CHECK(std::abs(parameters_without_embedding(options) - solved.target) >=
+          std::abs(solved.parameters - solved.target));
+  }
+  // Of clusters each half as wide as the one before, the last has a number at least.
+  CHECK_THROWS_WITH(solve_width(options, 10), ContainsSubstring("at width 12"));
+  options.tie_tables = true;
+  CHECK_THROWS_WITH(solve_width(options), ContainsSubstring("model.tie_tables = true"));
+}
+
+TEST_CASE("recurrent cost: layers, taps and clusters", "[recurrent]") {
+  RecurrentOptions options{.vocabulary = 1000, .embedding_width = 32, .width = 24, .layers = 3, .inner_width = 40};
+  options.readout = ReadoutKind::identity;
+  CHECK(forward_flops(options).encoder == 8.0 * (40 * (32 + 40) + 40 * (40 + 40) + 24 * (40 + 24)));
+  const StepSetting setting{.block = 20, .batch = 4};
+  CHECK(step_cost(options, setting).recurrence_flops == 8.0 * (40 * 40 + 40 * 40 + 24 * 24));
+  CHECK(step_cost(options, setting).recurrence_exponentials == 5.0 * (40 + 40 + 24));
+  options.encoder = RecurrentCell::qrnn;
+  options.taps = 2;
+  options.inner_taps = 1;
+  CHECK(forward_flops(options).encoder == 6.0 * (40 * 2 * 32 + 40 * 40 + 24 * 40));
+  CHECK(step_cost(options, setting).recurrence_flops == 0);
+  CHECK(forward_exponentials(options) == 3.0 * (40 + 40 + 24));
+  CHECK(forward_flops(options).softmax == 2.0 * 1000 * 24);
+  CHECK(forward_flops(options).input == 0);
+  options.cutoffs = {100, 400};
+  options.divisor = 2;
+  const RecurrentFlops clusters = forward_flops(options, {0.5, 0.3, 0.2});
+  CHECK(clusters.softmax ==
+        Approx(2 * (102.0 * 24 + 0.3 * (300 * 12 + 24 * 12) + 0.2 * (600 * 6 + 24 * 6))).epsilon(1e-14));
+  CHECK(clusters.input == Approx(2 * (0.3 * 32 * 16 + 0.2 * 32 * 8)).epsilon(1e-14));
+  CHECK(training_flops(options, {0.5, 0.3, 0.2}).total() == Approx(3 * clusters.total()).epsilon(1e-14));
+  // Without shares they are assumed.
+  CHECK(forward_flops(options).softmax == forward_flops(options, assumed_shares(options.cutoffs, 1000)).softmax);
+  CHECK(step_cost(options, setting).output_flops == 0);
 }
 
 TEST_CASE("recurrent count: windows change nothing but the temporal matrix", "[recurrent]") {

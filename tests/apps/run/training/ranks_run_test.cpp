@@ -64,6 +64,11 @@ seed = 11
 )";
 }
 
+std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 std::vector<Variant> variants() {
   const std::string adam = "kind = \"adam\"\nclip = 0.25\n";
   const std::string selection = "subkeys = 6\nheads = 2\nselected = 4\nquery_width = 8\n";
@@ -105,6 +110,17 @@ table_clip = 1
        recurrent_config(),
        {"training.split=4", "schedule.steps=20", "training.report_every=4"},
        {2, 4},
+       true},
+      {"recurrent layers with dropout, in clusters",
+       recurrent_config(),
+       joined(recurrent_dropout(),
+              {"training.split=4", "schedule.steps=12", "model.layers=2", "model.cutoffs=[3, 6]", "model.divisor=2"}),
+       {4},
+       true},
+      {"quasi-recurrent",
+       recurrent_config(),
+       {"training.split=2", "schedule.steps=9", "model.encoder=qrnn", "model.layers=2", "model.layer_dropout=0.2"},
+       {2},
        true},
       {"clusters of words", language_model_config("max_span = 24\nslots = 3\ncutoffs = [4, 8]\n", adam), {}, {4}, true},
   };

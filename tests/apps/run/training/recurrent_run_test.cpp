@@ -54,9 +54,9 @@ TEST_CASE("recurrent run: stopped and resumed it is bit-identical to one that is
   for (const std::vector<std::string>& kind : recurrent_kinds())
     for (const char* articles : {"data", "flat"}) {
       CAPTURE(kind, articles);
-      const std::vector<std::string> keys =
-          kind + (++number % 2 == 0 ? std::vector<std::string>{"training.split=2", "model.carry=none"}
-                                    : std::vector<std::string>{});
+      const bool in_pieces = ++number % 2 == 0, has_layers = kind[0] == "model.layers=2";
+      std::vector<std::string> keys = kind + (has_layers ? recurrent_dropout() : std::vector<std::string>{});
+      if (in_pieces) keys = keys + std::vector<std::string>{"training.split=2", "model.carry=none"};
       TrainingRunOptions whole = recurrent_run(folder, text("whole", number), keys);
       whole.data = folder / articles;
       run_training(whole, never());
@@ -124,9 +124,13 @@ TEST_CASE("recurrent run: a block with targets that do not count is the mean of 
       const auto of = [&wanted = name](Session& session) {
         return to_host(session.runtime.backend(), session.session.store.find(wanted)->gradient()).data;
       };
-      CHECK(of(third) == of(run));
-      const std::vector<double> mine = of(run), in_pieces = of(other);
-      for (std::size_t i = 0; i < mine.size(); ++i) CHECK(in_pieces[i] == Approx(mine[i]).epsilon(1e-9).margin(1e-14));
+      const std::vector<double> mine = of(run), in_pieces = of(other), of_changed = of(third);
+      // Which words a cluster has decides in what order it sums.
+      if (run.config.model.cutoffs().empty()) CHECK(of_changed == mine);
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        CHECK(in_pieces[i] == Approx(mine[i]).epsilon(1e-9).margin(1e-14));
+        CHECK(of_changed[i] == Approx(mine[i]).epsilon(1e-9).margin(1e-14));
+      }
     }
     // By the plain definition: the mean over the targets that count of what evaluation says of each.
     double sum = 0;
@@ -276,7 +280,8 @@ TEST_CASE("recurrent run: evaluation of articles depends neither on streams nor 
     check_same(whole, wanted);
     double apart = 0;  // products of other sizes may round otherwise
     for (const auto& [token, loss] : whole) apart = std::max(apart, std::abs(cut.at(token) - loss));
-    CHECK((apart < 1e-10) == (kind[0] == "model.encoder=hornn_gated"));
+    const bool looks_back = std::ranges::find(kind, "model.readout=identity") == kind.end();
+    CHECK((apart < 1e-10) == !looks_back);
   }
 }
 

@@ -169,7 +169,9 @@ TEST_CASE("a steady training step of a recurrent model calls no operator new") {
       {RecurrentCell::lstm, ReadoutKind::key_value_predict},
       {RecurrentCell::lstm, ReadoutKind::recurrent_memory},
       {RecurrentCell::hornn_gated, ReadoutKind::n_gram},
+      {RecurrentCell::qrnn, ReadoutKind::identity},
   }));
+  const bool deep = GENERATE(false, true);
   config.model.family = ModelFamily::recurrent;
   // So many words that their logits are never there all at once.
   config.model.recurrent = {.vocabulary = 4000,
@@ -178,6 +180,12 @@ TEST_CASE("a steady training step of a recurrent model calls no operator new") {
                             .encoder = encoder,
                             .readout = readout,
                             .logits_memory = 1};
+  if (deep) {
+    RecurrentOptions& model = config.model.recurrent;
+    model.layers = 2;
+    model.word_dropout = model.input_dropout = model.layer_dropout = model.output_dropout = model.weight_dropout = 0.1;
+    model.dropout_over_time = encoder == RecurrentCell::lstm;
+  }
   config.training.span_loss = 0;
   data::Block block = random_block(config);
   // Texts that begin anywhere, as they do among articles.
