@@ -17,7 +17,7 @@ namespace engram::cpu {
 namespace {
 
 const EngramMpiCalls& load_mpi() {
-  const std::string module = module_file("libengram_mpi.so", ENGRAM_MPI_MODULE);
+  const std::string module = module_file("libengram_mpi.so");
   // Parts of MPI that it loads by itself look for its symbols among those of all.
   void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)
