@@ -80,22 +80,20 @@ set(CPACK_DEBIAN_ENGRAM_PACKAGE_GENERATE_SHLIBS ${ENGRAM_LIBRARY})
 # Before 1.0 a minor version may change what a program was compiled with; its soname says so.
 set(CPACK_DEBIAN_ENGRAM_PACKAGE_GENERATE_SHLIBS_POLICY >=)
 set(CPACK_DEBIAN_ENGRAM_PACKAGE_SUGGESTS engram-mpi)
-set(CPACK_DEBIAN_ENGRAM_DESCRIPTION "language models with memory
- Trains, evaluates and studies language models with memory on ordinary CPUs:
- all-attention networks with adaptive spans, Transformer-XL, product-key
- memories and LSTMs with short attention. Has the program engram, the library
- libengram.so, and kernels for newer processors, taken where they run.")
+set(CPACK_DEBIAN_ENGRAM_DESCRIPTION "Trains, evaluates and studies language models on ordinary CPUs:
+all-attention networks with adaptive spans, Transformer-XL, product-key
+memories and LSTMs with short attention. Has the program engram, the library
+libengram.so, and kernels for newer processors, taken where they run.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libengram-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "engram (= ${package_version})")
-set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "language models with memory, for programs in C++20
- One header, engram/engram.hpp, with tensors, autograd, layers, optimisers and
- trained runs; the files for CMake and pkg-config, and four examples.")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "For programs in C++20: one header, engram/engram.hpp, with tensors,
+autograd, layers, optimisers and trained runs; the files for CMake and
+pkg-config, and four examples.")
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_NAME engram-mpi)
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_DEPENDS "engram (= ${package_version})")
-set(CPACK_DEBIAN_PROCESSES_DESCRIPTION "language models with memory, on several processes
- What lets several processes of engram train one model, by the MPI that it was
- built with.")
+set(CPACK_DEBIAN_PROCESSES_DESCRIPTION "What lets several processes of engram train one model: the module that
+needs MPI, for the MPI that it was built with.")
 include(CPack)
