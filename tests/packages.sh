@@ -78,15 +78,6 @@ files_of() {
     -path ./var/log -o -path ./home -o -path ./tmp -o -path ./packages \) -prune -o -printf '%y %p\n' | LC_ALL=C sort)
 }
 
-# Purges the packages, and what came with them, from the root $1; $2: its files before.
-purge() {
-  as_root "$1" "apt-get purge -qq --yes engram libengram-dev engram-mpi &&
-    apt-get autoremove -qq --yes --purge" >>"$log" 2>&1 || fail "$1: purging failed, see $log"
-  files_of "$1" >"$2.after"
-  if ! diff "$2" "$2.after"; then fail "$1: removed packages must leave nothing, got the above"; fi
-  rm -f "$2.after"
-}
-
 # The commands of README's main job, with the installed program; the training is the trial of 100 steps that it names.
 main_job() {
   sed -n 's/^\$engram /engram /p' README.md | sed -E 's|^(engram train .*)$|\1 --steps 100|' >"$roots/$1/home/user/job"
@@ -148,20 +139,27 @@ use() {
   fi
 
   say "$release: the archive, in a folder of the user's"
-  as_root "$system" "dpkg --purge engram" >>"$log" 2>&1 # its libraries stay
+  as_root "$system" "apt-get purge -qq --yes engram" >>"$log" 2>&1 # its libraries stay
   as_user "$system" "tar -xzf /packages/engram-*.tar.gz"
   try_kernels "$system" "./engram-*/bin/engram"
   as_user "$system" "./engram-*/bin/engram configs --names | grep -qx kjv/kjv-quick"
-  purge "$system" "$before"
+  as_root "$system" "apt-get autoremove -qq --yes --purge" >>"$log" 2>&1 || fail "$system: purging failed, see $log"
+  files_of "$system" >"$before.after"
+  if ! diff "$before" "$before.after"; then fail "$system: removed packages must leave nothing, got the above"; fi
+  rm -f "$before" "$before.after"
 
   say "$release: a program of one's own"
-  as_root "$system" "apt-get install -qq --yes --no-install-recommends /packages/*.deb g++ cmake make pkg-config" >>"$log" 2>&1 ||
+  as_root "$system" "apt-get install -qq --yes --no-install-recommends /packages/*.deb openmpi-bin g++ cmake make pkg-config" >>"$log" 2>&1 ||
     fail "$system: installing libengram-dev failed, see $log"
   as_user "$system" "cp -r /usr/share/doc/libengram-dev/examples . && cmake -S examples -B built && cmake --build built &&
     built/circle && built/own_op && built/product_key | tail -n 1" >>"$log" 2>&1 || fail "$system: the examples failed, see $log"
   # shellcheck disable=SC2016  # of the shell in there
   as_user "$system" 'g++ -std=c++20 examples/product_key.cpp $(pkg-config --cflags --libs engram) -o facts && ./facts | tail -n 1 &&
     head -c 3000 my.txt | built/perplexity runs/my-run'
+
+  say "$release: two processes, and nothing is left"
+  as_user "$system" "mpirun --oversubscribe -n 2 engram evaluate runs/my-run --data runs/my-data --split test --exact --json" \
+    2>>"$log" | grep -o '"bits_per_byte":[0-9.]*' || fail "$system: two processes must evaluate a run, see $log"
   as_root "$system" "apt-get purge -qq --yes engram libengram-dev engram-mpi" >>"$log" 2>&1
   if (cd "$roots/$system" && find . -xdev \( -path ./proc -o -path ./home -o -path ./packages \) -prune -o -iname '*engram*' -print |
     grep .); then

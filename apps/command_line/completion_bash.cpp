@@ -97,7 +97,7 @@ constexpr std::string_view kEnd = R"(    esac
     configs)
       words=$("${COMP_WORDS[0]}" configs --names 2>/dev/null)
       # The last part of a name is enough to find it.
-      if [[ -n $word && $word != */* ]]; then words+=$'\n'$(sed 's|.*/||' <<<"$words"); fi
+      if [[ -n $word && $word != */* ]]; then words+=$'\n'$(printf '%s\n' "$words" | sed 's|.*/||'); fi
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word"; compgen -f -- "$word")
       ;;

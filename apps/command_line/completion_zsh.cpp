@@ -71,8 +71,8 @@ std::string zsh_completion(const CommandDescription& program, const std::vector<
               "_engram_keys() {\n  compadd -S = -- ",
               all_keys,
               "\n}\n\n"
-              "_engram_configs() {\n  local -a names=(${(f)\"$(_call_program configs engram configs --names)\"})\n"
-              "  _alternative \"configs:configuration:($names ${names##*/})\" 'files:file:_files'\n}\n\n"
+              "_engram_configs() {\n  local -a names=(${(f)\"$(engram configs --names 2>/dev/null)\"})\n"
+              "  names+=(${names##*/})\n  compadd -a names\n  _files\n}\n\n"
               "_engram() {\n  local context state line\n  typeset -A opt_args\n"
               "  _arguments -C '--help[print the help]' '--version[print the version]' '1:command:_engram_commands' "
               "'*::argument:->argument'\n  [[ $state == argument ]] || return\n  case $words[1] in\n    help) "

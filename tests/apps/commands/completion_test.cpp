@@ -1,5 +1,5 @@
-/// What the program prints for shells and for man: every command and option is in it, and the shells themselves complete
-/// with it.
+/// What the program prints for shells and for man: every command and option is in it, and the shells themselves
+/// complete with it.
 
 #include "apps/command_line/completion.hpp"
 

@@ -1,4 +1,5 @@
-/// The pages for man: all that the help says is in them, roff takes them, and the version is the newest of the changelog.
+/// The pages for man: all that the help says is in them, roff takes them, and the version is the newest of the
+/// changelog.
 
 #include "apps/command_line/manual_page.hpp"
 
@@ -26,15 +27,15 @@ CommandDescription described() {
 /// The words of a page as roff shows them, as far as these pages need.
 std::string shown(std::string page) {
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{{"\\-", "-"},
-                                                                                   {"\\(aq", "'"},
-                                                                                   {"\\(ga", "`"},
-                                                                                   {"\\(ti", "~"},
-                                                                                   {"\\(ha", "^"},
-                                                                                   {"\\&", ""},
-                                                                                   {"\\fB", ""},
-                                                                                   {"\\fI", ""},
-                                                                                   {"\\fR", ""},
-                                                                                   {"\\e", "\\"}})
+                                                                                 {"\\(aq", "'"},
+                                                                                 {"\\(ga", "`"},
+                                                                                 {"\\(ti", "~"},
+                                                                                 {"\\(ha", "^"},
+                                                                                 {"\\&", ""},
+                                                                                 {"\\fB", ""},
+                                                                                 {"\\fI", ""},
+                                                                                 {"\\fR", ""},
+                                                                                 {"\\e", "\\"}})
     for (std::size_t at = page.find(from); at != std::string::npos; at = page.find(from, at + to.size()))
       page.replace(at, from.size(), to);
   return page;
@@ -100,7 +101,8 @@ TEST_CASE("manual: all pages are written, and groff and mandoc find no fault") {
   CHECK_THAT(run_engram({"manual", "trane"}).err, ContainsSubstring("must be one of prepare, "));
   CHECK(said_by("command -v groff >/dev/null && groff -man -ww -z -Tutf8" + files) == "");
   // The date of a page is left out: what is made of one source is the same every day.
-  CHECK(said_by("command -v mandoc >/dev/null && mandoc -T lint -W warning" + files + " | grep -v 'missing date'") == "");
+  CHECK(said_by("command -v mandoc >/dev/null && mandoc -T lint -W warning" + files + " | grep -v 'missing date'") ==
+        "");
 }
 
 TEST_CASE("changelog: its newest entry is this version") {

@@ -1,10 +1,11 @@
-#include "apps/command_line/command_description.hpp"
+/// What a command says of itself, from what CLI11 knows of it.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 
 #include "apps/command_line/command.hpp"
+#include "apps/command_line/command_description.hpp"
 #include "apps/command_line/command_help.hpp"
 
 namespace engram {
