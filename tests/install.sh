@@ -32,12 +32,14 @@ pages=("$folder"/moved/share/man/man1/engram*)
 commands=$("$folder/moved/bin/engram" --help | grep -c '^  [a-z]')
 ((${#pages[@]} == commands + 1)) || fail "there must be a page of each of $commands commands, got ${#pages[@]}"
 
+# A reader that stops at what it looks for would end the writer.
+says() { [[ $("${@:2}") == *"$1"* ]]; }
 cd -- "$folder"
-moved/bin/engram count --config kjv-quick --vocab 100 | grep -q '^kjv-quick' || fail "a configuration must be found by its name"
+says "kjv-quick (" moved/bin/engram count --config kjv-quick --vocab 100 || fail "a configuration must be found by its name"
 if moved/bin/engram count --config kjv-quik 2>said; then fail "another name must be refused"; fi
 grep -q 'the nearest is kjv/kjv-quick' said || fail "a refusal must have the nearest name, got $(<said)"
+says "bash $folder/moved/share/engram/fetch.sh NAME makes" bash moved/share/engram/fetch.sh || fail "fetch.sh must say its path"
+says "bash apps/fetch.sh NAME makes" bash "$root/apps/fetch.sh" || fail "fetch.sh of the sources must say its path"
 rm -r moved/share/engram
 if moved/bin/engram count --config kjv-quick 2>said; then fail "without configurations a name must be refused"; fi
 grep -qF "there are none in '$folder/moved/share/engram/configs'" said || fail "a refusal must say where it looked, got $(<said)"
-moved/share/../bin/engram manual train | grep -q '^\.SH OPTIONS' || fail "the page of a command must be printed"
-bash "$root/apps/fetch.sh" | grep -qx 'bash apps/fetch.sh NAME makes runs/data/NAME.' || fail "fetch.sh must say its path"

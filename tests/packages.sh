@@ -132,7 +132,7 @@ use() {
   # shellcheck disable=SC2016  # of the shell in there
   as_user "$system" 'source /usr/share/bash-completion/completions/engram && COMP_WORDS=(engram train --config kjv-q)
     COMP_CWORD=3 && _engram && [[ ${COMPREPLY[*]} == kjv-quick ]]' || fail "$system: bash must complete kjv-quick"
-  as_user "$system" "bash /usr/share/engram/fetch.sh" | grep -q "fetch.sh NAME makes runs/data/NAME" ||
+  [[ $(as_user "$system" "bash /usr/share/engram/fetch.sh") == *"fetch.sh NAME makes runs/data/NAME"* ]] ||
     fail "$system: fetch.sh must list data sets"
   if grep -rlaF "/engram/package" "$roots/$system"/usr/{bin/engram,lib/*/libengram*,lib/*/engram,share/engram} 2>/dev/null; then
     fail "$system: what is installed must not name where it was made, got the above"
@@ -142,7 +142,8 @@ use() {
   as_root "$system" "apt-get purge -qq --yes engram" >>"$log" 2>&1 # its libraries stay
   as_user "$system" "tar -xzf /packages/engram-*.tar.gz"
   try_kernels "$system" "./engram-*/bin/engram"
-  as_user "$system" "./engram-*/bin/engram configs --names | grep -qx kjv/kjv-quick"
+  [[ $(as_user "$system" "./engram-*/bin/engram configs --names") == *kjv/kjv-quick* ]] ||
+    fail "$system: the archive's program must find its configurations"
   as_root "$system" "apt-get autoremove -qq --yes --purge" >>"$log" 2>&1 || fail "$system: purging failed, see $log"
   files_of "$system" >"$before.after"
   if ! diff "$before" "$before.after"; then fail "$system: removed packages must leave nothing, got the above"; fi
