@@ -23,7 +23,8 @@ const EngramMpiCalls& load_mpi() {
   if (library == nullptr)
     throw NotAvailable(
         text("ranks: MPI must be there for several processes, got: ", dlerror(),
-             "\n  the library of the MPI that Engram was built with is needed (Debian: openmpi-bin or mpich)"));
+             "\n  the library of the MPI that Engram was built with is needed (Debian: openmpi-bin or mpich), "
+             "and of Engram's packages engram-mpi"));
   const auto calls = reinterpret_cast<const EngramMpiCalls* (*)()>(dlsym(library, "engram_mpi_calls"));
   if (calls == nullptr || calls()->version != kMpiCallsVersion)
     throw NotAvailable(text("ranks: '", module, "' must be of this version of Engram, got another one"));
