@@ -3,7 +3,7 @@
 #   bash apps/fetch.sh                  lists the data sets
 #   bash apps/fetch.sh NAME...          makes runs/data/NAME, a folder for engram train --data
 #     --to FOLDER       FOLDER/NAME instead; downloads lie in FOLDER/files
-#     --engram PROGRAM  what prepares it; build/program/apps/engram otherwise
+#     --engram PROGRAM  what prepares it; otherwise build/program/apps/engram, or, installed, the program that is too
 #     --table FILE      other data sets than those of apps/data_sets.txt, which says how they are listed
 #     --from ADDRESS    ADDRESS/FILE is tried before a file's own addresses: a copy that you or your network have
 #
@@ -12,11 +12,18 @@
 set -euo pipefail
 export LC_ALL=C
 
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname -- "$here")
+typed=apps/fetch.sh
+# Installed it lies in share/engram, and what it makes in the folder where it is called.
+if [[ ! -e $root/apps/fetch.sh ]]; then
+  typed=$here/fetch.sh
+  root=
+fi
 
 wrong_usage() {
   echo "fetch: $1" >&2
-  echo "Try: bash apps/fetch.sh --help" >&2
+  echo "Try: bash $typed --help" >&2
   exit 2
 }
 
@@ -26,9 +33,10 @@ fail() {
 }
 
 names=()
-to=$root/runs/data
-engram=$root/build/program/apps/engram
-table=$root/apps/data_sets.txt
+to=${root:+$root/}runs/data
+engram=${root:+$root/build/program/apps/engram}
+engram=${engram:-$here/../../bin/engram}
+table=$here/data_sets.txt
 from=
 while (($# > 0)); do
   case "$1" in
@@ -94,7 +102,7 @@ list_names() {
 if ((${#names[@]} == 0)); then
   list_names
   echo
-  echo "bash apps/fetch.sh NAME makes runs/data/NAME."
+  echo "bash $typed NAME makes runs/data/NAME."
   echo "docs/guide/data.md says which paper and config each is for."
   exit 0
 fi
@@ -271,8 +279,8 @@ prepare() {
     arguments+=("$word")
   done
   if [[ ! -x $engram ]]; then
-    echo "fetch: $corpus is in '$files/$corpus', but the program '$engram' must be built to prepare it:" >&2
-    echo "  cmake --preset program && cmake --build build/program --target engram" >&2
+    echo "fetch: $corpus is in '$files/$corpus', but the program '$engram' must be there to prepare it" >&2
+    if [[ -n $root ]]; then echo "  cmake --preset program && cmake --build build/program --target engram" >&2; fi
     exit 1
   fi
   echo "Preparing $out: engram prepare ${words[*]:5}"

@@ -47,7 +47,7 @@ std::string load(const Level& level) {
   if (const std::string library = own_library().string(); !library.empty())
     dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   // Its static initialisers fill the slots; it stays loaded.
-  const std::string module = module_file(text("libengram_cpu_", level.name, ".so"), ENGRAM_CPU_MODULES);
+  const std::string module = module_file(text("libengram_cpu_", level.name, ".so"));
   if (dlopen(module.c_str(), RTLD_NOW) != nullptr) return {};
   return text("the kernels for ", level.name, " cannot be loaded: ", dlerror());
 }

@@ -22,16 +22,16 @@ std::filesystem::path own_library() {
   return file;
 }
 
-std::filesystem::path module_file(const std::string& name, const std::filesystem::path& build_folder) {
+std::filesystem::path module_file(const std::string& name) {
   std::vector<std::filesystem::path> folders;
   if (const std::filesystem::path library = own_library(); !library.empty())
     folders.push_back(library.parent_path() / "engram");
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink(kProgram, error).parent_path();
-  if (!error) folders.insert(folders.end(), {program, program / ".." / "lib" / "engram"});
+  if (!error) folders.insert(folders.end(), {program, program / ENGRAM_MODULES_FROM_PROGRAM});
   for (const std::filesystem::path& folder : folders)
     if (std::filesystem::exists(folder / name, error)) return folder / name;
-  return build_folder / name;
+  return name;
 }
 
 }  // namespace engram::cpu

@@ -8,16 +8,18 @@
 #     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces, what is predicted of a
 #                  slow link against what they do; where MPI was found. A quarter of an hour
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
+#     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
+#                  is installed; half an hour by estimate
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks sanitizers matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks sanitizers packages matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|sanitizers|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, sanitizers or matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|ranks|sanitizers|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, sanitizers, packages or matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -74,6 +76,11 @@ for part in "${parts[@]}"; do
       bash tests/sanitized.sh asan all
       bash tests/sanitized.sh tsan all
       close_part
+      ;;
+    packages)
+      begin_part "Packages of Debian 12 and 13 in fresh systems"
+      bash apps/install_packages.sh debootstrap lintian
+      bash tests/packages.sh
       ;;
     matrix)
       begin_part "Debian 12 and 13, GCC and Clang, aarch64"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/command_line/command_description.hpp"
 #include "apps/command_line/number_bounds.hpp"
 
 namespace CLI {
@@ -41,6 +42,8 @@ class Option {
   Option* expected(int least, int most);
   /// What the help calls the value, in capitals; else value_name() says it.
   Option* value_name(const std::string& name);
+  /// Words that a shell offers for the value, which others may be as well; one_of() has its own.
+  Option* suggest(const std::vector<std::string>& words);
   /// Not in the help: an old spelling.
   Option* hidden();
   /// An argument that follows the option is its value only if this says so: what comes after may be a file. A list
@@ -53,6 +56,7 @@ class Option {
   friend class Command;
   bool has_name(const std::string& name) const;
   bool is_list() const;
+  OptionDescription describe() const;
   /// "--way must be fast or slow", of one_of_or().
   std::string words_rule() const;
 
@@ -60,7 +64,8 @@ class Option {
   std::shared_ptr<NumberBounds> bounds_;
   std::function<bool(const std::string&)> is_value_;  // empty: all are
   std::string otherwise_;
-  std::vector<std::string> words_;  // of one_of_or()
+  std::vector<std::string> words_;    // of one_of_or()
+  std::vector<std::string> offered_;  // to who types the value
 };
 
 class Command {
@@ -107,6 +112,8 @@ class Command {
   std::string refused_word(const std::vector<std::string>& arguments, const std::string& argument) const;
   /// A line with the words of the one_of_or() that another argument follows; empty: none does.
   std::string values_hint(const std::vector<std::string>& arguments) const;
+  /// What there is to say of it, and of its subcommands.
+  CommandDescription describe() const;
   /// Whether it has add_key_settings().
   bool takes_keys() const { return takes_keys_; }
 

@@ -39,21 +39,21 @@ bool is_list(const CLI::Option& option) {
          option.get_delimiter() == '\0';
 }
 
-/// "FILE", "FILE..." or, where the value may be left out, "[WORD]"; nothing of a flag.
-std::string value_of(const CLI::Option& option) {
-  if (option.get_expected_max() == 0 || option.get_type_name().empty()) return {};
-  const std::string value = option.get_type_name() + (is_list(option) ? "..." : "");
-  return option.get_expected_min() == 0 ? "[" + value + "]" : value;
-}
-
 std::string names_of(const std::vector<const CLI::Option*>& options) {
   std::string names;
   for (const CLI::Option* option : options) names += (names.empty() ? "" : ", ") + option->get_name();
   return names;
 }
 
-/// The meaning, with what belongs to it and the default.
-std::string meaning_of(const CLI::Option& option, const std::vector<const CLI::Option*>& all) {
+}  // namespace
+
+std::string option_value(const CLI::Option& option) {
+  if (option.get_expected_max() == 0 || option.get_type_name().empty()) return {};
+  const std::string value = option.get_type_name() + (is_list(option) ? "..." : "");
+  return option.get_expected_min() == 0 ? "[" + value + "]" : value;
+}
+
+std::string option_meaning(const CLI::Option& option, const std::vector<const CLI::Option*>& all) {
   std::string meaning = option.get_description();
   const auto those_in = [&all](const std::set<CLI::Option*>& some) {
     std::vector<const CLI::Option*> listed;  // a set of pointers has no order that means anything
@@ -70,23 +70,21 @@ std::string meaning_of(const CLI::Option& option, const std::vector<const CLI::O
   return meaning;
 }
 
-std::vector<std::string> usage_of(const CLI::App& app, const std::string& name) {
-  std::vector<std::string> parts{"Usage:", name};
+std::vector<std::string> usage_parts(const CLI::App& app) {
+  std::vector<std::string> parts;
   if (!app.get_subcommands({}).empty()) parts.emplace_back("COMMAND");
   const auto options = app.get_options({});
   for (const CLI::Option* option : options)
     if (option->get_positional())
-      parts.push_back(option->get_required() ? value_of(*option) : "[" + value_of(*option) + "]");
+      parts.push_back(option->get_required() ? option_value(*option) : "[" + option_value(*option) + "]");
   for (const CLI::Option* option : options)
     if (option->nonpositional() && option->get_required()) parts.push_back(option_with_value(*option));
   parts.emplace_back("[OPTIONS]");
   return parts;
 }
 
-}  // namespace
-
 std::string option_with_value(const CLI::Option& option) {
-  const std::string value = value_of(option);
+  const std::string value = option_value(option);
   if (option.get_positional()) return value;
   return option.get_name() + (value.empty() ? "" : " " + value);
 }
@@ -97,18 +95,20 @@ void CommandHelp::set_columns(std::size_t columns) {
 }
 
 std::string CommandHelp::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const {
+  std::vector<std::string> usage = usage_parts(*app);
+  usage.insert(usage.begin(), {"Usage:", name});
   std::string help = hanging(wrapped_text(app->get_description(), columns_), 0) + "\n" +
-                     hanging(wrapped_parts(usage_of(*app, name), columns_, kUsageIndent), kUsageIndent);
+                     hanging(wrapped_parts(usage, columns_, kUsageIndent), kUsageIndent);
   const auto all = app->get_options({});
   std::vector<HelpRow> positionals, options;
   for (const CLI::Option* option : all) {
     if (option->get_group().empty()) continue;
-    const std::string value = value_of(*option);
+    const std::string value = option_value(*option);
     if (option->get_positional())
-      positionals.emplace_back(value, meaning_of(*option, all));
+      positionals.emplace_back(value, option_meaning(*option, all));
     else
       options.emplace_back(option->get_name(false, true) + (value.empty() ? "" : " " + value),
-                           meaning_of(*option, all));
+                           option_meaning(*option, all));
   }
   help += list_of("Arguments", positionals, columns_) + list_of("Options", options, columns_);
   const auto commands = app->get_subcommands([](const CLI::App*) { return true; });

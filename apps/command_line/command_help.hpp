@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace engram {
 
@@ -21,5 +22,16 @@ class CommandHelp : public CLI::FormatterBase {
 
 /// "--out FOLDER", "RUN": an option with the name of its value, as a usage line and errors call it.
 std::string option_with_value(const CLI::Option& option);
+
+/// What a usage line is made of, behind the names of program and command: "COMMAND", "RUN", "--out FOLDER",
+/// "[OPTIONS]".
+std::vector<std::string> usage_parts(const CLI::App& app);
+
+/// What the help says of an option: its meaning, what belongs to it, and its default. `all` are the options of its
+/// command.
+std::string option_meaning(const CLI::Option& option, const std::vector<const CLI::Option*>& all);
+
+/// "FILE", "FILE..." or, where the value may be left out, "[WORD]"; nothing of a flag.
+std::string option_value(const CLI::Option& option);
 
 }  // namespace engram

@@ -50,7 +50,7 @@ Option* Option::one_of(const std::vector<std::string>& values) {
     return is_in(values, given) ? "" : text("must be ", listed_words(values), ", got '", given, "'");
   };
   option_->check(CLI::Validator(check, ""));
-  return this;
+  return suggest(values);
 }
 Option* Option::needs(const Option* other) {
   option_->needs(other->option_);
@@ -74,6 +74,10 @@ Option* Option::expected(int least, int most) {
 }
 Option* Option::value_name(const std::string& name) {
   option_->type_name(name);
+  return this;
+}
+Option* Option::suggest(const std::vector<std::string>& words) {
+  offered_ = words;
   return this;
 }
 Option* Option::hidden() {

@@ -15,7 +15,7 @@ std::string value_name(std::string_view names, ValueKind kind) {
   if (kind == ValueKind::integers) return "N,N,...";
   if (kind == ValueKind::number) return "X";
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"--bpe-model", "FILE"}, {"--claim", "CLAIM"},    {"--config", "FILE"},     {"--config-json", "FILE"},
+      {"--bpe-model", "FILE"}, {"--claim", "CLAIM"},    {"--config", "CONFIG"},   {"--config-json", "FILE"},
       {"--csv", "FILE"},       {"--data", "FOLDER"},    {"--device", "DEVICE"},   {"--dtype", "TYPE"},
       {"--file", "FILE"},      {"--filter", "TEXT"},    {"--lengths", "N,N,..."}, {"--mean-csv", "FILE"},
       {"--mean-svg", "FILE"},  {"--name", "NAMES"},     {"--out", "FOLDER"},      {"--per-token", "FILE"},

@@ -43,9 +43,13 @@ void AttentionArguments::add_to(Command& command) {
   command.add_option("--text", text_, "text to read");
   command.add_option("--file", file_, "file with the text to read");
   command.add_option("--oov", oov_, "words that the model does not know: error, or unk for <unk>, in articles UNK")
+      ->suggest({"error", "unk"})
       ->capture_default_str();
   Option* folder = command.add_option("--data", data, "read a split of this data folder instead of a text");
-  command.add_option("--split", split_, "train, valid or test")->needs(folder)->capture_default_str();
+  command.add_option("--split", split_, "train, valid or test")
+      ->suggest({"train", "valid", "test"})
+      ->needs(folder)
+      ->capture_default_str();
   command.add_option("--tokens", most_, "read so many of its first tokens [all]")->needs(folder)->positive();
   const std::string all = "all_attention: ", xl = "transformer_xl: ", recurrent = "recurrent: ";
   command.add_option("--layer", studied.layer, all + "layer of the head that is looked at closely, the first being 0")

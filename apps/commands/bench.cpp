@@ -35,7 +35,7 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("bench", "time training and evaluation against this machine's limits");
   const auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--config", arguments->shared.configs,
-                      "TOML files [bench-a, bench-b, bench-c and bench-xl of apps/configs/bench]");
+                      "TOML files, or names of engram configs [bench-a, bench-b, bench-c and bench-xl]");
   command->add_key_settings(arguments->shared.overrides, "override keys of the configs: section.key=value");
   command->add_option("--filter", arguments->models.filter, "only configs with this text in their names");
   command

@@ -4,6 +4,7 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/config/shipped_configs.hpp"
 #include "apps/run/model/rank_share.hpp"
 #include "apps/run/training/rank_split.hpp"
 #include "apps/studies/bench/bench_report.hpp"
@@ -24,13 +25,12 @@ std::vector<std::int64_t> ragged_spans(const AllAttentionOptions& model) {
 
 std::vector<BenchCase> cases_of(const BenchModelsArguments& arguments, const BenchOptions& shared) {
   std::vector<std::string> files = shared.configs;
-  const std::filesystem::path folder = ENGRAM_CONFIG_DIR;
-  if (files.empty() && arguments.compare_spans) files = {(folder / "bench/bench-b.toml").string()};
+  if (files.empty() && arguments.compare_spans) files = {shipped_config("bench/bench-b").string()};
   if (files.empty()) {
-    for (const char* name : {"bench-a.toml", "bench-b.toml", "bench-c.toml"})
-      files.push_back((folder / "bench" / name).string());
+    for (const char* name : {"bench/bench-a", "bench/bench-b", "bench/bench-c"})
+      files.push_back(shipped_config(name).string());
     // Spans, and most keys that one would set, are of the other family.
-    if (arguments.spans.empty() && shared.overrides.empty()) files.push_back((folder / "bench/bench-xl.toml").string());
+    if (arguments.spans.empty() && shared.overrides.empty()) files.push_back(shipped_config("bench/bench-xl").string());
   }
   std::vector<std::string> overrides = shared.overrides;
   if (!shared.dtype.empty()) overrides.push_back("training.products=" + shared.dtype);

@@ -5,6 +5,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/config/shipped_configs.hpp"
 #include "apps/studies/bench/vanilla_bench.hpp"
 #include "apps/studies/bench/vanilla_report.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -31,8 +32,8 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& s
   if (shared.configs.size() > 1)
     throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
   check_output_file("bench: --svg", arguments.svg, {kSvgBeginning});
-  const std::filesystem::path usual = std::filesystem::path(ENGRAM_CONFIG_DIR) / "bench/bench-table-9.toml";
-  const std::filesystem::path file = shared.configs.empty() ? usual : std::filesystem::path(shared.configs.front());
+  const std::filesystem::path file =
+      shared.configs.empty() ? shipped_config("bench/bench-table-9") : std::filesystem::path(shared.configs.front());
   VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};
   if (shared.vocabulary != 0) bench.config.model.transformer_xl.vocabulary = shared.vocabulary;
   WorkProgress progress("timing " + bench.name);

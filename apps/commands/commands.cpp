@@ -4,7 +4,7 @@ namespace engram {
 
 void add_all_commands(Command& program, Communicator* ranks) {
   const auto add = [&program](const char* title, auto... commands) { (commands(program)->group(title), ...); };
-  add("Before training", add_prepare_command, add_keys_command, add_count_command);
+  add("Before training", add_prepare_command, add_configs_command, add_keys_command, add_count_command);
   const auto add_train = [ranks](Command& to) { return add_train_command(to, ranks); };
   const auto add_sweep = [ranks](Command& to) { return add_sweep_command(to, ranks); };
   const auto add_evaluate = [ranks](Command& to) { return add_evaluate_command(to, ranks); };
@@ -16,6 +16,7 @@ void add_all_commands(Command& program, Communicator* ranks) {
       add_lengths_command, add_recl_command, add_tape_command);
   add("Runs beside each other", add_report_command, add_watch_command);
   add("Measuring speed", add_bench);
+  add("The program itself", add_completion_command, add_manual_command);
   program.footer("engram help COMMAND lists the options of a command.");
 }
 

@@ -17,6 +17,9 @@ bool runs_over_ranks(std::string_view name);
 /// `engram prepare`: from text files to a data folder. The work is that of apps/data/prepare/prepare.hpp. Throws what
 /// data::prepare throws.
 Command* add_prepare_command(Command& program);
+/// `engram configs`: the configurations that come with the program. Throws UsageError and FileError as find_config()
+/// does, and FileError where there are none.
+Command* add_configs_command(Command& program);
 /// `engram keys`: every key of a configuration, with its default and its meaning. Throws UsageError for a family that
 /// does not exist.
 Command* add_keys_command(Command& program);
@@ -85,5 +88,10 @@ Command* add_tape_command(Command& program);
 /// `engram bench`: training steps of some configs against the limits of this machine. Throws UsageError for options and
 /// spans that do not fit the configs, FileError for a config that cannot be read.
 Command* add_bench_command(Command& program, Communicator* ranks = nullptr);
+/// `engram completion`: scripts for bash, zsh and fish, of all commands that `program` has when it runs.
+Command* add_completion_command(Command& program);
+/// `engram manual`: pages for man, of all commands that `program` has when it runs. Throws UsageError for a command
+/// that there is not, FileError for a folder that cannot be written.
+Command* add_manual_command(Command& program);
 
 }  // namespace engram

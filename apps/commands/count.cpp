@@ -71,7 +71,7 @@ void run_count(const CountArguments& arguments) {
 Command* add_count_command(Command& program) {
   Command* command = program.add_subcommand("count", "count a model's parameters, memory and arithmetic");
   const auto arguments = std::make_shared<CountArguments>();
-  command->add_option("--config", arguments->config, "TOML file of the run")->required();
+  command->add_option("--config", arguments->config, "TOML file of the run, or a name of engram configs")->required();
   command->add_key_settings(arguments->overrides, "override keys of the config: section.key=value");
   command->add_option("--vocab", arguments->vocabulary, "symbols of the vocabulary, instead of the config's")
       ->positive();

@@ -10,7 +10,9 @@ void EvaluateArguments::add_to(Command& command) {
   command_ = &command;
   model.add_run(command);
   command.add_option("--data", data, "data folder that engram prepare wrote")->required();
-  command.add_option("--split", split, "train, valid or test")->capture_default_str();
+  command.add_option("--split", split, "train, valid or test")
+      ->suggest({"train", "valid", "test"})
+      ->capture_default_str();
   command.add_flag("--exact", way.exact,
                    "score every token but the first; otherwise streams side by side, as the papers do");
   command

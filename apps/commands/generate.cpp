@@ -77,6 +77,7 @@ Command* add_generate_command(Command& program) {
       ->add_option("--oov", arguments->oov,
                    "what becomes of words that the model does not know: error, or unk: <unk>, in articles UNK, as "
                    "prepare has it")
+      ->suggest({"error", "unk"})
       ->capture_default_str();
   command->add_option("--length", arguments->writing.length, "characters, words or subwords to write")
       ->non_negative()

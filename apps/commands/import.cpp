@@ -149,7 +149,9 @@ Command* add_import_command(Command& program) {
   command->add_option("--data", arguments->data,
                       "a data folder, whose vocabulary the model gets without --vocab: the order of clusters is the "
                       "one under which its first tokens are the more probable");
-  command->add_option("--split", arguments->split, "with --data: train, valid or test")->capture_default_str();
+  command->add_option("--split", arguments->split, "with --data: train, valid or test")
+      ->suggest({"train", "valid", "test"})
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([command, arguments] { run_import(*arguments, *command); });
   return command;

@@ -63,8 +63,9 @@ Command* add_map_command(Command& program) {
   command->add_option("--out", arguments->out, "new folder: evaluate, generate and memory take it as a run")
       ->required();
   arguments->trained.add_best(*command);
-  command->add_option("--config", arguments->config,
-                      "instead of a run: a new model of this TOML file, as training would start it");
+  command->add_option(
+      "--config", arguments->config,
+      "instead of a run: a new model of this TOML file (or name of engram configs), as training would start it");
   command->add_key_settings(arguments->settings, "override keys of the config: section.key=value");
   command->add_option("--data", arguments->data, "with --config: data folder that engram prepare wrote");
   add_threads_option(*command, arguments->threads,

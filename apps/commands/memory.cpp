@@ -60,7 +60,9 @@ Command* add_memory_command(Command& program) {
   const auto arguments = std::make_shared<MemoryArguments>();
   arguments->model.add_run(*command);
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
-  command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
+  command->add_option("--split", arguments->split, "train, valid or test")
+      ->suggest({"train", "valid", "test"})
+      ->capture_default_str();
   command->add_option("--tokens", arguments->tokens, "only so many tokens from the start of the split [all]")
       ->positive();
   command->add_option("--csv", arguments->output.csv,

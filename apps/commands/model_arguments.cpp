@@ -18,7 +18,7 @@ void RunArguments::add_best(Command& command) {
 void ModelArguments::add_options(Command& command, bool any_dtype) {
   add_best(command);
   add_device_option(command, device_);
-  if (any_dtype) command.add_option("--dtype", dtype_, "f32 or f64")->capture_default_str();
+  if (any_dtype) command.add_option("--dtype", dtype_, "f32 or f64")->suggest({"f32", "f64"})->capture_default_str();
   add_threads_option(command, threads_);
 }
 

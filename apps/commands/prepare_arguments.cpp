@@ -29,6 +29,7 @@ void PrepareArguments::add_source_options(Command& command) {
   command
       .add_option("--kind", kind_,
                   "what a token is: char (a byte), word (UTF-8, between white space) or bpe (a part of a word)")
+      ->suggest({"char", "word", "bpe"})
       ->capture_default_str();
   command.add_option("--text", text_, "one text file, to be split")->value_name("FILE");
   command
@@ -43,6 +44,7 @@ void PrepareArguments::add_source_options(Command& command) {
       .add_option("--rules", rules_,
                   "all rules of a published corpus: enwik8, enwik8-bytes, text8, wikitext-103, lm1b, lm1b-sentences or "
                   "ptb; options given beside it replace theirs")
+      ->suggest({"enwik8", "enwik8-bytes", "text8", "wikitext-103", "lm1b", "lm1b-sentences", "ptb"})
       ->value_name("CORPUS");
   command.add_option("--out", out, "folder to write; made if it does not exist")->required();
 }
@@ -52,31 +54,43 @@ void PrepareArguments::add_character_options(Command& command) {
       .add_option(
           "--characters", characters_,
           "char: what the text is and how it is cut: any; enwik8 or text8, 90, 5 and 5 million characters of it")
+      ->suggest({"any", "enwik8", "text8"})
       ->capture_default_str();
   command.add_option("--rule", old_rule, "the old name of --characters")->hidden();
   command.add_flag("--exact-bytes", exact_bytes_, "char: never append an end token to a split");
   command
       .add_option("--vocabulary-from", vocabulary_from_,
                   "char: splits that the characters are collected from: train or all")
+      ->suggest({"train", "all"})
       ->capture_default_str();
-  command.add_option("--newlines", newlines_, "char: keep, or drop: no newline is a token")->capture_default_str();
+  command.add_option("--newlines", newlines_, "char: keep, or drop: no newline is a token")
+      ->suggest({"keep", "drop"})
+      ->capture_default_str();
   command.add_option("--ids", ids_, "char: ids by first appearance (seen) or by decreasing count")
+      ->suggest({"seen", "count"})
       ->capture_default_str();
 }
 
 void PrepareArguments::add_word_options(Command& command) {
-  command.add_option("--eol", eol_, "word: keep (a token <eos> after every line) or drop")->capture_default_str();
+  command.add_option("--eol", eol_, "word: keep (a token <eos> after every line) or drop")
+      ->suggest({"keep", "drop"})
+      ->capture_default_str();
   command
       .add_option("--ties", ties_,
                   "word: which of two equally frequent words gets the smaller id: the one first seen later, or first")
+      ->suggest({"later", "first"})
       ->capture_default_str();
   command.add_option("--oov", oov_, "word: what becomes of words that train lacks, error or unk (<unk>)")
+      ->suggest({"error", "unk"})
       ->capture_default_str();
   command.add_option("--min-count", min_count_, "word: words that train has fewer times become <unk>, of articles UNK")
       ->positive()
       ->capture_default_str();
-  command.add_option("--eos-id", eos_id_, "word: the id of <eos>: by its count, or first (0)")->capture_default_str();
+  command.add_option("--eos-id", eos_id_, "word: the id of <eos>: by its count, or first (0)")
+      ->suggest({"count", "first"})
+      ->capture_default_str();
   command.add_option("--count-from", count_from_, "word: splits whose words get ids: train or all")
+      ->suggest({"train", "all"})
       ->capture_default_str();
   command.add_flag("--lower", lower_, "word: A to Z become a to z");
   command.add_option("--word-list", word_list_,
@@ -85,6 +99,7 @@ void PrepareArguments::add_word_options(Command& command) {
   command
       .add_option("--sentences", sentences_,
                   "word, with --word-list: <S> around every line, or one between two; none: line ends as --eol says")
+      ->suggest({"none", "around", "between"})
       ->capture_default_str();
 }
 
@@ -112,6 +127,7 @@ void PrepareArguments::add_article_options(Command& command) {
           "--format", format_,
           "articles: file (one each), doc (<doc ...> .. </doc>), wikitext (' = Title = '), cbt (raw books of the "
           "Children's Book Test), or auto: as each file's first line says")
+      ->suggest({"auto", "file", "doc", "wikitext", "cbt"})
       ->capture_default_str();
   command.add_flag("--pretokenized", pretokenized_,
                    "articles: words are what is between white space; else punctuation is split off");

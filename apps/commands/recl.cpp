@@ -87,6 +87,7 @@ Command* add_recl_command(Command& program) {
       ->add_option("--method", arguments->method,
                    "exact: every position's context is read from an empty memory; windowed: one pass over the split "
                    "for each length with a sliding window, through which layers leak what is farther back")
+      ->suggest({"exact", "windowed"})
       ->capture_default_str();
   command->add_option("--positions", arguments->positions, "positions of the split, drawn at random")
       ->positive()

@@ -5,7 +5,9 @@
 namespace engram {
 
 void add_device_option(Command& command, std::string& device) {
-  command.add_option("--device", device, "cpu, cuda, cuda:N (another card) or simulated")->capture_default_str();
+  command.add_option("--device", device, "cpu, cuda, cuda:N (another card) or simulated")
+      ->suggest({"cpu", "cuda", "simulated"})
+      ->capture_default_str();
 }
 
 void add_threads_option(Command& command, int& threads, const std::string& help) {

@@ -4,15 +4,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/command_line/command.hpp"
 #include "core/dtype.hpp"
+#include "core/names.hpp"
 #include "nn/layers/recurrent_options.hpp"
 
 namespace engram {
 
 /// --device, for parse_device().
 void add_device_option(Command& command, std::string& device);
+
+/// The names of an enum's table, for Option::suggest().
+template <HasNames E>
+std::vector<std::string> words_of() {
+  std::vector<std::string> words;
+  for (const auto& named : names_of(E{})) words.emplace_back(named.name);
+  return words;
+}
 
 /// --threads, of which 0 means all.
 void add_threads_option(Command& command, int& threads, const std::string& help = "threads of the host; 0: all");

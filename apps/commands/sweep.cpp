@@ -73,7 +73,9 @@ void run_sweep(const SweepArguments& arguments, Communicator& ranks) {
 Command* add_sweep_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("sweep", "train variants of a config and compare them in one table");
   const auto arguments = std::make_shared<SweepArguments>();
-  command->add_option("--config", arguments->config, "TOML file that all variants begin with")->required();
+  command
+      ->add_option("--config", arguments->config, "TOML file that all variants begin with, or a name of engram configs")
+      ->required();
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command
       ->add_option("--out", arguments->out, "folder of the sweep: a run in each variant's folder, sweep.csv, runs.csv")
@@ -98,6 +100,7 @@ Command* add_sweep_command(Command& program, Communicator* ranks) {
   command->add_flag("--dry-run", arguments->dry_run, "list the runs with their parameters and tokens; train nothing");
   add_device_option(*command, arguments->device);
   command->add_option("--dtype", arguments->dtype, "f32, bf16 (rounds operands of products) or f64")
+      ->suggest({"f32", "bf16", "f64"})
       ->capture_default_str();
   add_threads_option(*command, arguments->threads);
   command->add_flag("--json", arguments->json, "print one JSON object");

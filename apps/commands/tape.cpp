@@ -91,9 +91,10 @@ void run_tape(TapeArguments arguments) {
 Command* add_tape_command(Command& program) {
   Command* command = program.add_subcommand("tape", "show what autograd records of one step, as a page or a drawing");
   const auto arguments = std::make_shared<TapeArguments>();
-  Option* config =
-      command->add_option("--config", arguments->config, "TOML file of the run [a model of a few numbers]");
+  Option* config = command->add_option("--config", arguments->config,
+                                       "TOML file of the run, or a name of engram configs [a model of a few numbers]");
   command->add_option("--family", arguments->family, "which small model: " + choices_text<ModelFamily>())
+      ->suggest(words_of<ModelFamily>())
       ->capture_default_str()
       ->excludes(config);
   command->add_key_settings(arguments->overrides, "override keys of the config: section.key=value");
@@ -103,7 +104,8 @@ Command* add_tape_command(Command& program) {
       ->positive();
   command->add_option("--batch", arguments->batch, "streams [training.batch over training.split, one piece]")
       ->positive();
-  command->add_option("--dtype", arguments->dtype, "f32 or f64 [f32 of a config, f64 of the small model]");
+  command->add_option("--dtype", arguments->dtype, "f32 or f64 [f32 of a config, f64 of the small model]")
+      ->suggest({"f32", "f64"});
   command
       ->add_option("--numbers", arguments->options.most_numbers,
                    "values and gradients are shown of tensors with at most so many numbers")

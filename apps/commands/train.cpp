@@ -69,8 +69,9 @@ void run_train(const Command& command, const TrainArguments& arguments, Communic
 Command* add_train_command(Command& program, Communicator* ranks) {
   Command* command = program.add_subcommand("train", "train a model on prepared data");
   const auto arguments = std::make_shared<TrainArguments>();
-  command->add_option("--config", arguments->config,
-                      "TOML file that defines the run; --resume and --from can do without");
+  command->add_option(
+      "--config", arguments->config,
+      "TOML file that defines the run, or a name of engram configs; --resume and --from can do without");
   command->add_key_settings(arguments->run.overrides, "override keys of the config: section.key=value");
   command->add_option("--data", arguments->data, "data folder that engram prepare wrote")->required();
   command
@@ -97,7 +98,8 @@ Command* add_train_command(Command& program, Communicator* ranks) {
           "pieces, a power of two, and it is raised to that")
       ->within(1, 65535);
   add_device_option(*command, arguments->device);
-  command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]");
+  command->add_option("--dtype", arguments->dtype, "f32, bf16 (operands of products) or f64 [that of config or run]")
+      ->suggest({"f32", "bf16", "f64"});
   add_threads_option(*command, arguments->run.threads);
   command->add_flag("--resume", arguments->run.resume, "continue the run in --out from its checkpoint");
   command->add_flag("--resize-span", arguments->run.resize_span,

@@ -17,13 +17,14 @@ namespace engram::cpu {
 namespace {
 
 const EngramMpiCalls& load_mpi() {
-  const std::string module = module_file("libengram_mpi.so", ENGRAM_MPI_MODULE);
+  const std::string module = module_file("libengram_mpi.so");
   // Parts of MPI that it loads by itself look for its symbols among those of all.
   void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)
     throw NotAvailable(
         text("ranks: MPI must be there for several processes, got: ", dlerror(),
-             "\n  the library of the MPI that Engram was built with is needed (Debian: openmpi-bin or mpich)"));
+             "\n  the library of the MPI that Engram was built with is needed (Debian: openmpi-bin or mpich), "
+             "and of Engram's packages engram-mpi"));
   const auto calls = reinterpret_cast<const EngramMpiCalls* (*)()>(dlsym(library, "engram_mpi_calls"));
   if (calls == nullptr || calls()->version != kMpiCallsVersion)
     throw NotAvailable(text("ranks: '", module, "' must be of this version of Engram, got another one"));

@@ -8,6 +8,7 @@
 #include "apps/run/config/config_keys.hpp"
 #include "apps/run/config/config_text.hpp"
 #include "apps/run/config/printable.hpp"
+#include "apps/run/config/shipped_configs.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -142,7 +143,8 @@ std::set<std::string> given_keys(const std::string& toml, const std::string& sou
 }
 
 RunConfig load_run_config(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
-  return parse_run_config(data::read_bytes(file), text("'", file.string(), "'"), overrides);
+  const std::filesystem::path found = find_config(file);
+  return parse_run_config(data::read_bytes(found), text("'", found.string(), "'"), overrides);
 }
 
 std::string to_toml(const RunConfig& config) {

@@ -10,9 +10,10 @@
 
 namespace engram {
 
-/// Reads a TOML file and applies `overrides`, each `section.key=value`. An unknown or misspelt key, a wrong type or an
-/// unreadable file is one UsageError or FileError that names it, with the nearest valid key; so are keys without a
-/// default that are not given, all in one. Calls check(), and says which of the file and the overrides it refuses.
+/// Reads a TOML file, or one that comes with the program (shipped_configs.hpp), and applies `overrides`, each
+/// `section.key=value`. An unknown or misspelt key, a wrong type or an unreadable file is one UsageError or FileError
+/// that names it, with the nearest valid key; so are keys without a default that are not given, all in one. Calls
+/// check(), and says which of the file and the overrides it refuses.
 RunConfig load_run_config(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 /// Reads a configuration from text, `source` being named in errors: a config.toml inside a checkpoint.
 RunConfig parse_run_config(const std::string& toml, const std::string& source,

@@ -14,6 +14,7 @@
 #include "apps/run/config/config_review.hpp"
 #include "apps/run/config/config_text.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/run/config/shipped_configs.hpp"
 #include "apps/run/folder/build_facts.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/folder/run_lock.hpp"
@@ -234,7 +235,7 @@ std::string config_text(const TrainingRunOptions& options, Communicator& ranks) 
   if (options.config.empty()) return {};
   std::string toml;
   together(ranks, [&] {
-    if (ranks.leads()) toml = data::read_bytes(options.config);
+    if (ranks.leads()) toml = data::read_bytes(find_config(options.config));
   });
   return ranks.alone() ? toml : ranks.gather_texts(toml).front();
 }

@@ -96,7 +96,7 @@ TEST_CASE("help: a usage line says what is required, and values have names in ca
   CHECK(entry_of(evaluate, "--json") == "  --json                print one JSON object");
   CHECK_THAT(entry_of(evaluate, "--cache-lambda X"), EndsWith("below 1 [0.1]"));
   CHECK_THAT(evaluate, ContainsSubstring("\n  --same-length [WORD]  "));
-  CHECK_THAT(entry_of(count, "--config FILE"), EndsWith("TOML file of the run (required)"));
+  CHECK_THAT(entry_of(count, "--config CONFIG"), EndsWith("or a name of engram configs (required)"));
   CHECK_THAT(entry_of(count, "--target N"), EndsWith("(with --solve)"));
   CHECK_THAT(count, ContainsSubstring("\n  --set KEY=VALUE...  "));
   CHECK_THAT(entry_of(program.help(120, "bench"), "--product-size N"), EndsWith("(without --against-vanilla) [4000]"));

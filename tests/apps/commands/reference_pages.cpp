@@ -99,6 +99,7 @@ std::string table_of_keys(const std::vector<PageKey>& keys, std::size_t families
 std::string page_of_command(const std::string& command) {
   static const std::map<std::string, std::string> pages{
       {"prepare", "prepare.md"},
+      {"configs", "command-line.md#configurations-by-name"},
       {"keys", "keys.md"},
       {"count", "studies.md#count"},
       {"train", "training.md"},
@@ -119,7 +120,9 @@ std::string page_of_command(const std::string& command) {
       {"tape", "../guide/tape.md"},
       {"report", "studies.md#report"},
       {"watch", "studies.md#watch"},
-      {"bench", "studies.md#bench"}};
+      {"bench", "studies.md#bench"},
+      {"completion", "../guide/installing.md#completion-and-man"},
+      {"manual", "../guide/installing.md#completion-and-man"}};
   return pages.at(command);
 }
 

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What a build folder installs, used from another place than it was installed to: the program finds its configurations, and
+# nothing names the build folder or the sources. The test install of ctest; tests/packages.sh tries the packages.
+#   bash tests/install.sh BUILD_FOLDER
+set -euo pipefail
+export LC_ALL=C.UTF-8 OMP_WAIT_POLICY=passive
+
+build=$(realpath -- "${1:?tests/install.sh: which build folder?}")
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+folder=$(mktemp -d "${TMPDIR:-/tmp}/engram-install.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+fail() {
+  printf 'tests/install.sh: %s\n' "$1" >&2
+  exit 1
+}
+
+for component in program library processes; do
+  DESTDIR="" cmake --install "$build" --prefix "$folder/first" --component "$component" >"$folder/said" 2>&1 ||
+    fail "installing the component $component failed: $(<"$folder/said")"
+  if grep -q Warning "$folder/said"; then fail "there must be no warning, got $(<"$folder/said")"; fi
+done
+mv "$folder/first" "$folder/moved"
+if grep -rlaF -e "$root" -e "$build" -e "$folder/first" "$folder/moved"; then
+  fail "what is installed must not name where it was made, got the above"
+fi
+for file in bin/engram share/engram/configs/kjv/kjv-quick.toml share/engram/data_sets.txt share/engram/gdb/engram.py \
+  share/bash-completion/completions/engram share/zsh/vendor-completions/_engram \
+  share/fish/vendor_completions.d/engram.fish share/doc/engram/docs/guide/installing.md; do
+  [[ -s $folder/moved/$file ]] || fail "'$file' must be installed"
+done
+pages=("$folder"/moved/share/man/man1/engram*)
+commands=$("$folder/moved/bin/engram" --help | grep -c '^  [a-z]')
+((${#pages[@]} == commands + 1)) || fail "there must be a page of each of $commands commands, got ${#pages[@]}"
+
+# A reader that stops at what it looks for would end the writer.
+says() { [[ $("${@:2}") == *"$1"* ]]; }
+cd -- "$folder"
+says "kjv-quick (" moved/bin/engram count --config kjv-quick --vocab 100 || fail "a configuration must be found by its name"
+if moved/bin/engram count --config kjv-quik 2>said; then fail "another name must be refused"; fi
+grep -q 'the nearest is kjv/kjv-quick' said || fail "a refusal must have the nearest name, got $(<said)"
+says "bash $folder/moved/share/engram/fetch.sh NAME makes" bash moved/share/engram/fetch.sh || fail "fetch.sh must say its path"
+says "bash apps/fetch.sh NAME makes" bash "$root/apps/fetch.sh" || fail "fetch.sh of the sources must say its path"
+rm -r moved/share/engram
+if moved/bin/engram count --config kjv-quick 2>said; then fail "without configurations a name must be refused"; fi
+grep -qF "there are none in '$folder/moved/share/engram/configs'" said || fail "a refusal must say where it looked, got $(<said)"
