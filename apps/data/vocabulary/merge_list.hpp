@@ -40,8 +40,8 @@ struct CountedSubword {
   std::int64_t count = 0;
 };
 
-/// Reads codes. Throws FileError naming file and line for a line of another form than the first, a pair that repeats,
-/// one that is too long or makes kWordEnd itself, bytes that are no UTF-8, another version, and a file without pairs.
+/// Reads codes. Throws FileError naming file and line for a line unlike the first, a pair that repeats, is too long or
+/// makes kWordEnd, bytes that are no UTF-8 and another version, and for a vocabulary and a file without pairs.
 MergeList read_merges(const std::filesystem::path& path);
 /// The same for the bytes of a file; `first_line` is the number of the first one.
 MergeList parse_merges(std::string_view bytes, const std::filesystem::path& path, std::int64_t first_line = 1);

@@ -1,4 +1,4 @@
-/// Words of Moses' tokenizer. What they must be was made by its own program, of 2019, with its own prefixes.
+/// Words of Moses' tokenizer. What they must be was made by its own program, with its own prefixes.
 
 #include <string>
 #include <utility>
