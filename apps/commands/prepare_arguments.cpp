@@ -22,6 +22,7 @@ void PrepareArguments::add_to(Command& command) {
   add_word_options(command);
   add_article_options(command);
   add_subword_options(command);
+  add_tokenizer_options(command);
   command.add_flag("--json", json, "print the summary as one JSON object");
 }
 
@@ -37,7 +38,9 @@ void PrepareArguments::add_source_options(Command& command) {
                   "shares of --text in percent: train,valid,test [90,5,5]; words and bpe are cut at line ends; of the "
                   "tokens of --articles [90.4,4.8,4.8]")
       ->value_name("X,X,X");
-  command.add_option("--train", train_, "file of the training text, instead of --text")->value_name("PATH");
+  command
+      .add_option("--train", train_, "file of the training text, instead of --text; of bpe and articles also a folder")
+      ->value_name("PATH");
   command.add_option("--valid", valid_, "file of the validation text")->value_name("PATH");
   command.add_option("--test", test_, "file of the test text")->value_name("PATH");
   command
@@ -113,13 +116,38 @@ void PrepareArguments::add_subword_options(Command& command) {
       .add_option("--bpe-sample", bpe_sample_, "bpe: learn from lines of about so many bytes, spread evenly over train")
       ->positive()
       ->capture_default_str();
-  command.add_option("--bpe-model", bpe_model_, "bpe: file of a model of SentencePiece, instead of learning");
+  command.add_option("--bpe-model", bpe_model_,
+                     "bpe: file of a model of SentencePiece, or vocabulary.model of another data folder, instead of "
+                     "learning");
+  command.add_option("--bpe-codes", bpe_codes_,
+                     "bpe: file of codes by fastBPE or subword-nmt, instead of learning: words are what is between "
+                     "spaces, and those cut in parts are joined by @@");
+  command.add_option("--bpe-vocabulary", bpe_vocabulary_,
+                     "bpe, with --bpe-codes: file of the subwords and their counts, by the same programs [those that "
+                     "train has]");
+  command
+      .add_option("--bpe-threshold", bpe_threshold_,
+                  "bpe, with --bpe-codes: subwords with a smaller count are not in the vocabulary")
+      ->positive();
+}
+
+void PrepareArguments::add_tokenizer_options(Command& command) {
+  command
+      .add_option("--tokenizer", tokenizer_,
+                  "bpe: none, or moses: the words of English that the Moses toolkit makes of a line, punctuation apart")
+      ->capture_default_str();
+  command.add_flag("--moses-escape", moses_escape_,
+                   "moses: & | < > ' \" [ ] become &amp; and so on, as Moses does unless told otherwise");
+  command.add_flag("--moses-hyphens", moses_hyphens_, "moses: well-known becomes well @-@ known");
+  command.add_option("--moses-prefixes", moses_prefixes_,
+                     "moses: file of abbreviations that keep their full stops, one a line [a list of our own]");
 }
 
 void PrepareArguments::add_article_options(Command& command) {
   command
-      .add_option("--articles", articles_,
-                  "word: files and folders of articles, to be split; without one --train, --valid and --test name them")
+      .add_option(
+          "--articles", articles_,
+          "word, bpe: files and folders of articles, to be split; without one --train, --valid and --test name them")
       ->expected(0, std::numeric_limits<int>::max() / 2)
       ->value_name("PATH");
   command
@@ -139,6 +167,10 @@ void PrepareArguments::add_article_options(Command& command) {
   command
       .add_option("--words", words_,
                   "articles: size of the vocabulary, UNK, N and </s> included: the most frequent words of train [all]")
+      ->positive();
+  command
+      .add_option("--held-out", held_out_,
+                  "articles: so many of them are valid, and as many test, instead of shares by --split")
       ->positive();
   command.add_option("--seed", seed_, "articles: chooses which of them are valid and test")->capture_default_str();
 }
@@ -169,6 +201,9 @@ void PrepareArguments::set_rules(data::PrepareOptions& options) const {
   if (given("--vocabulary")) options.subwords.vocabulary = vocabulary_;
   if (given("--bpe-sample")) options.subwords.sample = bpe_sample_;
   options.subwords.model = bpe_model_;
+  options.subwords.codes = bpe_codes_;
+  options.subwords.list = bpe_vocabulary_;
+  if (given("--bpe-threshold")) options.subwords.threshold = bpe_threshold_;
   if (given("--sentences"))
     options.words.sentences = parse_named<data::SentenceMarks>("prepare: --sentences", sentences_);
 }
@@ -176,14 +211,15 @@ void PrepareArguments::set_rules(data::PrepareOptions& options) const {
 void PrepareArguments::set_article_rules(data::PrepareOptions& options) const {
   if (!given("--articles")) {
     for (const char* name : {"--format", "--pretokenized", "--sentence-lines", "--no-eos", "--keep-numbers",
-                             "--chapters", "--words", "--seed"})
+                             "--chapters", "--words", "--held-out", "--seed"})
       if (given(name)) throw UsageError(text("prepare: ", name, " works with --articles, got it without"));
     return;
   }
   for (const char* name : {"--eol", "--ties", "--oov", "--eos-id", "--count-from", "--sentences", "--rules"})
     if (given(name))
       throw UsageError(text("prepare: ", name, " is not for articles, got it with --articles",
-                            "\n  articles have --no-eos, --words and --min-count; words that they lack become ",
+                            "\n  articles of words have --no-eos, --words and --min-count; words that they lack "
+                            "become ",
                             data::kUnknownWord));
   data::ArticleRules& rules = options.articles.emplace();
   for (const std::string& path : articles_)
@@ -195,13 +231,29 @@ void PrepareArguments::set_article_rules(data::PrepareOptions& options) const {
   rules.keep_numbers = keep_numbers_;
   rules.chapters = chapters_;
   if (given("--words")) rules.words = words_;
+  if (given("--held-out")) rules.held_out = held_out_;
   rules.seed = seed_;
+}
+
+void PrepareArguments::set_tokenizer(data::PrepareOptions& options) const {
+  if (tokenizer_ != "none" && tokenizer_ != "moses")
+    throw UsageError(text("prepare: --tokenizer must be none or moses, got '", tokenizer_, "'"));
+  if (tokenizer_ == "none") {
+    for (const char* name : {"--moses-escape", "--moses-hyphens", "--moses-prefixes"})
+      if (given(name)) throw UsageError(text("prepare: ", name, " works with --tokenizer moses, got it without"));
+    return;
+  }
+  data::MosesRules& rules = options.tokenizer.emplace();
+  rules.escape = moses_escape_;
+  rules.hyphens = moses_hyphens_;
+  if (given("--moses-prefixes")) rules.prefixes = data::read_moses_prefixes(moses_prefixes_);
 }
 
 data::PrepareOptions PrepareArguments::options() const {
   data::PrepareOptions options;
   set_rules(options);
   set_article_rules(options);
+  set_tokenizer(options);
   options.text = text_;
   if (!split_.empty()) options.split = data::parse_percentages(split_);
   options.train = train_;

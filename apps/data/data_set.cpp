@@ -44,7 +44,7 @@ std::optional<TextAmount> amount_of(const nlohmann::json& all, const nlohmann::j
   if (!split.contains("words")) return std::nullopt;
   const auto number = [&split](const char* name) { return split.value(name, std::int64_t{0}); };
   const bool whole = number("unknown") == 0 && number("newlines_dropped") == 0 && number("altered") == 0 &&
-                     !all.value("lower", false) && !all.contains("articles");
+                     !all.value("lower", false) && !all.contains("articles") && !all.contains("tokenizer");
   return TextAmount{.words = number("words"), .bytes = whole ? number("bytes") : 0};
 }
 
@@ -122,7 +122,8 @@ void DataSet::read_rules(const nlohmann::json& json) {
 
 void DataSet::read_articles(const nlohmann::json& json) {
   const WordVocabulary* const words = vocabulary_.words();
-  if (words == nullptr || words->unknown_token() < 0 || words->id_of(kSentenceEnd) < 0)
+  if (kind() == TokenKind::character ||
+      (words != nullptr && (words->unknown_token() < 0 || words->id_of(kSentenceEnd) < 0)))
     throw FileError(text("data: the vocabulary of articles must have the words ", kSentenceEnd, " and ", kUnknownWord,
                          ", got '", folder_.string(), "' without", kAgain));
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -140,7 +141,8 @@ std::span<const std::int64_t> DataSet::articles(std::string_view split) const {
 }
 
 std::int32_t DataSet::article_start_token() const {
-  return article_rules_ && vocabulary_.words() != nullptr ? vocabulary_.words()->id_of(kSentenceEnd) : -1;
+  if (!article_rules_) return -1;
+  return vocabulary_.words() != nullptr ? vocabulary_.words()->id_of(kSentenceEnd) : vocabulary_.end_token();
 }
 
 TokenView DataSet::split(std::string_view name) const { return files_[index_of_split(name)].tokens(); }

@@ -51,7 +51,8 @@ class DataSet {
   std::span<const std::int64_t> articles(std::string_view split) const;
   /// How articles became tokens; none: the data know no articles. Without the files and folders that they are from.
   const std::optional<ArticleRules>& article_rules() const { return article_rules_; }
-  /// The token that a model is fed before the first one of an article, kSentenceEnd; -1: the data know no articles.
+  /// The token that a model is fed before the first one of an article: kSentenceEnd, or of subwords that of a line end;
+  /// -1: the data know no articles.
   std::int32_t article_start_token() const;
   /// Whether words were lower-cased: A to Z as a to z.
   bool lower() const { return text_rules_.lower; }

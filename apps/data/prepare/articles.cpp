@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include "apps/data/prepare/collected_articles.hpp"
 #include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/given_articles.hpp"
 #include "apps/data/prepare/kinds.hpp"
 #include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/article_text.hpp"
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 void require_article_options(const PrepareOptions& options) {
   if (options.kind != TokenKind::word)
-    throw UsageError(text("prepare: --articles works with --kind word, got ", name_of(options.kind)));
+    throw UsageError(text("prepare: --articles works with --kind bpe or --kind word, got ", name_of(options.kind)));
   require_word_options(options);
   WordRules ours;
   ours.min_count = options.words.min_count;
@@ -50,46 +50,6 @@ void require_article_options(const PrepareOptions& options) {
   if (!options.text.empty()) throw UsageError("prepare: --articles takes files and folders itself, got --text with it");
 }
 
-/// Files and folders, and which split each of them is; without the latter their articles are split.
-struct Given {
-  std::vector<fs::path> paths;
-  bool are_splits = false;
-};
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
-Given given_paths(const PrepareOptions& options) {
-  const ArticleRules& rules = *options.articles;
-  const bool has_files = !options.train.empty() || !options.valid.empty() || !options.test.empty();
-  if (rules.paths.empty() == !has_files)
-    throw UsageError(text("prepare: articles must be given as paths behind --articles, or as --train, --valid and ",
-                          "--test, got ", has_files ? "both" : "neither"));
-  Given given{rules.paths, has_files};
-  if (has_files) given.paths = source_paths(options);
-  if (given.paths.size() != 1 || has_files) return given;
-  // A folder of the three splits.
-  const fs::path folder = given.paths[0];
-  std::vector<fs::path> splits;
-  std::string foreign;
-  for (const std::string_view split : kSplitNames)
-    if (is_folder(folder / split)) splits.push_back(folder / split);
-  if (splits.size() < kSplitNames.size()) return given;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && std::ranges::find(kSplitNames, name) == kSplitNames.end()) foreign = name;
-  }
-  if (!foreign.empty())
-    throw FileError(text("prepare: a folder with train, valid and test in it must have nothing else, got '", foreign,
-                         "' in '", folder.string(), "'\n  --train, --valid and --test name the splits one by one"));
-  if (options.split)
-    throw UsageError(text("prepare: --split works with articles that have no splits, got '", folder.string(),
-                          "' with train, valid and test"));
-  return {std::move(splits), true};
-}
-
 /// Tells how much of the text of files has been read.
 class WatchedSink final : public ArticleSink {
  public:
@@ -110,25 +70,13 @@ class WatchedSink final : public ArticleSink {
   const ByteWatch& watch_;
 };
 
-/// 0 where one of them does not say.
-std::int64_t bytes_of(const std::vector<NamedFile>& files) {
-  std::int64_t bytes = 0;
-  std::error_code error;
-  for (const NamedFile& file : files) {
-    const std::uintmax_t size = fs::is_regular_file(file.path, error) ? fs::file_size(file.path, error) : 0;
-    if (error || size == 0) return 0;
-    bytes += static_cast<std::int64_t>(size);
-  }
-  return bytes;
-}
-
 struct Read {
   std::vector<SourceFacts> sources;  // of the given paths
   std::int64_t replaced = 0;
   std::set<ArticleFormat> formats;
 };
 
-Read read_all(const Given& given, const PrepareOptions& options, CollectedArticles& articles) {
+Read read_all(const GivenArticles& given, const PrepareOptions& options, CollectedArticles& articles) {
   Read read;
   for (std::size_t i = 0; i < given.paths.size(); ++i) {
     const fs::path& path = given.paths[i];
@@ -148,7 +96,7 @@ Read read_all(const Given& given, const PrepareOptions& options, CollectedArticl
       read.formats.insert(one.format);
     }
     articles.finish();
-    if (is_folder(path)) facts.hash = all.value();
+    if (std::error_code error; fs::is_directory(path, error)) facts.hash = all.value();
     read.sources.push_back(std::move(facts));
     if (!given.are_splits) continue;
     if (articles.articles().size() == before)
@@ -213,12 +161,12 @@ std::vector<std::string> notes_of(const PrepareSummary& summary, const Read& rea
 PrepareSummary prepare_articles(const PrepareOptions& options) {
   require_article_options(options);
   const ArticleRules& rules = *options.articles;
-  const Given given = given_paths(options);
+  const GivenArticles given = given_articles(options);
   CollectedArticles articles(rules.sentence_end);
   const Read read = read_all(given, options, articles);
   options.watch.begin("making the vocabulary");
   if (!given.are_splits)
-    split_articles(articles.articles(), rules.seed, options.split.value_or(kUsualArticlePercentages));
+    split_articles(articles.articles(), rules.seed, options.split.value_or(kUsualArticlePercentages), rules.held_out);
   const ArticleVocabulary collected =
       collect_vocabulary(articles, rules.words.value_or(0), options.words.min_count, rules.sentence_end);
 

@@ -44,17 +44,19 @@ void CollectedArticles::end_article(bool counted) {
   articles_.pop_back();
 }
 
-std::uint64_t article_hash(std::uint64_t seed, std::string_view name) {
+std::uint64_t article_order(std::uint64_t seed, std::uint64_t hash) {
   // Keeps these numbers apart from those of other things with the same seed: "ARTS".
   constexpr std::uint32_t kArticles = 0x41525453;
   const auto low = [](std::uint64_t number) { return static_cast<std::uint32_t>(number); };
-  // The last letters of a name hardly reach the high bits of FNV-1a, which the order goes by.
-  const std::uint64_t hash = hash_of(name);
+  // The last letters of a text hardly reach the high bits of FNV-1a, which the order goes by.
   const PhiloxBlock mixed = philox({{low(hash), low(hash >> 32), 0, kArticles}}, low(seed), low(seed >> 32));
   return std::uint64_t{mixed.word[1]} << 32 | mixed.word[0];
 }
 
-void split_articles(std::vector<CollectedArticle>& articles, std::uint64_t seed, const Percentages& shares) {
+std::uint64_t article_hash(std::uint64_t seed, std::string_view name) { return article_order(seed, hash_of(name)); }
+
+void split_articles(std::vector<CollectedArticle>& articles, std::uint64_t seed, const Percentages& shares,
+                    std::optional<std::int64_t> held_out) {
   require_valid(shares);
   struct Unit {
     std::uint64_t hash = 0;
@@ -72,19 +74,22 @@ void split_articles(std::vector<CollectedArticle>& articles, std::uint64_t seed,
   std::ranges::stable_sort(units, {}, &Unit::hash);
   std::array<std::int64_t, 3> tokens{}, count{};
   const auto wanted = [&](std::size_t split) { return static_cast<double>(total) * shares.at(split) / 100 - 1e-6; };
+  const auto is_full = [&](std::size_t split) {
+    return held_out ? count.at(split) >= *held_out : static_cast<double>(tokens.at(split)) >= wanted(split);
+  };
   std::size_t split = 1;
   for (const Unit& unit : units) {
-    while (split != 0 && static_cast<double>(tokens.at(split)) >= wanted(split)) split = (split + 1) % 3;
+    while (split != 0 && is_full(split)) split = (split + 1) % 3;
     for (std::size_t i = unit.first; i < unit.end; ++i) articles[i].split = split;
     tokens.at(split) += unit.tokens;
-    ++count.at(split);
+    count.at(split) += static_cast<std::int64_t>(unit.end - unit.first);
   }
   for (std::size_t i = 0; i < count.size(); ++i)
     if (count.at(i) == 0)
       throw FileError(text("prepare: every split needs an article, got none for ", kSplitNames.at(i), " from ",
                            units.size(), units.size() == 1 ? " article" : " articles",
-                           "\n  articles are not cut: give more of them, other --split percentages, or --train, ",
-                           "--valid and --test"));
+                           "\n  articles are not cut: give more of them, other --split percentages, ",
+                           held_out ? "a smaller --held-out, " : "", "or --train, ", "--valid and --test"));
 }
 
 ArticleVocabulary collect_vocabulary(const CollectedArticles& articles, std::int64_t most, std::int64_t min_count,

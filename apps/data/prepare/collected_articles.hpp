@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,11 +55,14 @@ class CollectedArticles final : public ArticleSink {
 
 /// A place in [0, 2^64) for an article: a pure function of seed and name.
 std::uint64_t article_hash(std::uint64_t seed, std::string_view name);
+/// The same of what the article has for a name: a hash of 64 bits.
+std::uint64_t article_order(std::uint64_t seed, std::uint64_t hash);
 
 /// Sets the splits: articles in the order of their hashes, equal ones in that of the vector, go to valid until it has
-/// its share of all tokens, then to test, and the rest to train. The chapters of a book stay together. Throws FileError
-/// for a split that gets none.
-void split_articles(std::vector<CollectedArticle>& articles, std::uint64_t seed, const Percentages& shares);
+/// its share of all tokens, or as many articles as are `held_out`, then to test, and the rest to train. The chapters of
+/// a book stay together. Throws FileError for a split that gets none.
+void split_articles(std::vector<CollectedArticle>& articles, std::uint64_t seed, const Percentages& shares,
+                    std::optional<std::int64_t> held_out = {});
 
 struct ArticleVocabulary {
   WordVocabulary vocabulary;

@@ -23,11 +23,11 @@ nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks 
     if (summary.kind == TokenKind::word) {
       one["end_tokens"] = split.end_tokens;
       one["unknown"] = split.unknown;
-      if (split.articles > 0) {
-        one["articles"] = split.articles;
-        one["articles_hash"] = hash_text(split.articles_hash);
-      }
       if (sentences == SentenceMarks::around) one["certain_marks"] = split.certain_marks;
+    }
+    if (split.articles > 0) {
+      one["articles"] = split.articles;
+      one["articles_hash"] = hash_text(split.articles_hash);
     }
     if (summary.kind == TokenKind::subword) {
       one["unknown"] = split.unknown;
@@ -37,6 +37,33 @@ nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks 
     splits[std::string(split.name)] = std::move(one);
   }
   return splits;
+}
+
+void add_word_rules(const PrepareOptions& options, nlohmann::ordered_json& json) {
+  const WordRules& rules = options.words;
+  json["eol"] = name_of_end_of_line(rules.end_of_line);
+  json["ties"] = name_of(rules.ties);
+  json["oov"] = name_of(rules.unseen);
+  json["min_count"] = rules.min_count;
+  json["eos_id"] = name_of_end_id(rules.end_first);
+  json["count_from"] = name_of_count_from(rules.count_all);
+  json["lower"] = rules.lower;
+  json["sentences"] = name_of(rules.sentences);
+  if (!options.word_list.empty()) json["word_list"] = options.word_list.string();
+}
+
+void add_subword_rules(const PrepareOptions& options, nlohmann::ordered_json& json) {
+  const SubwordRules& rules = options.subwords;
+  if (!rules.codes.empty()) {
+    json["bpe_codes"] = rules.codes.string();
+    if (!rules.list.empty()) json["bpe_vocabulary"] = rules.list.string();
+    if (rules.threshold) json["bpe_threshold"] = *rules.threshold;
+  } else if (rules.model.empty()) {
+    json["bpe_sample"] = rules.sample.value_or(SubwordRules::kUsualSample);
+  } else {
+    json["bpe_model"] = rules.model.string();
+  }
+  if (options.tokenizer) json["tokenizer"] = json_of(*options.tokenizer);
 }
 
 std::string data_json(const PrepareOptions& options, const std::vector<SourceFacts>& sources,
@@ -49,34 +76,24 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
                               {"kind", name_of(options.kind)},
                               {"rule", name_of(options.rule)},
                               {"rules", named_rules(options)}};
-  if (options.articles) {
+  if (options.articles && options.kind == TokenKind::word) {
     json["min_count"] = options.words.min_count;
     json["lower"] = options.words.lower;
-    json["articles"] = json_of(*options.articles);
-    if (summary.article_format) json["articles"][kFoundFormat] = name_of(*summary.article_format);
-    if (!options.articles->paths.empty()) json["split"] = options.split.value_or(kUsualArticlePercentages);
   } else if (options.kind == TokenKind::word) {
-    const WordRules& rules = options.words;
-    json["eol"] = name_of_end_of_line(rules.end_of_line);
-    json["ties"] = name_of(rules.ties);
-    json["oov"] = name_of(rules.unseen);
-    json["min_count"] = rules.min_count;
-    json["eos_id"] = name_of_end_id(rules.end_first);
-    json["count_from"] = name_of_count_from(rules.count_all);
-    json["lower"] = rules.lower;
-    json["sentences"] = name_of(rules.sentences);
-    if (!options.word_list.empty()) json["word_list"] = options.word_list.string();
+    add_word_rules(options, json);
   } else if (options.kind == TokenKind::subword) {
-    const SubwordRules& rules = options.subwords;
-    if (rules.model.empty())
-      json["bpe_sample"] = rules.sample.value_or(SubwordRules::kUsualSample);
-    else
-      json["bpe_model"] = rules.model.string();
+    add_subword_rules(options, json);
   } else {
     json["exact_bytes"] = options.exact_bytes;
     json["newlines"] = options.drop_newlines ? "drop" : "keep";
     json["ids"] = name_of(options.byte_order);
     json["vocabulary_from"] = name_of(options.vocabulary_from);
+  }
+  if (options.articles) {
+    json["articles"] = json_of(*options.articles);
+    if (summary.article_format) json["articles"][kFoundFormat] = name_of(*summary.article_format);
+    if (!options.articles->paths.empty() && !options.articles->held_out)
+      json["split"] = options.split.value_or(kUsualArticlePercentages);
   }
   json["vocabulary_size"] = summary.vocabulary_size;
   json["vocabulary_hash"] = hash_text(summary.vocabulary_hash);

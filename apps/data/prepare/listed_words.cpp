@@ -34,19 +34,6 @@ void require_list_options(const PrepareOptions& options) {
                                                                  : "no --valid"));
 }
 
-/// The file, or the files of the folder by name.
-std::vector<fs::path> files_of(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return {path};
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path))
-    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path());
-  std::ranges::sort(files);
-  if (files.empty())
-    throw FileError(text("prepare: a folder of texts must have a file in it, got none in '", path.string(), "'"));
-  return files;
-}
-
 /// Writes the tokens of one split, file after file.
 class ListedEncoder {
  public:
@@ -174,8 +161,8 @@ PrepareSummary prepare_listed_words(const PrepareOptions& options) {
   require_word_options(options);
   require_list_options(options);
   const bool test_is_valid = options.test.empty() || options.test == options.valid;
-  const std::array<std::vector<fs::path>, 3> files{files_of(options.train), files_of(options.valid),
-                                                   files_of(test_is_valid ? options.valid : options.test)};
+  const std::array<std::vector<fs::path>, 3> files{shards_of(options.train), shards_of(options.valid),
+                                                   shards_of(test_is_valid ? options.valid : options.test)};
   const Vocabulary vocabulary(read_word_list(options.word_list, options.words));
   FolderWriter writer(options.out, vocabulary);
   PrepareSummary summary;

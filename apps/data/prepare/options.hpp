@@ -8,6 +8,7 @@
 #include "apps/data/files/prepare_watch.hpp"
 #include "apps/data/text/article_rules.hpp"
 #include "apps/data/text/corpus.hpp"
+#include "apps/data/text/moses_words.hpp"
 #include "apps/data/text/word_rules.hpp"
 #include "apps/data/vocabulary/byte_vocabulary.hpp"
 #include "apps/data/vocabulary/token_kind.hpp"
@@ -19,12 +20,17 @@ struct SubwordRules {
   static constexpr std::int64_t kUsualVocabulary = 8000, kUsualSample = 100'000'000;
   std::optional<std::int64_t> vocabulary;  ///< subwords to learn; none: kUsualVocabulary
   std::optional<std::int64_t> sample;  ///< learned from about so many bytes of train, at least 1; none: kUsualSample
-  std::filesystem::path model;         ///< of SentencePiece, instead of learning one
+  std::filesystem::path model;         ///< of SentencePiece or another data folder, instead of learning one
+  std::filesystem::path codes;         ///< of fastBPE or subword-nmt (merge_list.hpp), instead of learning
+  std::filesystem::path list;          ///< subwords of the codes and their counts; none: those that train has
+  /// Subwords of codes with a smaller count are left out, at least 1; none: none of a list is, and all of train are in.
+  std::optional<std::int64_t> threshold;
   friend bool operator==(const SubwordRules&, const SubwordRules&) = default;
 };
 
-/// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given. Rules of a
-/// published corpus: named_rules.hpp.
+/// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given. Of subwords the
+/// latter may be folders, whose files are read in the order of their names. Rules of a published corpus:
+/// named_rules.hpp.
 struct PrepareOptions {
   TokenKind kind = TokenKind::character;
   std::filesystem::path text;
@@ -42,12 +48,14 @@ struct PrepareOptions {
   /// File of the vocabulary, one word a line, ids in the order of lines. `train`, `valid` and `test` may then be
   /// folders, whose files are read in the order of their names, and without `test` it is `valid`.
   std::filesystem::path word_list;
-  /// Of words that are in articles: `train`, `valid` and `test` may then be folders, and without them the articles of
-  /// ArticleRules::paths are split, by `split` or else kUsualArticlePercentages. Of `words` only min_count and lower
-  /// are theirs: words that the vocabulary lacks always become kUnknownWord.
+  /// Of words or subwords that are in articles: `train`, `valid` and `test` may then be folders, and without them the
+  /// articles of ArticleRules::paths are split, by ArticleRules::held_out, by `split` or else kUsualArticlePercentages.
+  /// Of `words` only min_count and lower are theirs: words that the vocabulary lacks always become kUnknownWord.
   std::optional<ArticleRules> articles;
-  SubwordRules subwords;  ///< of subwords only
-  PrepareWatch watch;     ///< hears how far it is
+  // Of subwords only.
+  SubwordRules subwords;
+  std::optional<MosesRules> tokenizer;  ///< lines become these words before they are cut; none: they stay as they are
+  PrepareWatch watch;                   ///< hears how far it is
 };
 
 /// Shares of train, valid and test of articles ([key-value-predict 5.2]).

@@ -7,13 +7,16 @@ namespace engram::data {
 
 void require_no_subword_options(const PrepareOptions& options) {
   if (options.subwords != SubwordRules{})
-    throw UsageError(text("prepare: --vocabulary, --bpe-sample and --bpe-model work with --kind bpe, got them with ",
-                          name_of(options.kind)));
+    throw UsageError(
+        text("prepare: --vocabulary and options that begin with --bpe- work with --kind bpe, got them with ",
+             name_of(options.kind)));
+  if (options.tokenizer)
+    throw UsageError(text("prepare: --tokenizer works with --kind bpe, got it with ", name_of(options.kind)));
 }
 
 PrepareSummary prepare(const PrepareOptions& options) {
-  if (options.articles) return prepare_articles(options);
   if (options.kind == TokenKind::subword) return prepare_subwords(options);
+  if (options.articles) return prepare_articles(options);
   if (options.kind == TokenKind::character) return prepare_characters(options);
   return options.word_list.empty() ? prepare_words(options) : prepare_listed_words(options);
 }

@@ -35,6 +35,18 @@ std::vector<Source> read_sources(const PrepareOptions& options) {
   return sources;
 }
 
+std::vector<fs::path> shards_of(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path))
+    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path());
+  std::ranges::sort(files);
+  if (files.empty())
+    throw FileError(text("prepare: a folder of texts must have a file in it, got none in '", path.string(), "'"));
+  return files;
+}
+
 std::array<Source, 3> three(std::vector<Source> sources) {
   return {std::move(sources[0]), std::move(sources[1]), std::move(sources[2])};
 }

@@ -18,7 +18,7 @@
 
 namespace engram::data {
 
-using Piece = LineWordReader::Piece;
+using LinePart = LineWordReader::Piece;
 
 void require_word_options(const PrepareOptions& options) {
   require_no_subword_options(options);
@@ -41,8 +41,8 @@ class WordEncoder {
   /// Throws FileError naming the first word of a split that has no id; `name` is the split's.
   void check(const WordSplit& split, std::string_view name) const {
     LineWordReader reader(split.text);
-    for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next())
-      if (piece == Piece::word && id_of(reader.word()) < 0)
+    for (LinePart piece = reader.next(); piece != LinePart::text_end; piece = reader.next())
+      if (piece == LinePart::word && id_of(reader.word()) < 0)
         throw FileError(text("prepare: every word of a split must occur in train, got '", reader.word(), "' of ", name,
                              " in ", place_text(corpus_, split, reader.word_at()),
                              "\n  --oov unk puts <unk> in the place of such words"));
@@ -62,8 +62,8 @@ class WordEncoder {
       ids.clear();
       watch(static_cast<std::int64_t>(reader.word_at()), std::ssize(split.text));
     };
-    for (Piece piece = reader.next(); piece != Piece::text_end; piece = reader.next()) {
-      if (piece == Piece::word) {
+    for (LinePart piece = reader.next(); piece != LinePart::text_end; piece = reader.next()) {
+      if (piece == LinePart::word) {
         const std::int32_t known = vocabulary.id_of(reader.word());
         unknown += known < 0 ? 1 : 0;
         put(known < 0 ? vocabulary.unknown_token() : known);

@@ -18,6 +18,7 @@ nlohmann::ordered_json json_of(const ArticleRules& rules) {
                               {"chapters", rules.chapters},
                               {"seed", rules.seed}};
   if (rules.words) json["words"] = *rules.words;
+  if (rules.held_out) json["held_out"] = *rules.held_out;
   return json;
 }
 
@@ -30,6 +31,7 @@ ArticleRules article_rules_of(const nlohmann::json& json) {
                      .chapters = json.at("chapters")};
   rules.seed = json.at("seed").get<std::uint64_t>();
   if (json.contains("words")) rules.words = json.at("words").get<std::int64_t>();
+  if (json.contains("held_out")) rules.held_out = json.at("held_out").get<std::int64_t>();
   return rules;
 }
 

@@ -44,8 +44,10 @@ struct ArticleRules {
   bool sentence_end = true;     ///< kSentenceEnd after every sentence
   bool keep_numbers = false;    ///< numbers are words like others; else kNumber stands for all of them
   bool chapters = false;        ///< cbt: a line that begins with "CHAPTER" begins an article as well
-  std::optional<std::int64_t> words{};  ///< V at most, the three marks among them; none: all words of train
-  std::uint64_t seed = 1;               ///< of the split
+  std::optional<std::int64_t> words{};     ///< V at most, the three marks among them; none: all words of train
+  std::uint64_t seed = 1;                  ///< of the split
+  std::optional<std::int64_t> held_out{};  ///< so many articles are valid, and as many test; none: shares
+  friend bool operator==(const ArticleRules&, const ArticleRules&) = default;
 };
 
 /// The object "articles" of data.json: all rules but the paths.

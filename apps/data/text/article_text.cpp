@@ -30,7 +30,9 @@ class ArticleText {
   ArticleText(const fs::path& path, std::string_view name, const ArticleRules& rules, bool lower, ArticleSink& sink)
       : lines_(path), name_(name), rules_(rules), format_(rules.format), lower_(lower), sink_(sink) {}
 
-  ArticleFileFacts read() {
+  /// Without sentences: `lines` gets what the sink would get as text, and the sink no sentences.
+  ArticleFileFacts read(ArticleLineSink* lines = nullptr) {
+    line_sink_ = lines;
     for (std::string line; lines_.next(line);) {
       const std::string_view content = trimmed(line);
       const bool after_blank = std::exchange(after_blank_, content.empty());
@@ -42,7 +44,10 @@ class ArticleText {
       if (begins_or_ends_article(content, after_blank)) continue;
       if (!in_article_) refuse_text();
       sink_.add_text(std::ssize(line) + 1, count_words(content));
-      sentences_->add_line(content, lines_.number());
+      if (line_sink_ != nullptr)
+        line_sink_->add_line(content, std::ssize(line) + 1, count_words(content));
+      else
+        sentences_->add_line(content, lines_.number());
     }
     end_paragraph();
     // A blank file is an article, if an empty one.
@@ -57,9 +62,13 @@ class ArticleText {
   void decide_format(std::string_view first) {
     if (std::exchange(decided_, true)) return;
     if (format_ == ArticleFormat::automatic) format_ = format_of_first_line(first);
+    if (line_sink_ == nullptr) begin_sentences();
+    if (format_ == ArticleFormat::file) begin_article(name_);
+  }
+
+  void begin_sentences() {
     sentences_.emplace(rules_, format_, [this](ArticleSentence& sentence) { add_sentence(sentence); });
     words_.emplace(lower_, rules_.keep_numbers, sentences_->pretokenized());
-    if (format_ == ArticleFormat::file) begin_article(name_);
   }
 
   /// Whether the line is no text, or whether it is one that begins an article and has been read.
@@ -139,6 +148,7 @@ class ArticleText {
   ArticleFormat format_;
   bool lower_, decided_ = false, after_blank_ = true, in_article_ = false;
   ArticleSink& sink_;
+  ArticleLineSink* line_sink_ = nullptr;
   std::int64_t articles_ = 0;
   std::string book_;
   std::optional<ArticleSentences> sentences_;  // once the format is known, as are
@@ -150,6 +160,22 @@ class ArticleText {
 ArticleFileFacts read_articles(const fs::path& path, std::string_view name, const ArticleRules& rules, bool lower,
                                ArticleSink& sink) {
   return ArticleText(path, name, rules, lower, sink).read();
+}
+
+ArticleFileFacts read_article_lines(const fs::path& path, ArticleFormat format, ArticleLineSink& sink) {
+  class Beginnings final : public ArticleSink {
+   public:
+    explicit Beginnings(ArticleLineSink& lines) : lines_(lines) {}
+    void begin_article(std::string, bool) override { lines_.begin_article(); }
+    void add_text(std::int64_t, std::int64_t) override {}
+    void add_sentence(std::vector<std::string>&) override {}
+
+   private:
+    ArticleLineSink& lines_;
+  };
+  Beginnings beginnings(sink);
+  const ArticleRules rules{.format = format};
+  return ArticleText(path, "", rules, false, beginnings).read(&sink);
 }
 
 std::vector<NamedFile> article_files(const fs::path& path) {

@@ -25,6 +25,17 @@ class ArticleSink {
   virtual void add_sentence(std::vector<std::string>& words) = 0;
 };
 
+/// Gets the lines of articles as they are.
+class ArticleLineSink {
+ public:
+  virtual ~ArticleLineSink() = default;
+  /// What follows is of another article than what was before. Nothing may follow: the article is empty.
+  virtual void begin_article() = 0;
+  /// A line of the present article that is not blank, without white space around it. `bytes` are those of the file's
+  /// line, with a line end of one, and `words` what is between white space.
+  virtual void add_line(std::string_view line, std::int64_t bytes, std::int64_t words) = 0;
+};
+
 struct ArticleFileFacts {
   std::int64_t bytes = 0;
   std::uint64_t hash = 0;                           ///< of the bytes
@@ -38,6 +49,10 @@ struct ArticleFileFacts {
 /// that do not pair; and for a file that cannot be read.
 ArticleFileFacts read_articles(const std::filesystem::path& path, std::string_view name, const ArticleRules& rules,
                                bool lower, ArticleSink& sink);
+
+/// Reads the lines of a file of articles, which begin as `format` says; it may not be that of chapters. Throws as
+/// read_articles does, but that no word is refused.
+ArticleFileFacts read_article_lines(const std::filesystem::path& path, ArticleFormat format, ArticleLineSink& sink);
 
 /// A file below a given path, or that path itself.
 struct NamedFile {

@@ -55,10 +55,11 @@ StreamedText::StreamedText(const fs::path& path, const Percentages& percentages,
   require_bytes();
 }
 
-StreamedText::StreamedText(const std::array<fs::path, 3>& files, const PrepareWatch& watch) {
-  for (const fs::path& path : files) size_of(path);
+StreamedText::StreamedText(const std::array<std::vector<fs::path>, 3>& files, const PrepareWatch& watch) {
+  for (const std::vector<fs::path>& split : files)
+    for (const fs::path& path : split) size_of(path);
   for (std::size_t i = 0; i < files.size(); ++i)
-    add_file(files[i], i, {std::numeric_limits<std::int64_t>::max()}, watch);
+    for (const fs::path& path : files.at(i)) add_file(path, i, {std::numeric_limits<std::int64_t>::max()}, watch);
   require_bytes();
 }
 
@@ -71,7 +72,8 @@ void StreamedText::add_file(const fs::path& path, std::size_t first, std::vector
   std::array<Fnv1a64, 3> hashes;
   std::int64_t lines = 0, at = 0;
   bool signed_utf8 = false;
-  splits_.at(first).source = sources_.size();
+  for (std::size_t i = 0; i < ends.size(); ++i) splits_.at(first + i).parts.push_back({.source = sources_.size()});
+  bool end_missing = false;
   for (std::string piece; pieces.next(piece); watch.at(at, bytes)) {
     require_utf8(piece, pieces, lines, path);
     lines += std::ranges::count(piece, '\n');
@@ -83,43 +85,58 @@ void StreamedText::add_file(const fs::path& path, std::size_t first, std::vector
       hashes.at(part).add(taken);
       split.words += count_words(taken);
       split.bytes += std::ssize(taken);
-      if (!taken.empty()) split.end_missing = taken.back() != '\n';
+      split.parts.back().bytes += std::ssize(taken);
+      if (!taken.empty()) end_missing = taken.back() != '\n';
       rest.remove_prefix(length);
       at += std::ssize(taken);
       if (at >= ends[part] && part + 1 < ends.size()) {
         ++part;
-        splits_.at(first + part).first_byte = at;
-        splits_.at(first + part).source = sources_.size();
+        splits_.at(first + part).parts.back().first_byte = at;
       }
     }
   }
-  for (std::size_t i = 0; i < ends.size(); ++i) splits_.at(first + i).hash = hashes.at(i).value();
+  // Parts end at line ends, but for the last one.
+  splits_.at(first + part).end_missing |= end_missing;
+  for (std::size_t i = 0; i < ends.size(); ++i) splits_.at(first + i).parts.back().hash = hashes.at(i).value();
   sources_.push_back({path, pieces.bytes(), pieces.hash(), signed_utf8});
 }
 
 void StreamedText::require_bytes() const {
-  for (std::size_t i = 0; i < splits_.size(); ++i)
-    if (splits_[i].bytes == 0)
-      throw FileError(text("prepare: every split needs text, got none for ", kSplitNames[i], " from '",
-                           sources_[splits_[i].source].path.string(), "' (", sources_[splits_[i].source].bytes,
-                           " bytes)\n  give a longer text or other --split percentages; texts are cut at line ends ",
-                           "only"));
+  for (std::size_t i = 0; i < splits_.size(); ++i) {
+    if (splits_[i].bytes > 0) continue;
+    const StreamedSource& source = sources_[splits_[i].parts[0].source];
+    throw FileError(text("prepare: every split needs text, got none for ", kSplitNames[i], " from '",
+                         source.path.string(), "' (", source.bytes,
+                         " bytes)\n  give a longer text or other --split percentages; texts are cut at line ends ",
+                         "only"));
+  }
 }
 
 void StreamedText::read_lines(std::size_t split, const std::function<void(std::string_view line)>& visit,
                               const ByteWatch& watch) const {
-  const StreamedSplit& range = splits_.at(split);
-  const fs::path& path = sources_[range.source].path;
-  LinePieces pieces(path, range.first_byte, range.bytes);
+  std::int64_t before = 0;
+  for (const StreamedPart& part : splits_.at(split).parts) {
+    const auto all_watch = [&](std::int64_t done, std::int64_t) {
+      if (watch) watch(before + done, splits_[split].bytes);
+    };
+    read_part(part, split, visit, all_watch);
+    before += part.bytes;
+  }
+}
+
+void StreamedText::read_part(const StreamedPart& part, std::size_t split,
+                             const std::function<void(std::string_view line)>& visit, const ByteWatch& watch) const {
+  const fs::path& path = sources_[part.source].path;
+  LinePieces pieces(path, part.first_byte, part.bytes);
   for (std::string piece; pieces.next(piece);) {
     for (std::string_view rest = piece; !rest.empty();) {
       const std::size_t end = rest.find('\n');
       visit(rest.substr(0, end));
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
-    if (watch) watch(pieces.bytes(), range.bytes);
+    watch(pieces.bytes(), part.bytes);
   }
-  if (pieces.bytes() != range.bytes || pieces.hash() != range.hash)
+  if (pieces.bytes() != part.bytes || pieces.hash() != part.hash)
     throw FileError(text("prepare: '", path.string(), "' must not change while it is read, got other bytes for ",
                          kSplitNames[split], " than before"));
 }

@@ -14,13 +14,19 @@
 
 namespace engram::data {
 
-struct StreamedSplit {
+/// What a split has of a file.
+struct StreamedPart {
   std::size_t source = 0;       ///< index in StreamedText::sources()
   std::int64_t first_byte = 0;  ///< where it begins in its source
   std::int64_t bytes = 0;
+  std::uint64_t hash = 0;  ///< of its bytes
+};
+
+struct StreamedSplit {
+  std::vector<StreamedPart> parts;  ///< at least one
+  std::int64_t bytes = 0;
   std::int64_t words = 0;    ///< between white space (line_words.hpp)
-  bool end_missing = false;  ///< the last line has no line end
-  std::uint64_t hash = 0;    ///< of its bytes
+  bool end_missing = false;  ///< the last line of a part has no line end
 };
 
 /// A file as it was when it was first read.
@@ -37,14 +43,14 @@ class StreamedText {
   /// percentages that are wrong; FileError for a file that cannot be read twice (a pipe), an empty one, one that is not
   /// UTF-8 (naming byte and line), and a split without a byte.
   StreamedText(const std::filesystem::path& text, const Percentages& percentages, const PrepareWatch& watch = {});
-  /// Reads each split from a file of its own: train, valid, test. Throws as the other.
-  explicit StreamedText(const std::array<std::filesystem::path, 3>& files, const PrepareWatch& watch = {});
+  /// Reads each split from files of its own, one after the other: those of train, valid, test. Throws as the other.
+  explicit StreamedText(const std::array<std::vector<std::filesystem::path>, 3>& files, const PrepareWatch& watch = {});
 
   const std::vector<StreamedSource>& sources() const { return sources_; }
   const std::array<StreamedSplit, 3>& splits() const { return splits_; }  ///< in the order of kSplitNames
 
-  /// Calls `visit` with the lines of a split in their order, without their ends; a line end that ends the text begins
-  /// no other line. Throws FileError for a file that has changed since it was read first.
+  /// Calls `visit` with the lines of a split in their order, without their ends; a line end that ends a file begins no
+  /// other line. Throws FileError for a file that has changed since it was read first.
   void read_lines(std::size_t split, const std::function<void(std::string_view line)>& visit,
                   const ByteWatch& watch = {}) const;
 
@@ -53,6 +59,8 @@ class StreamedText {
   void add_file(const std::filesystem::path& path, std::size_t first, std::vector<std::int64_t> ends,
                 const PrepareWatch& watch);
   void require_bytes() const;
+  void read_part(const StreamedPart& part, std::size_t split, const std::function<void(std::string_view line)>& visit,
+                 const ByteWatch& watch) const;
 
   std::vector<StreamedSource> sources_;
   std::array<StreamedSplit, 3> splits_;

@@ -3,10 +3,18 @@
 #include "core/files/json.hpp"
 
 namespace engram::data {
+namespace {
+
+void read_tokenizer(const nlohmann::json& json, TextRules& rules) {
+  if (const auto found = json.find("tokenizer"); found != json.end()) rules.tokenizer = moses_rules_of(*found);
+}
+
+}  // namespace
 
 std::string TextRules::json_text() const {
   nlohmann::ordered_json json{{"lower", lower}, {"sentences", name_of(sentences)}};
   if (articles) json["articles"] = json_of(*articles);
+  if (tokenizer) json["tokenizer"] = json_of(*tokenizer);
   return json.dump();
 }
 
@@ -17,6 +25,7 @@ TextRules TextRules::parse(std::string_view written) {
   rules.sentences = parse_named<SentenceMarks>("prepare: --sentences",
                                                json.value("sentences", std::string(name_of(SentenceMarks::none))));
   if (const auto found = json.find("articles"); found != json.end()) rules.articles = article_rules_of(*found);
+  read_tokenizer(json, rules);
   return rules;
 }
 
@@ -29,6 +38,7 @@ TextRules text_rules_of(const nlohmann::json& data) {
     rules.articles->format = parse_named<ArticleFormat>(
         "prepare: --format", found->value(kFoundFormat, std::string(name_of(rules.articles->format))));
   }
+  read_tokenizer(data, rules);
   return rules;
 }
 

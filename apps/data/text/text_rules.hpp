@@ -1,6 +1,6 @@
 #pragma once
 /// How the text of a data set became words: what a model's data folder and its checkpoint say, so that a text of the
-/// command line is read in the same way (text_tokens.hpp). Characters and subwords need none.
+/// command line is read in the same way (text_tokens.hpp). Characters need none.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "apps/data/text/article_rules.hpp"
+#include "apps/data/text/moses_words.hpp"
 #include "apps/data/text/word_rules.hpp"
 
 namespace engram::data {
@@ -21,6 +22,8 @@ struct TextRules {
   SentenceMarks sentences = SentenceMarks::none;
   /// Words are those of articles. Their format is the one that all files had, automatic if they had several.
   std::optional<ArticleRules> articles{};
+  /// What made words of the lines that subwords are of.
+  std::optional<MosesRules> tokenizer{};
 
   /// The object that parse() reads.
   std::string json_text() const;

@@ -113,7 +113,8 @@ std::string BytePairs::learn(const SubwordCounts& counts, std::int64_t vocabular
   return model;
 }
 
-BytePairs::BytePairs(std::string model, const std::filesystem::path& source) : model_(std::move(model)) {
+BytePairs::BytePairs(std::string model, const std::filesystem::path& source) {
+  model_ = std::move(model);
   const auto reject = [&source](std::string_view rule, std::string_view fact) {
     throw FileError(text("byte pairs: '", source.string(), "' must ", rule, ", got ", fact));
   };

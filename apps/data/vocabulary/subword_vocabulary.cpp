@@ -40,10 +40,19 @@ nlohmann::ordered_json facts_of(const SubwordVocabulary& vocabulary) {
 
 }  // namespace
 
+SubwordVocabulary::SubwordVocabulary(std::shared_ptr<const SubwordModel> model, std::uint64_t source_hash)
+    : model_(std::move(model)), source_hash_(source_hash), hash_(hash_of_model(model_->model())) {}
+
 SubwordVocabulary::SubwordVocabulary(BytePairs model, std::uint64_t source_hash)
-    : model_(std::make_shared<const BytePairs>(std::move(model))),
-      source_hash_(source_hash),
-      hash_(hash_of_model(model_->model())) {}
+    : SubwordVocabulary(std::make_shared<const BytePairs>(std::move(model)), source_hash) {}
+
+SubwordVocabulary::SubwordVocabulary(MergeCodes model, std::uint64_t source_hash)
+    : SubwordVocabulary(std::make_shared<const MergeCodes>(std::move(model)), source_hash) {}
+
+SubwordVocabulary::SubwordVocabulary(std::string model, const std::filesystem::path& source, std::uint64_t source_hash)
+    : SubwordVocabulary(model.starts_with(MergeCodes::kFormat)
+                            ? SubwordVocabulary(MergeCodes::parse(model, source), source_hash)
+                            : SubwordVocabulary(BytePairs(std::move(model), source), source_hash)) {}
 
 std::vector<std::int32_t> SubwordVocabulary::encode(std::string_view text_bytes) const {
   if (const std::size_t wrong = find_invalid_utf8(text_bytes); wrong < text_bytes.size())
@@ -71,6 +80,7 @@ std::string SubwordVocabulary::decode(std::span<const std::int32_t> tokens, std:
     } else {
       const bool begins_line = before < 0 || before == end_token();
       std::string_view bytes = (*model_)[token].bytes;
+      if (!begins_line && model_->words_stand_apart() && before < size() && !(*model_)[before].joins_next) out += ' ';
       if (begins_line && model_->adds_space() && bytes.starts_with(' ')) bytes.remove_prefix(1);
       out += bytes;
     }
@@ -104,7 +114,7 @@ SubwordVocabulary SubwordVocabulary::from_json(const nlohmann::json& json, const
     if (json.at("hash") != hash_text(hash_of_model(*model)))
       reject_subwords(from, text("one of ", model->size(), " bytes with the hash ", hash_text(hash_of_model(*model)),
                                  " in the place of ", json.at("hash").dump()));
-    return SubwordVocabulary(BytePairs(*model, from), *source_hash);
+    return SubwordVocabulary(*model, from, *source_hash);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -113,6 +123,7 @@ SubwordVocabulary SubwordVocabulary::from_json(const nlohmann::json& json, const
 }
 
 void SubwordEncoder::encode(std::string_view line, std::vector<std::int32_t>& ids) {
+  if (model_.words_stand_apart()) return encode_apart(line, ids);
   if (!model_.splits_at_spaces()) return encode_anew(line, ids);
   for (std::size_t begin = 0; begin < line.size();) {
     std::size_t end = std::min(line.find(' ', begin + 1), line.size());
@@ -122,6 +133,15 @@ void SubwordEncoder::encode(std::string_view line, std::vector<std::int32_t>& id
     }
     encode_word(line.substr(begin, end - begin), ids);
     begin = end;
+  }
+}
+
+void SubwordEncoder::encode_apart(std::string_view line, std::vector<std::int32_t>& ids) {
+  if (line.starts_with(' ') || line.ends_with(' ') || line.find("  ") != std::string_view::npos) ++altered_;
+  for (std::size_t begin = 0; begin < line.size();) {
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    if (end > begin) encode_word(line.substr(begin, end - begin), ids);
+    begin = end + 1;
   }
 }
 
@@ -154,7 +174,9 @@ void SubwordEncoder::encode_anew(std::string_view text_bytes, std::vector<std::i
   std::string_view rest = text_bytes;
   bool same = true;
   for (std::size_t i = before; i < ids.size() && same; ++i) {
-    std::string_view bytes = model_[ids[i]].bytes;
+    const Subword& subword = model_[ids[i]];
+    std::string_view bytes = subword.bytes;
+    if (model_.words_stand_apart() && subword.role == Subword::Role::unknown) return;  // those are counted as such
     if (i == before && model_.adds_space() && bytes.starts_with(' ')) bytes.remove_prefix(1);
     same = rest.starts_with(bytes);
     if (same) rest.remove_prefix(bytes.size());

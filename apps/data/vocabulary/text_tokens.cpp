@@ -7,6 +7,7 @@
 #include "apps/data/text/article_lines.hpp"
 #include "apps/data/text/article_sentences.hpp"
 #include "apps/data/text/line_words.hpp"
+#include "apps/data/text/moses_words.hpp"
 #include "apps/data/text/utf8.hpp"
 #include "core/error.hpp"
 
@@ -85,6 +86,20 @@ class ArticleTokens {
   std::vector<std::int32_t> ids_;
 };
 
+/// The lines of a text as the tokenizer of the data makes words of them.
+std::string tokenized(std::string_view written, const MosesRules& rules) {
+  const MosesTokenizer tokenizer(rules);
+  std::string out;
+  while (!written.empty()) {
+    const std::size_t end = written.find('\n');
+    out += tokenizer.words(written.substr(0, end));
+    if (end == std::string_view::npos) break;
+    out += '\n';
+    written.remove_prefix(end + 1);
+  }
+  return out;
+}
+
 /// Puts the marks before sentences; line ends are the ones behind them already.
 std::vector<std::int32_t> with_marks(std::vector<std::int32_t> ids, SentenceMarks marks, std::int32_t mark) {
   if (marks == SentenceMarks::none || ids.empty()) return ids;
@@ -120,6 +135,8 @@ std::vector<std::int32_t> text_tokens(const std::string& written, const TextRead
     return with_marks(words->encode(as_read, reading.unseen), reading.rules.sentences, words->end_token());
   if (const std::optional<Vocabulary::Unknown> unknown = vocabulary.find_unknown(as_read))
     refusal.unknown(vocabulary.kind(), text(unknown->what, " at position ", unknown->at));
+  if (vocabulary.subwords() != nullptr && reading.rules.tokenizer)
+    as_read = tokenized(as_read, *reading.rules.tokenizer);
   return with_marks(vocabulary.encode(as_read), reading.rules.sentences, vocabulary.end_token());
 }
 

@@ -15,7 +15,7 @@ namespace engram::data {
 /// How a text is read.
 struct TextReading {
   const Vocabulary& vocabulary;
-  TextRules rules{};                             ///< those of the model's data, of words
+  TextRules rules{};                             ///< those of the model's data, of words and subwords
   UnseenWords unseen = UnseenWords::error;       ///< what becomes of words that the vocabulary lacks
   std::string_view unseen_option = "--oov unk";  ///< that makes them unknown ones, for messages; empty: there is none
 };

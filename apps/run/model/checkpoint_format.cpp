@@ -79,7 +79,8 @@ Metadata model_metadata(const RunConfig& config, const data::Vocabulary& vocabul
 
 Metadata model_metadata(const RunConfig& config, const data::DataSet& data, std::int64_t step) {
   Metadata metadata = model_metadata(config, data.vocabulary(), step);
-  if (data.kind() == data::TokenKind::word) metadata.emplace(metadata_keys::kText, data.text_rules().json_text());
+  if (data.kind() == data::TokenKind::word || data.text_rules().tokenizer)
+    metadata.emplace(metadata_keys::kText, data.text_rules().json_text());
   metadata.emplace(metadata_keys::kSeed, text(config.training.seed));
   metadata.emplace(metadata_keys::kData, data::hash_text(data.hash()));
   return metadata;

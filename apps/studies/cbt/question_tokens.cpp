@@ -8,8 +8,8 @@ namespace engram {
 namespace {
 
 const data::ArticleRules& rules_of(const data::DataSet& data) {
-  if (!data.article_rules())
-    throw UsageError(text("cbt: --data must be of articles, as the recurrent model was trained on, got '",
+  if (!data.article_rules() || data.kind() != data::TokenKind::word)
+    throw UsageError(text("cbt: --data must be of articles of words, as the recurrent model was trained on, got '",
                           data.folder().string(),
                           "' without\n  engram prepare --kind word --articles makes such data"));
   return *data.article_rules();

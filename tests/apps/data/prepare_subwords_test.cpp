@@ -241,7 +241,7 @@ TEST_CASE("prepare subwords: what is refused", "[data]") {
     options = good;
     options.kind = kind;
     CHECK_THAT(prepare_error<UsageError>(options),
-               ContainsSubstring("--bpe-model work with --kind bpe, got them with " + std::string(name_of(kind))));
+               ContainsSubstring("--bpe- work with --kind bpe, got them with " + std::string(name_of(kind))));
   }
   options = good;
   put_file(options.text, "stone\nriver \xff\nend\n");

@@ -106,7 +106,7 @@ TEST_CASE("subword counts: words with the space before them, without what is not
 }
 
 TEST_CASE("byte pairs: what is learned", "[data]") {
-  const BytePairs& model = vocabulary().model();
+  const SubwordModel& model = vocabulary().model();
   CHECK(model.size() == 340);
   CHECK(model.has_bytes());
   CHECK(model.splits_at_spaces());

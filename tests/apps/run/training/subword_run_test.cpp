@@ -10,6 +10,7 @@
 #include "apps/run/evaluation/score.hpp"
 #include "core/files/json.hpp"
 #include "tests/apps/commands/command_results.hpp"
+#include "tests/apps/data/merge_texts.hpp"
 #include "tests/apps/data/subword_texts.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
@@ -158,6 +159,43 @@ TEST_CASE("subword run: other commands read the model's text and data") {
                        place().path("clusters"), "--set", "model.cutoffs=100"},
                       2),
              ContainsSubstring("must hold words, got subwords"));
+}
+
+TEST_CASE("subword run: given codes and Moses' words, from articles to text") {
+  const TemporaryFolder folder;
+  const auto path = [&folder](std::string_view name) { return (folder / name).string(); };
+  put_file(folder / "codes", kFastCodes);
+  put_file(folder / "config.toml", small_config());
+  std::string shard;
+  for (int i = 0; i < 60; ++i)
+    shard += "<doc title=\"" + std::to_string(i) + "\">\nThe lowest, newest slow (" + std::to_string(i) +
+             ").\nIt's low...\n</doc>\n";
+  put_file(folder / "news", shard);
+  const Arguments prepare{"prepare", "--kind",     "bpe",    "--articles",  path("news"), "--held-out",  "15",
+                          "--out",   path("data"), "--json", "--tokenizer", "moses",      "--bpe-codes", path("codes")};
+  const nlohmann::json prepared = json_of(prepare);
+  CHECK(prepared.at("splits").at("valid").at("articles") == 15);
+  CHECK(prepared.at("splits").at("valid").at("words") == 15 * 7);
+  REQUIRE(run_engram({"train", "--config", path("config.toml"), "--data", path("data"), "--out", path("run"), "--set",
+                      "schedule.steps=3"})
+              .exit_code == 0);
+  // Losses are per word of the text, of which the tokens are several times as many.
+  const nlohmann::json evaluated = json_of({"evaluate", path("run"), "--data", path("data"), "--exact", "--json"});
+  const double tokens = evaluated.at("tokens_in_split").get<double>(), nll = evaluated.at("nll").get<double>();
+  CHECK(evaluated.at("words_in_split") == 105);
+  CHECK(tokens > 210);
+  CHECK(evaluated.at("ppl_word").get<double>() == Approx(std::exp(nll * tokens / 105)));
+  CHECK_FALSE(evaluated.contains("bits_per_byte"));
+
+  const ProcessResult written =
+      run_engram({"generate", path("run"), "--prompt", "It's slow (1).", "--length", "80", "--seed", "2"});
+  INFO(written.err);
+  CHECK(written.out.starts_with("It 's slow ( 1 ) ."));
+  CHECK(written.out.find("@@") == std::string::npos);
+  CHECK_THAT(error_of({"prepare", "--kind", "bpe", "--text", "x", "--out", "y", "--moses-hyphens"}, 2),
+             ContainsSubstring("--moses-hyphens works with --tokenizer moses"));
+  CHECK_THAT(error_of({"prepare", "--kind", "bpe", "--text", "x", "--out", "y", "--held-out", "3"}, 2),
+             ContainsSubstring("--held-out works with --articles"));
 }
 
 TEST_CASE("text loss: by hand") {
