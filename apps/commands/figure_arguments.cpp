@@ -84,7 +84,8 @@ void FigureArguments::add_choices(Command& command) {
                   "curves: a number of metrics.jsonl (valid_bpc, train_gradient_norm); sweep: a column of runs.csv; "
                   "several, with commas between them, make panels [the score of validations]")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->value_name("METRIC");
   command.add_option("--x", x_,
                      "curves: steps, tokens, seconds or hours [steps]; sweep: a key, a column of runs.csv or variant "
                      "[the key that varies]");
@@ -105,7 +106,8 @@ void FigureArguments::add_choices(Command& command) {
       ->positive()
       ->capture_default_str();
   command.add_option("--heads", heads,
-                     "heads: layer and head of each map, from 0 on: 1:2,3:0; s before slots' own: 1:s0");
+                     "heads: layer and head of each map, from 0 on: 1:2,3:0; s before slots' own: 1:s0. Of a split "
+                     "1,024 tokens are read unless --tokens says otherwise");
   command.add_option("--rows", rows, "heads: queries that are shown, the last ones of what is read")
       ->positive()
       ->capture_default_str();
@@ -115,13 +117,16 @@ void FigureArguments::add_choices(Command& command) {
 }
 
 void FigureArguments::add_looks(Command& command) {
-  command.add_option("--title", title_, "a title above the panels [none]");
-  command.add_option("--x-label", x_label_, "below the x axis, instead of what is drawn");
-  command.add_option("--y-label", y_label_, "beside the y axes");
+  command.add_option("--title", title_, "a title above the panels [none]")->value_name("TEXT");
+  command.add_option("--x-label", x_label_, "below the x axis, instead of what is drawn")->value_name("TEXT");
+  command.add_option("--y-label", y_label_, "beside the y axes")->value_name("TEXT");
   command.add_option("--log", log_, "axes of ratios: x, y or xy")->one_of({"x", "y", "xy"});
   command.add_option("--y-range", y_range_, "ends of the y axes: LEAST,MOST")->value_name("RANGE");
-  command.add_option("--width", width_, "of the whole, in mm or pt: 88mm, 250pt")->capture_default_str();
-  command.add_option("--height", height_, "of a row of panels; of maps, of the cells [what suits the width]");
+  command.add_option("--width", width_, "of the whole, in mm or pt: 88mm, 250pt")
+      ->capture_default_str()
+      ->value_name("LENGTH");
+  command.add_option("--height", height_, "of a row of panels; of maps, of the cells [what suits the width]")
+      ->value_name("LENGTH");
   command.add_option("--font", font_, "size of the letters in points")->within(4, 40)->capture_default_str();
   command.add_option("--columns", columns_, "panels side by side [4 at most]")->positive();
   command.add_flag("--plain", plain_, "leave out the line below that says what is drawn; it is printed all the same");

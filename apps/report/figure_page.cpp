@@ -126,7 +126,8 @@ std::string figure_of_plots(const std::vector<Plot>& plots, const FigurePage& pa
   const PanelGrid grid(page, plots.size());
   const PlotLegend legend(plots, page);
   const double top = title_height(page) + legend.height();
-  const double each = page.height > 0 ? page.height : std::clamp(0.66 * grid.panel_width(), 12 * page.font, 260.0);
+  const double each =
+      page.height > 0 ? page.height : std::max(12 * page.font, std::min(0.66 * grid.panel_width(), 260.0));
   const double bottom = top + each * static_cast<double>(grid.rows());
   SvgCanvas canvas = SvgCanvas::on_paper({page.width, bottom + note_height(page)}, name);
   draw_title(canvas, page);

@@ -75,6 +75,10 @@ MapPanelsDrawing::MapPanelsDrawing(const MapPanels& maps, const FigurePage& page
   labels_ = std::min(widest, page.width / 5) + 2.4 * page.font;
   const auto columns = static_cast<double>(grid_.columns());
   width_ = (page.width - labels_) / columns - page.font;
+  if (width_ < 2 * page.font)
+    throw UsageError(text("figure: a map must have room beside its labels, got ", std::lround(page.width),
+                          " points for ", grid_.columns(), " of them with letters of ", page.font,
+                          "\n  --width makes it larger, --font and --columns leave more of it"));
   height_ = page.height > 0 ? page.height : std::clamp(1.2 * width_, 60.0, 240.0);
   for (const MapPanel& panel : maps.panels) {
     const PartWidths widths(panel, width_);

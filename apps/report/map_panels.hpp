@@ -34,7 +34,8 @@ struct MapPanels {
 std::size_t most_map_columns(const FigurePage& page, std::size_t panels);
 
 /// The drawing. Each part is as wide as its share of the panel's columns, a part with any a fifth at least. Throws
-/// Error for panels without columns, and where values are not as many as rows and columns ask for.
+/// Error for panels without columns, and where values are not as many as rows and columns ask for; UsageError
+/// for a page that the labels fill.
 std::string figure_of_maps(const MapPanels& maps, const FigurePage& page, const std::string& name);
 
 }  // namespace engram

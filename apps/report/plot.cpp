@@ -116,7 +116,7 @@ void PlotDrawing::place() {
   double longest = 0;
   for (const std::string& name : plot_.x.names) longest = std::max(longest, printed_width(name, font));
   const double each = (right_ - left_) / std::max(1.0, static_cast<double>(plot_.x.names.size()));
-  slanted_ = longest + 0.5 * font > each;
+  slanted_ = !plot_.x.names.empty() && longest + 0.5 * font > each;
   if (slanted_) {
     constexpr double kRise = 0.574, kRun = 0.819;  // sine and cosine of 35 degrees
     // A third of the height is enough for names: longer ones are cut off by nobody, but the plot must be there.
@@ -125,6 +125,10 @@ void PlotDrawing::place() {
     left_ = std::max(left_, std::min(frame_.x + kRun * printed_width(plot_.x.names.front(), font) - each / 2,
                                      frame_.x + frame_.width / 3));
   }
+  if (right_ - left_ < 3 * font || bottom_ - top_ < 2 * font)
+    throw UsageError(text("figure: a panel must have room beside its labels, got ", std::lround(frame_.width), " x ",
+                          std::lround(frame_.height), " points with letters of ", font,
+                          "\n  --width and --height make it larger, --font and --columns leave more of it"));
   x_.emplace(plot_.x, across, right_ - left_, room);
 }
 
@@ -145,11 +149,15 @@ void PlotDrawing::draw_axes() {
     canvas_.text(left_ - 0.6 * font, at + 0.35 * font, tick.label,
                  {.size = font, .anchor = Anchor::end, .colour = kBlack});
   }
-  for (const AxisScale::Tick& tick : x_->ticks()) {
+  // Names that would lie on each other are left out, every so many.
+  const double each = (right_ - left_) / static_cast<double>(std::max<std::size_t>(1, plot_.x.names.size()));
+  const std::size_t stride = slanted_ ? static_cast<std::size_t>(std::max(1.0, std::ceil(1.15 * font / each))) : 1;
+  for (std::size_t i = 0; i < x_->ticks().size(); ++i) {
+    const AxisScale::Tick& tick = x_->ticks()[i];
     if (plot_.x.names.empty())
       canvas_.line(to_x(tick.value), bottom_, to_x(tick.value), bottom_ + (tick.label.empty() ? 0.5 : 1) * tick_length,
                    kBlack, kThin);
-    draw_x_label(tick);
+    if (i % stride == 0) draw_x_label(tick);
   }
   canvas_.polyline({{left_, top_}, {left_, bottom_}, {right_, bottom_}}, kBlack, kThin);
   canvas_.text((left_ + right_) / 2, frame_.y + frame_.height - 0.6 * font, plot_.x.title,

@@ -54,7 +54,8 @@ void draw_marker(SvgCanvas& canvas, double x, double y, double size, const Serie
 /// font.
 double printed_width(std::string_view text, double size);
 
-/// Throws Error for a plot without points, for what is no number, and as AxisScale does.
+/// Throws Error for a plot without points, for what is no number, and as AxisScale does; UsageError for a frame that
+/// its labels fill.
 void draw_plot(SvgCanvas& canvas, const PlotFrame& frame, const Plot& plot);
 
 }  // namespace engram

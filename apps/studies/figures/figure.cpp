@@ -55,6 +55,19 @@ void keep_placed(Figure& figure, Plot& plot) {
 /// What the axes are, which would be too wide above columns.
 std::string heading(const Plot& plot) { return fmt::format("{} (y) over {} (x)\n", plot.y.title, plot.x.title); }
 
+/// What a given range cuts off is there for the lines that lead to it, and told.
+void tell_cut(Figure& figure, const Plot& plot) {
+  const auto& [least, most] = *plot.y.range;
+  for (const PlotSeries& series : plot.series) {
+    const auto gone =
+        std::ranges::count_if(series.points, [&](const PlotPoint& point) { return point.y < least || point.y > most; });
+    if (gone > 0)
+      figure.left_out.push_back(text(series.name, series.name.empty() ? "" : ": ", gone,
+                                     gone == 1 ? " point" : " points", " of ", series.points.size(),
+                                     " outside of the y axis"));
+  }
+}
+
 /// Every point in a row.
 std::string points_table(const Plot& plot) {
   const bool named = std::ranges::any_of(plot.series, [](const PlotSeries& series) { return !series.name.empty(); });
@@ -135,6 +148,7 @@ Figure styled(Figure figure, const FigureStyle& style) {
     if (!style.y_label.empty()) plot.y.title = style.y_label;
     if (style.y_range) plot.y.range = style.y_range;
     keep_placed(figure, plot);
+    if (plot.y.range) tell_cut(figure, plot);
   }
   if (points_in(figure) == 0) {
     std::string lines;

@@ -78,9 +78,14 @@ std::string listed_names(std::string_view what, const std::vector<std::string>& 
 
 std::string unknown_name(std::string_view given, const std::vector<std::string>& known) {
   std::string nearest;
+  std::size_t least = given.size() + 1;
   for (const std::string& one : known)
-    if (is_near(given, one) && (nearest.empty() || edit_distance(given, one) < edit_distance(given, nearest)))
-      nearest = one;
+    // A key may be named without its section.
+    for (const std::string_view name : {std::string_view(one), std::string_view(one).substr(one.rfind('.') + 1)})
+      if (const std::size_t distance = edit_distance(given, name); is_near(given, name) && distance < least) {
+        nearest = one;
+        least = distance;
+      }
   return text(", got '", given, "'", nearest.empty() ? "" : text("; the nearest is '", nearest, "'"),
               listed_names("there are", known));
 }

@@ -89,8 +89,11 @@ std::vector<FigureRun> find_figure_runs(const std::vector<std::string>& argument
                                         const std::vector<std::string>& names, const std::vector<KeyValue>& where) {
   std::vector<FigureRun> runs;
   std::vector<std::size_t> single;
+  std::set<fs::path> seen;
   for (const std::string& argument : arguments) {
     std::error_code ignored;
+    // A run that is named twice is no second seed.
+    if (!seen.insert(fs::weakly_canonical(argument, ignored)).second) continue;
     if (holds_run(argument)) {
       single.push_back(runs.size());
       runs.push_back({argument, {}});

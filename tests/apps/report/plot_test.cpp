@@ -195,6 +195,22 @@ TEST_CASE("plot: long lines are thinned, bands follow them, and what is no numbe
   CHECK_THROWS_AS(figure_of_plots({}, {}, "a"), Error);
 }
 
+TEST_CASE("plot: a panel that its labels fill is refused, and of many names only some are written") {
+  CHECK_THAT(message_of<UsageError>([] { drawn({small_plot()}, {.width = 60, .font = 40}); }),
+             ContainsSubstring("must have room beside its labels"));
+  Plot plot;
+  plot.bars = true;
+  plot.series = {{.name = "", .points = {}}};
+  for (int i = 0; i < 200; ++i) {
+    plot.x.names.push_back("variant-" + std::to_string(i));
+    plot.series[0].points.push_back({.x = static_cast<double>(i), .y = 1});
+  }
+  const XmlElement root = drawn({plot});
+  CHECK(says(root, "variant-0"));
+  CHECK_FALSE(says(root, "variant-1"));
+  CHECK(root.all("rect").size() == 201);
+}
+
 TEST_CASE("plot: labels of points keep off each other") {
   Plot plot;
   plot.series = {{.name = "",

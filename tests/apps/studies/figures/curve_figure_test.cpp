@@ -134,6 +134,7 @@ TEST_CASE("figure curves: runs are called by their folders, and a sweep's by the
   CHECK(names_of_runs({}) == Names{"one/run", "two/run", "v", "v"});
   CHECK(names_of_runs({"a", "b", "c"}) == Names{"a", "b", "c", "c"});
   CHECK(names_of_runs({"a", "a", "c", "d"}) == Names{"a", "a", "c", "d"});
+  CHECK(find_figure_runs({arguments[0], arguments[0] + "/"}).size() == 1);
   CHECK_THAT(message_of<UsageError>([&] { names_of_runs({"a"}); }),
              ContainsSubstring("each of the 4 runs or of the 3"));
   CHECK_THAT(message_of<UsageError>([&] { find_figure_runs({folder.path().string()}, {}); }),

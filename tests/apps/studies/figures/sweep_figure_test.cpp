@@ -142,7 +142,7 @@ TEST_CASE("figure sweep: names that there are not, and keys that do not vary, ar
   const WrittenSweep sweep(grid());
   CHECK_THAT(refusal(sweep, {.metrics = {"valid_bp"}}),
              ContainsSubstring("the nearest is 'valid_bpc'") && ContainsSubstring("tokens_per_second"));
-  CHECK_THAT(refusal(sweep, {.x = "slot"}), ContainsSubstring("the nearest") || ContainsSubstring("model.slots"));
+  CHECK_THAT(refusal(sweep, {.x = "slot"}), ContainsSubstring("the nearest is 'model.slots'"));
   CHECK_THAT(refusal(sweep, {.x = "layers"}),
              ContainsSubstring("must be a key that varies, got model.layers, which is 2 in all runs"));
   CHECK_THAT(refusal(sweep, {.by = {"nothing"}}), ContainsSubstring("--by must be a key"));
@@ -159,6 +159,9 @@ TEST_CASE("figure sweep: axes of ratios leave out what has no place on them") {
   const Figure figure = styled(figure_of(sweep), style);
   CHECK(figure.panels[0].series[0].points.size() == 1);
   CHECK_THAT(figure.left_out.back(), ContainsSubstring("not above 0"));
+  FigureStyle cut;
+  cut.y_range = {0.5, 1.5};
+  CHECK_THAT(styled(figure_of(sweep), cut).left_out.back(), ContainsSubstring("1 point of 2 outside of the y axis"));
   const WrittenSweep zeros({{"a", 1, 4, 2, "0", "10"}, {"b", 1, 8, 2, "0", "10"}});
   style.log_y = true;
   CHECK_THAT(message_of<UsageError>([&] { styled(figure_of(zeros), style); }), ContainsSubstring("got nothing"));
