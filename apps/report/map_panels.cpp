@@ -7,6 +7,7 @@
 #include <map>
 
 #include "apps/report/chart_style.hpp"
+#include "apps/report/line_chart.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -157,16 +158,18 @@ void MapPanelsDrawing::draw_panel(SvgCanvas& canvas, std::size_t index) const {
   if (column == 0) draw_rows(canvas, x, y);
 }
 
-/// Values with a number below the scale: powers of ten, or some between the ends.
+/// Values with a number below the scale: powers of ten, or other round ones.
 std::vector<double> scale_ticks(const Scale& scale) {
+  constexpr double kNear = 1e-6;
   if (!(scale.most > scale.least)) return {scale.most};
   std::vector<double> values;
-  constexpr int kTicks = 4;
-  if (!scale.logarithmic)
-    for (int i = 0; i <= kTicks; ++i) values.push_back(scale.value_at(static_cast<double>(i) / kTicks));
-  else
-    for (double power = std::floor(std::log10(scale.least)); std::pow(10, power) <= scale.most * 1.0001; ++power)
-      if (std::pow(10, power) >= scale.least * 0.9999) values.push_back(std::pow(10, power));
+  if (scale.logarithmic) {
+    for (double power = std::floor(std::log10(scale.least)); std::pow(10, power) <= scale.most * (1 + kNear); ++power)
+      if (std::pow(10, power) >= scale.least * (1 - kNear)) values.push_back(std::pow(10, power));
+    return values;
+  }
+  const double step = tick_step(scale.most - scale.least, 4);
+  for (double i = std::ceil(scale.least / step); i * step <= scale.most + kNear * step; ++i) values.push_back(i * step);
   return values;
 }
 
@@ -181,9 +184,12 @@ void MapPanelsDrawing::draw_scale(SvgCanvas& canvas, double y) const {
     canvas.path(fmt::format("M{},{}h{}v{}h{}z", svg_number(left + step * width / kSteps), svg_number(y),
                             svg_number(width / kSteps + 0.1), svg_number(high), svg_number(-width / kSteps - 0.1)),
                 amount_colour(one ? 1 : (step + 0.5) / kSteps));
+  double taken = -INFINITY;  // up to there a number stands
   for (const double value : scale_ticks(maps_.scale)) {
-    const double at = left + maps_.scale.share_of(value) * width;
+    const double at = left + maps_.scale.share_of(value) * width, half = printed_width(axis_number(value), font) / 2;
     canvas.line(at, y + high, at, y + high + 0.2 * font, kBlack, 0.6);
+    if (at - half < taken) continue;
+    taken = at + half + 0.4 * font;
     canvas.text(at, y + high + 1.3 * font, axis_number(value),
                 {.size = font, .anchor = Anchor::middle, .colour = kBlack});
   }

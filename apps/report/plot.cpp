@@ -77,6 +77,12 @@ class PlotDrawing {
   void draw_labels();
   std::string said(const PlotSeries& series, const PlotPoint& point) const;
 
+  /// One line with markers beside one without would look as if they were of two kinds.
+  bool is_marked() const {
+    return std::ranges::all_of(plot_.series,
+                               [](const PlotSeries& series) { return series.points.size() <= kMostMarked; });
+  }
+
   double to_x(double value) const { return left_ + (right_ - left_) * x_->share(value); }
   double to_y(double value) const { return bottom_ - (bottom_ - top_) * y_->share(value); }
   /// The middle of a bar.
@@ -232,7 +238,7 @@ void PlotDrawing::draw_series(std::size_t index) {
   if (plot_.bands) draw_band(series, look);
   std::vector<SvgCanvas::Point> line;
   for (const PlotPoint& point : series.points) line.emplace_back(to_x(point.x), to_y(point.y));
-  const bool marked = line.size() <= kMostMarked || !series.joined;
+  const bool marked = is_marked() || !series.joined;
   if (series.joined && line.size() > 1)
     canvas_.polyline(line, {.colour = look.colour, .width = kLine, .dash = look.dash}, series.name);
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -121,6 +121,7 @@ std::vector<HeadPlace> parse_heads(std::string_view written) {
 HeadFigure head_figure(TrainedModel& trained, const std::vector<std::int32_t>& tokens,
                        const std::vector<HeadPlace>& heads, std::int64_t rows, const EvaluationWatch& watch) {
   HeadFigure figure{.style = {}, .heads = {}, .tokens = ReadTokens(tokens, trained.vocabulary()), .what = {}};
+  figure.by_ratio = trained.config().model.family != ModelFamily::recurrent;
   for (const HeadPlace& place : heads) figure.heads.push_back({.place = place, .rows = {}});
   std::vector<HeadPlace> there;
   const std::int64_t first = std::max<std::int64_t>(0, std::ssize(tokens) - rows);
@@ -212,7 +213,7 @@ std::string svg_of(const HeadFigure& figure) {
   maps.scale_title = "weight";
   double most = 10 * kFaintest;
   for (const HeadMap& head : figure.heads) most = std::max(most, head.most);
-  maps.scale = {.least = kFaintest, .most = most, .logarithmic = true};
+  maps.scale = {.least = figure.by_ratio ? kFaintest : 0, .most = most, .logarithmic = figure.by_ratio};
   for (const HeadMapRow& row : figure.heads.front().rows) maps.rows.push_back(figure.tokens.token(row.position));
   for (const HeadMap& head : figure.heads) maps.panels.push_back(panel_of(figure, head, context, persistent));
   page.note = figure.style.plain ? "" : figure.what;

@@ -36,6 +36,7 @@ struct HeadFigure {
   FigureStyle style;
   std::vector<HeadMap> heads;
   std::int64_t nearest = 1;  ///< distance of the first weight of a context
+  bool by_ratio = true;      ///< the scale of colours; else from 0 on, for windows in which each place has its share
   ReadTokens tokens;
   std::string what;
 };
@@ -52,7 +53,8 @@ std::string table_of(const HeadFigure& figure);
 std::string csv_of(const HeadFigure& figure);
 nlohmann::json json_of(const HeadFigure& figure);
 /// Columns for distances, the nearest rightmost, then slots; where there are more than a printer shows, each is the
-/// largest weight of its neighbours. The scale is of ratios, from 0.0001 to the largest weight.
+/// largest weight of its neighbours. The scale is of ratios, from 0.0001 to the largest weight; of recurrent
+/// models it is one of differences, from 0 on.
 std::string svg_of(const HeadFigure& figure);
 
 }  // namespace engram

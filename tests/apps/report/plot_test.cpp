@@ -256,6 +256,10 @@ TEST_CASE("maps: panels share one scale, context and slots stand apart") {
   REQUIRE(std::sscanf(dark[2].c_str(), "M%lf,%lfh%lf", &other_x, &y, &other_wide) == 3);
   CHECK(other_x > x + wide);
   CHECK(dark[0].find('M', 1) == std::string::npos);
+  for (const char* label : {"0.0001", "0.01", "1"}) CHECK(says(root, label));
+  maps.scale = {.least = 0, .most = 0.43};
+  const XmlElement plain = read_xml(figure_of_maps(maps, page, "maps"));
+  for (const char* label : {"0", "0.2", "0.4"}) CHECK(says(plain, label));
   maps.panels[0].left.values.pop_back();
   CHECK_THROWS_AS(figure_of_maps(maps, page, "maps"), Error);
   maps.panels = {{.title = "none", .left = {}, .right = {}}};
