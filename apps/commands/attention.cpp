@@ -27,7 +27,7 @@ void show(const AllAttentionOptions&, OpenedModel& opened, const AttentionArgume
           WorkProgress& progress) {
   TrainedModel& trained = opened.trained;
   AttentionStudy study(trained.placed_as<AllAttentionModel>(), arguments.studied);
-  const std::vector<std::int32_t> tokens = arguments.tokens(opened);
+  const std::vector<std::int32_t> tokens = arguments.read.tokens(opened);
   study.read(tokens, trained.config().training.block, progress.watch());
   progress.end();
   arguments.output.show(AttentionReport{.heads = study.heads(),
@@ -40,7 +40,7 @@ void show(const AllAttentionOptions&, OpenedModel& opened, const AttentionArgume
 /// `report`: what is known of it before anything is read.
 void show_distances(DistanceStudy study, DistanceReport report, OpenedModel& opened,
                     const AttentionArguments& arguments, WorkProgress& progress) {
-  study.read(arguments.tokens(opened), opened.trained.config().training.block, progress.watch());
+  study.read(arguments.read.tokens(opened), opened.trained.config().training.block, progress.watch());
   progress.end();
   report.heads = study.heads();
   report.queries = study.queries();
@@ -63,7 +63,7 @@ void show(const ProductKeyTransformerOptions&, OpenedModel& opened, const Attent
 void show(const RecurrentOptions&, OpenedModel& opened, const AttentionArguments& arguments, WorkProgress& progress) {
   const WindowReading reading = arguments.reading();
   const auto read = [&](const auto&... what) { return read_windows(opened.trained, what..., progress.watch()); };
-  const WindowReport report = reading.data.empty() ? read(arguments.tokens(opened), reading.rows)
+  const WindowReport report = reading.data.empty() ? read(arguments.read.tokens(opened), reading.rows)
                                                    : read(opened.open_data(reading.data), reading);
   progress.end();
   arguments.output.write(report);

@@ -5,8 +5,6 @@
 #include <string_view>
 
 #include "apps/commands/output_file.hpp"
-#include "apps/data/files/read_file.hpp"
-#include "apps/data/vocabulary/text_tokens.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
 #include "apps/studies/attention/window_study.hpp"
 #include "core/error.hpp"
@@ -40,17 +38,7 @@ std::vector<FamilyOption> family_options() {
 void AttentionArguments::add_to(Command& command) {
   command_ = &command;
   model.add_run(command);
-  command.add_option("--text", text_, "text to read");
-  command.add_option("--file", file_, "file with the text to read");
-  command.add_option("--oov", oov_, "words that the model does not know: error, or unk for <unk>, in articles UNK")
-      ->suggest({"error", "unk"})
-      ->capture_default_str();
-  Option* folder = command.add_option("--data", data, "read a split of this data folder instead of a text");
-  command.add_option("--split", split_, "train, valid or test")
-      ->suggest({"train", "valid", "test"})
-      ->needs(folder)
-      ->capture_default_str();
-  command.add_option("--tokens", most_, "read so many of its first tokens [all]")->needs(folder)->positive();
+  read.add_to(command);
   const std::string all = "all_attention: ", xl = "transformer_xl: ", recurrent = "recurrent: ";
   command.add_option("--layer", studied.layer, all + "layer of the head that is looked at closely, the first being 0")
       ->capture_default_str();
@@ -81,7 +69,7 @@ void AttentionArguments::add_to(Command& command) {
   command
       .add_option("--article", article_,
                   recurrent + "which article of the split --csv and --svg show, the first being 0")
-      ->needs(folder)
+      ->needs(command.get_option("--data"))
       ->non_negative()
       ->capture_default_str();
   command.add_option("--mean-csv", mean_csv, recurrent + "write the mean weights by offset to this file");
@@ -105,20 +93,9 @@ void AttentionArguments::refuse_given(ModelFamily family) const {
   }
 }
 
-void AttentionArguments::check_source() const {
-  // An empty text was given, too.
-  const std::size_t given = command_->count("--text") + command_->count("--file");
-  if (!data.empty()) {
-    if (given > 0) throw UsageError("attention: --data is a text of its own, got --text or --file too");
-    if (oov_ != "error") throw UsageError("attention: --oov is for --text and --file, got --data");
-  } else if (given != 1) {
-    throw UsageError("attention: one of --text, --file and --data must be given");
-  }
-}
-
 void AttentionArguments::prepare(ModelOptions& options) const {
   refuse_given(options.family);
-  check_source();
+  read.check();
   ContextOptions context;
   if (command_->count("--mem-len") > 0) context.memory = memory_;
   if (command_->count("--clamp-len") > 0) context.clamp = clamp_;
@@ -127,26 +104,10 @@ void AttentionArguments::prepare(ModelOptions& options) const {
   if (options.family == ModelFamily::recurrent) WindowStudy::check(options.recurrent);
 }
 
-std::vector<std::int32_t> AttentionArguments::tokens(const OpenedModel& opened) const {
-  std::vector<std::int32_t> tokens;
-  if (!data.empty()) {
-    const data::DataSet set = opened.open_data(data);
-    const data::TokenView split = set.split(split_).beginning(most_);
-    tokens.resize(static_cast<std::size_t>(split.size()));
-    split.copy(0, split.size(), tokens.data());
-    return tokens;
-  }
-  const std::string written = command_->count("--text") > 0 ? text_ : data::read_bytes(file_);
-  tokens = data::text_tokens(written, opened.trained.reading(parse_named<data::UnseenWords>("words: --oov", oov_)),
-                             "attention", "the text");
-  if (tokens.empty()) throw UsageError("attention: the text must have at least one token, got none");
-  return tokens;
-}
-
 WindowReading AttentionArguments::reading() const {
-  return {.data = data,
-          .split = split_,
-          .tokens = most_,
+  return {.data = read.data,
+          .split = read.split,
+          .tokens = read.most,
           .rows = studied.rows,
           .article = command_->count("--article") > 0 ? std::optional(article_) : std::nullopt};
 }

@@ -6,6 +6,7 @@
 
 #include "apps/command_line/command.hpp"
 #include "apps/commands/model_arguments.hpp"
+#include "apps/commands/reading_arguments.hpp"
 #include "apps/commands/report_output.hpp"
 #include "apps/studies/attention/attention_study.hpp"
 #include "apps/studies/attention/window_reading.hpp"
@@ -16,9 +17,10 @@ namespace engram {
 struct AttentionArguments {
   ModelArguments model;
   ReportOutput output;
+  ReadingArguments read;
   StudiedHead studied{.rows = 64};
   std::int64_t slots = 10;
-  std::string data, term, mean_csv, mean_svg;
+  std::string term, mean_csv, mean_svg;
 
   /// Adds all options to the command, which must outlive this.
   void add_to(Command& command);
@@ -27,21 +29,15 @@ struct AttentionArguments {
   /// Sets what evaluation may set otherwise than training did. Throws UsageError for options and models that do not fit
   /// each other, and for neither and both of a text and --data.
   void prepare(ModelOptions& options) const;
-  /// What is read, of the text or of --data. Throws UsageError for words that the model does not know, and as
-  /// OpenedModel::open_data() does.
-  std::vector<std::int32_t> tokens(const OpenedModel& opened) const;
   /// What of --data a study of windows reads.
   WindowReading reading() const;
 
  private:
   /// Throws UsageError naming the first option that is not for models of the family.
   void refuse_given(ModelFamily family) const;
-  /// Throws UsageError unless there is either a text or --data.
-  void check_source() const;
 
   const Command* command_ = nullptr;
-  std::string text_, file_, oov_ = "error", split_ = "valid";
-  std::int64_t most_ = 0, memory_ = 0, clamp_ = 0, article_ = 0;
+  std::int64_t memory_ = 0, clamp_ = 0, article_ = 0;
   bool same_length_ = false;
 };
 

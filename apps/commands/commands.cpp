@@ -14,7 +14,7 @@ void add_all_commands(Command& program, Communicator* ranks) {
       add_export_command);
   add("Studying a model", add_spans_command, add_attention_command, add_memory_command, add_gradients_command,
       add_lengths_command, add_recl_command, add_tape_command);
-  add("Runs beside each other", add_report_command, add_watch_command);
+  add("Runs beside each other", add_figure_command, add_report_command, add_watch_command);
   add("Measuring speed", add_bench);
   add("The program itself", add_completion_command, add_manual_command);
   program.footer("engram help COMMAND lists the options of a command.");

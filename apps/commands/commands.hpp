@@ -74,6 +74,9 @@ Command* add_lengths_command(Command& program);
 /// `engram recl`: relative effective context length of the runs of a group. Throws FileError for checkpoints or data
 /// that cannot be read or do not belong together, and for a file that cannot be written.
 Command* add_recl_command(Command& program);
+/// `engram figure`: runs drawn for a paper. Throws UsageError for options and names that do not fit, FileError for
+/// logs, tables, checkpoints and data that cannot be read, and for a file that cannot be written.
+Command* add_figure_command(Command& program);
 /// `engram report`: runs, sweeps and checkpoints in one HTML file, or event files for TensorBoard. Throws UsageError
 /// where nothing of what is named can be shown, FileError for a file that cannot be written, and as
 /// write_tensorboard().

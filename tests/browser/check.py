@@ -134,6 +134,45 @@ class Check:
         page.value("byId('theme').click()")
         expect(page.value("document.querySelector('.closely h3').textContent") == title, "other colours must leave it")
 
+        inks = "[...document.querySelectorAll('.head canvas')].map(canvas => canvas.getContext('2d')" \
+               ".getImageData(0, 0, canvas.width, canvas.height).data.reduce((sum, part) => sum + part, 0))"
+        page.draw_all()
+        before = page.value(inks)
+        page.value("document.querySelector('#attention-maps .controls .button').click()")
+        changed = [one != other for one, other in zip(before, page.value(inks))]
+        expect(changed.count(False) == 1, "on one scale only the head with the largest weight keeps its colours", changed)
+        if page.value("hasCharts"):
+            lines = page.value("charts.find(chart => chart.plot.closest('#offsets')).chart.data.datasets.map(set => "
+                               "[set.label, set.data.length, set.data.every(point => point.x <= 0 && point.y >= 0)])")
+            expect([line[0] for line in lines] == list(MODELS) and all(line[1] > 3 and line[2] for line in lines),
+                   "every model must have its line of offsets", lines)
+
+    def comparison(self):
+        """Means and ranges over seeds are those of the logs."""
+        url, _ = self.report("seeds", "seeds")
+        page, _ = self.open(url, "seeds")
+        if page.value("hasCharts"):
+            chart = "charts.find(chart => chart.plot.closest('#comparison-chart')).chart"
+            points = f"{chart}.data.datasets.map(set => [Boolean(set.line.faint), set.data.map(point => [point.x, point.y])])"
+            shown = page.value(points)
+            wanted = [[False, []]]
+            for slots in (4, 8):
+                best = [min(line["nll"] for line in self.runs.lines(f"seeds/slots-{slots}-seed-{seed}")
+                            if line["event"] == "valid_short") / math.log(2) for seed in (1, 2)]
+                wanted[0][1].append([slots, sum(best) / 2])
+                wanted.append([True, [[slots, min(best)], [slots, max(best)]]])
+            for (faint, line), (is_faint, expected) in zip(shown, wanted):
+                expect(faint == is_faint and len(line) == len(expected) and
+                       all(math.isclose(a, b, rel_tol=1e-5) for one, two in zip(line, expected) for a, b in zip(one, two)),
+                       f"the comparison must show {expected}", line)
+            page.value("[...document.querySelectorAll('#comparison-chart .button')].find(one => one.textContent === "
+                       "'parameters').click()")
+            page.draw_all()
+            parameters = page.value(f"{chart}.data.datasets[0].data.map(point => point.y)")
+            expect(len(parameters) == 2 and parameters[1] > parameters[0], "more slots are more parameters", parameters)
+        expect(page.faults() == [], "nothing of this may raise an error", page.faults())
+        page.close()
+
     def small(self):
         self.runs.make_small()
         url, _ = self.report("families", *MODELS)
@@ -158,6 +197,7 @@ class Check:
         page.close()
 
         outcomes = ["diverged", "resumed", "empty", "sweep", HOSTILE, "nothing"]
+        self.comparison()
         url, done = self.report("outcomes", *outcomes)
         expect(done.stderr.count("'nothing' must be a run") == 1, "what is no run must be said", done.stderr)
         self.every_width(url, "outcomes")

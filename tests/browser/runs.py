@@ -98,6 +98,8 @@ class Runs:
             process.wait()
         self.engram("sweep", "--config", "all-attention.toml", "--data", "data", "--out", "sweep", "--threads", "1",
                     "--vary", "model.slots=4,8", "--test", "--set", "schedule.steps=10")
+        self.engram("sweep", "--config", "all-attention.toml", "--data", "data", "--out", "seeds", "--threads", "1",
+                    "--vary", "model.slots=4,8", "--seeds", "1,2", "--set", "schedule.steps=10")
         (self.folder / "empty").mkdir()
         (self.folder / "empty" / "config.toml").write_text("")
         shutil.copytree(self.folder / "all-attention", self.folder / HOSTILE)

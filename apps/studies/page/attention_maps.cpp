@@ -5,9 +5,8 @@
 #include <functional>
 #include <utility>
 
-#include "apps/studies/attention/distance_study.hpp"
+#include "apps/studies/attention/head_reading.hpp"
 #include "apps/studies/attention/read_tokens.hpp"
-#include "apps/studies/attention/window_study.hpp"
 #include "apps/studies/page/packed_series.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -33,12 +32,12 @@ class MapMaker {
   explicit MapMaker(std::int64_t tokens) : tokens_(tokens) {}
 
   /// Weights of a query by distance, the nearest first, and of slots.
-  void add(std::int64_t layer, std::int64_t head, bool of_slots, std::int64_t position, std::span<const double> context,
+  void add(const HeadPlace& place, std::int64_t position, std::span<const double> context,
            std::span<const double> slots);
   AttentionMaps finish(std::int64_t nearest);
 
  private:
-  HeadRows& at(std::int64_t layer, std::int64_t head, bool of_slots);
+  HeadRows& at(const HeadPlace& place);
   void add_means(HeadRows& head, std::int64_t position, std::span<const double> context,
                  std::span<const double> slots) const;
   AttentionMap cells_of(const HeadRows& rows, const AttentionMaps& maps) const;
@@ -47,19 +46,19 @@ class MapMaker {
   std::vector<HeadRows> heads_;
 };
 
-HeadRows& MapMaker::at(std::int64_t layer, std::int64_t head, bool of_slots) {
+HeadRows& MapMaker::at(const HeadPlace& place) {
   for (HeadRows& one : heads_)
-    if (one.head.layer == layer && one.head.head == head && one.head.sees_context != of_slots) return one;
+    if (HeadPlace{one.head.layer, one.head.head, !one.head.sees_context} == place) return one;
   HeadRows fresh;
-  fresh.head.layer = layer;
-  fresh.head.head = head;
-  fresh.head.sees_context = !of_slots;
+  fresh.head.layer = place.layer;
+  fresh.head.head = place.head;
+  fresh.head.sees_context = !place.of_slots;
   return heads_.emplace_back(std::move(fresh));
 }
 
-void MapMaker::add(std::int64_t layer, std::int64_t head, bool of_slots, std::int64_t position,
-                   std::span<const double> context, std::span<const double> slots) {
-  HeadRows& found = at(layer, head, of_slots);
+void MapMaker::add(const HeadPlace& place, std::int64_t position, std::span<const double> context,
+                   std::span<const double> slots) {
+  HeadRows& found = at(place);
   found.head.sees_slots = !slots.empty();
   // What lies before the text is not shown: there is nothing.
   const auto reach = static_cast<std::size_t>(std::min<std::int64_t>(std::ssize(context), position + 1));
@@ -160,54 +159,6 @@ AttentionMaps MapMaker::finish(std::int64_t nearest) {
   return maps;
 }
 
-AttentionMaps maps_of(const AllAttentionOptions&, TrainedModel& trained, const std::vector<std::int32_t>& tokens,
-                      const EvaluationWatch& watch) {
-  AttentionStudy study(trained.placed_as<AllAttentionModel>(), {});
-  MapMaker maker(std::ssize(tokens));
-  study.on_rows([&maker](const HeadAttention& head, const AttentionRow& row) {
-    maker.add(head.layer, head.head, !head.sees_context, row.position, row.context, row.slots);
-  });
-  study.read(tokens, trained.config().training.block, watch);
-  return maker.finish(1);
-}
-
-AttentionMaps maps_by_distance(DistanceStudy study, std::int64_t block, const std::vector<std::int32_t>& tokens,
-                               const EvaluationWatch& watch) {
-  MapMaker maker(std::ssize(tokens));
-  study.on_rows([&maker](const HeadDistances& head, std::int64_t position, std::span<const double> row) {
-    maker.add(head.layer, head.head, false, position, row, {});
-  });
-  study.read(tokens, block, watch);
-  return maker.finish(0);
-}
-
-AttentionMaps maps_of(const TransformerXlOptions&, TrainedModel& trained, const std::vector<std::int32_t>& tokens,
-                      const EvaluationWatch& watch) {
-  return maps_by_distance(DistanceStudy(trained.placed_as<TransformerXlModel>()), trained.config().training.block,
-                          tokens, watch);
-}
-
-AttentionMaps maps_of(const ProductKeyTransformerOptions&, TrainedModel& trained,
-                      const std::vector<std::int32_t>& tokens, const EvaluationWatch& watch) {
-  const std::int64_t block = trained.config().training.block;
-  AttentionMaps maps =
-      maps_by_distance(DistanceStudy(trained.placed_as<ProductKeyTransformer>()), block, tokens, watch);
-  maps.window = block;
-  return maps;
-}
-
-AttentionMaps maps_of(const RecurrentOptions&, TrainedModel& trained, const std::vector<std::int32_t>& tokens,
-                      const EvaluationWatch& watch) {
-  WindowStudy study(trained.placed_as<RecurrentModel>(), {.first = 0, .count = std::ssize(tokens)});
-  study.read(tokens, trained.config().training.block, watch);
-  MapMaker maker(std::ssize(tokens));
-  for (const WindowRow& row : study.rows()) {
-    const std::vector<double> nearest_first(row.weights.rbegin(), row.weights.rend());
-    maker.add(0, 0, false, row.position, nearest_first, {});
-  }
-  return maker.finish(study.sees_itself() ? 0 : 1);
-}
-
 }  // namespace
 
 bool has_maps(const ModelOptions& options, std::string& reason) {
@@ -220,8 +171,12 @@ bool has_maps(const ModelOptions& options, std::string& reason) {
 
 AttentionMaps read_maps(TrainedModel& trained, const std::vector<std::int32_t>& tokens, std::string text,
                         const EvaluationWatch& watch) {
-  AttentionMaps maps =
-      with_own_options(trained.config().model, [&](const auto& own) { return maps_of(own, trained, tokens, watch); });
+  MapMaker maker(std::ssize(tokens));
+  const std::int64_t nearest = read_heads(
+      trained, tokens,
+      [&maker](const HeadQuery& query) { maker.add(query.place, query.position, query.context, query.slots); }, watch);
+  AttentionMaps maps = maker.finish(nearest);
+  if (trained.config().model.family == ModelFamily::product_key) maps.window = trained.config().training.block;
   const ReadTokens read(tokens, trained.vocabulary());
   for (std::int64_t i = 0; i < read.size(); ++i) maps.tokens.push_back(read.token(i));
   maps.words = trained.vocabulary().kind() == data::TokenKind::word;

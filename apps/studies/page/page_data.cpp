@@ -118,12 +118,25 @@ json memories_json(const ProductKeyReport& report) {
   return list;
 }
 
+/// What a run came to, for comparisons: losses in nats a token, test as its score.
+json figures_json(const RunSummary& summary) {
+  json figures = json::object();
+  if (summary.best) figures["best"] = summary.best->second;
+  if (summary.last) figures["last"] = summary.last->second;
+  if (summary.test) figures["test"] = *summary.test;
+  if (summary.parameters > 0) figures["parameters"] = summary.parameters;
+  if (summary.tokens_per_second) figures["speed"] = *summary.tokens_per_second;
+  if (summary.seconds > 0) figures["seconds"] = summary.seconds;
+  return figures;
+}
+
 }  // namespace
 
 json log_json(const PageRun& run, const RunSummary& summary) {
   json object{{"name", run.source.name},      {"state", name_of(summary.state)}, {"score", summary.score},
               {"step", summary.step},         {"planned", summary.planned},      {"train", train_json(run.log)},
-              {"valid", valid_json(run.log)}, {"spans", spans_json(run)},        {"marks", json::array()}};
+              {"valid", valid_json(run.log)}, {"spans", spans_json(run)},        {"figures", figures_json(summary)},
+              {"marks", json::array()}};
   if (run.config) {
     object["tokens_per_step"] = run.config->training.batch * run.config->training.block;
     object["clip"] = run.config->optimizer.clip;

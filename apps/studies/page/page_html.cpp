@@ -7,7 +7,9 @@
 #include "apps/run/folder/build_facts.hpp"
 #include "apps/run/folder/provenance.hpp"
 #include "apps/studies/page/page_assets.hpp"
+#include "apps/studies/page/page_config.hpp"
 #include "apps/studies/page/page_data.hpp"
+#include "apps/studies/page/page_text.hpp"
 
 namespace engram {
 namespace {
@@ -52,6 +54,10 @@ std::string sections(const Page& page, const std::vector<RunSummary>& runs) {
                  loss_notes(page, runs) + loss_section(page, runs)) +
          section("progress", "Training", "Rate, gradients and speed over the same steps as above.",
                  drawn("progress-charts")) +
+         section("comparison", "Comparison",
+                 "A figure of the runs against a key in which they differ: the mean of runs that differ in their seeds "
+                 "alone, with the range of these runs.",
+                 drawn("comparison-chart")) +
          section("spans", "Spans", "How many positions back each head sees, and how that changed.",
                  drawn("span-maps")) +
          section(
@@ -70,6 +76,22 @@ std::string sections(const Page& page, const std::vector<RunSummary>& runs) {
          section("provenance", "How to repeat it", "The commands, programs, machines and data.", provenance_html(page));
 }
 
+/// The keys in which the runs differ, and their values; without quotes, as people write them.
+json settings_json(const Page& page) {
+  const ConfigTable table = differing_keys(page.runs);
+  json runs = json::array();
+  for (const auto& values : table.values) {
+    json own = json::object();
+    for (const std::string& key : table.keys)
+      if (const auto found = values.find(key); found != values.end()) {
+        const std::string& value = found->second;
+        own[key] = value.size() >= 2 && value.front() == '"' ? value.substr(1, value.size() - 2) : value;
+      }
+    runs.push_back(std::move(own));
+  }
+  return {{"keys", table.keys}, {"runs", std::move(runs)}};
+}
+
 /// `changed`: those that are wanted; empty: all.
 json logs_of(const Page& page, const std::vector<RunSummary>& runs, const std::vector<bool>& changed = {}) {
   json list = json::array();
@@ -85,6 +107,7 @@ std::string html_of(const Page& page) {
   json data{{"live", page.live}, {"studied", page.studied}, {"runs", logs_of(page, runs)}, {"studies", json::array()}};
   for (const PageRun& run : page.runs) data["studies"].push_back(study_json(run));
   data["best"] = best_runs(runs);
+  data["settings"] = settings_json(page);
   if (page.live) data["version"] = page.version;
   const std::string title = escaped_xml(title_of(page));
   std::string html(kPageBeginning);

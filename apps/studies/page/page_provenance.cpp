@@ -14,55 +14,12 @@
 #include "apps/report/svg_canvas.hpp"
 #include "apps/run/config/config_review.hpp"
 #include "apps/run/config/run_config_file.hpp"
+#include "apps/studies/page/page_config.hpp"
 #include "apps/studies/page/page_html.hpp"
 #include "apps/studies/page/page_text.hpp"
 
 namespace engram {
 namespace {
-
-/// The configuration that a run has, or its checkpoint.
-std::string toml_of(const PageRun& run) {
-  if (!run.toml.empty() || !run.study || !run.study->facts) return run.toml;
-  return to_toml(run.study->facts->config);
-}
-
-struct ConfigTable {
-  std::vector<std::string> keys;                           ///< that differ, in the order of the first file with them
-  std::vector<std::map<std::string, std::string>> values;  ///< of every run
-};
-
-ConfigTable differing_keys(const Page& page) {
-  ConfigTable table;
-  std::vector<std::string> order;
-  for (const PageRun& run : page.runs) {
-    auto& values = table.values.emplace_back();
-    std::size_t place = 0;
-    for (auto& [key, value] : config_entries(toml_of(run))) {
-      values[key] = value;
-      const auto found = std::ranges::find(order, key);
-      // A key of one family alone stands behind the one before it.
-      if (found != order.end())
-        place = static_cast<std::size_t>(found - order.begin());
-      else
-        order.insert(order.begin() + static_cast<std::ptrdiff_t>(place), key);
-      ++place;
-    }
-  }
-  for (const std::string& key : order) {
-    const std::string* seen = nullptr;
-    bool differs = false;
-    for (std::size_t i = 0; i < page.runs.size(); ++i) {
-      if (table.values[i].empty()) continue;
-      const auto found = table.values[i].find(key);
-      static const std::string missing;
-      const std::string& value = found == table.values[i].end() ? missing : found->second;
-      differs = differs || (seen != nullptr && *seen != value);
-      seen = &value;
-    }
-    if (differs) table.keys.push_back(key);
-  }
-  return table;
-}
 
 /// A word of a command as a shell takes it.
 std::string shell_word(const std::string& word) {
@@ -207,7 +164,7 @@ std::string provenance_of(const Page& page, std::size_t index) {
 
 std::string config_html(const Page& page) {
   std::string html;
-  const ConfigTable table = differing_keys(page);
+  const ConfigTable table = differing_keys(page.runs);
   if (page.runs.size() > 1 && table.keys.empty()) html += "<p>All runs have the same configuration.</p>\n";
   if (!table.keys.empty()) {
     html +=

@@ -79,7 +79,4 @@ RunSummary summary_of(const PageRun& run);
 /// only run that was. Indices.
 std::vector<std::size_t> best_runs(const std::vector<RunSummary>& runs);
 
-/// "model.width" and its value as TOML, in the order of the file.
-std::vector<std::pair<std::string, std::string>> config_entries(const std::string& toml);
-
 }  // namespace engram

@@ -58,9 +58,9 @@ void check_error(const Arguments& arguments, int exit_code, const std::vector<st
   for (const std::string& part : parts) CHECK_THAT(result.err, ContainsSubstring(part));
 }
 
-const Arguments kCommands{"prepare", "train",  "evaluate",  "generate",  "count",     "spans",
-                          "sweep",   "bench",  "keys",      "import",    "export",    "lengths",
-                          "recl",    "memory", "attention", "gradients", "orderings", "map"};
+const Arguments kCommands{"prepare",   "train",     "evaluate",  "generate", "count",   "spans", "sweep",
+                          "bench",     "keys",      "import",    "export",   "lengths", "recl",  "memory",
+                          "attention", "gradients", "orderings", "map",      "figure"};
 
 }  // namespace
 

@@ -118,6 +118,7 @@ std::string page_of_command(const std::string& command) {
       {"lengths", "../guide/transformer-xl.md#attention-length"},
       {"recl", "../guide/transformer-xl.md#relative-effective-context-length"},
       {"tape", "../guide/tape.md"},
+      {"figure", "../guide/figures.md"},
       {"report", "studies.md#report"},
       {"watch", "studies.md#watch"},
       {"bench", "studies.md#bench"},

@@ -5,6 +5,7 @@ function drawAttention() {
   const place = byId('attention-maps');
   const some =
       perRun(place, 'attention', run => page.studies[run].attention || page.studies[run].no_attention, showAttention);
+  drawOffsets(place);
   place.closest('section').classList.toggle('hidden', !some);
 }
 
@@ -44,16 +45,20 @@ function headWords(maps, head) {
 const windowWords = maps => maps.window && maps.window < maps.tokens.length ?
     `The model reads windows of ${maps.window} tokens, each from nothing: no head looks across a window's start. ` :
     '';
-function drawHead(canvas, maps, head) {
+/** `most`: the weight that has the darkest colour. */
+function drawHead(canvas, maps, head, most = head.most) {
   const columns = maps.distance_columns + maps.slot_columns;
   weightsOf(maps, head);
-  drawMap(canvas, maps.rows, columns, (row, column) => head.unpacked[row * columns + storedColumn(maps, column)]);
+  const share = most > 0 ? Math.sqrt(head.most / most) : 1;
+  drawMap(
+      canvas, maps.rows, columns, (row, column) => share * head.unpacked[row * columns + storedColumn(maps, column)]);
 }
 
 function showAttention(run) {
   const maps = page.studies[run].attention;
   if (!maps) return make('p', {class: 'note'}, `Not shown: ${page.studies[run].no_attention}.`);
   const heads = make('div', {class: 'heads'}), closely = make('div');
+  const mostOf = head => view.oneScale ? Math.max(...maps.heads.map(one => one.most)) : head.most;
   const choose = (head, button) => {
     for (const other of heads.children) other.setAttribute('aria-pressed', String(other === button));
     closely.replaceChildren(new HeadView(run, maps, head).element());
@@ -70,9 +75,13 @@ function showAttention(run) {
       choose(head, button);
       sweepCharts();
     });
-    whenNear(canvas, () => drawHead(canvas, maps, head));
+    whenNear(canvas, () => drawHead(canvas, maps, head, mostOf(head)));
     heads.append(button);
     return button;
+  });
+  const scale = toggle('one scale of colours', view.oneScale, on => {
+    view.oneScale = on;
+    buttons.forEach((button, i) => drawHead(button.querySelector('canvas'), maps, maps.heads[i], mostOf(maps.heads[i])));
   });
   let why = '';
   if (buttons.length) {
@@ -101,7 +110,7 @@ function showAttention(run) {
           '“Looks 3 back”: there its weight on the text lies on average; “most 1 back (38%)”: that distance has the ' +
               'most; “spread over 60”: as widely as even weights on so many tokens.' +
               (page.runs[run].spans ? ' How far back a head may look is its span, in the part “Spans”.' : '')),
-      maps.heads.length > 1 ? heads : '', closely);
+      maps.heads.length > 1 ? make('div', {class: 'controls'}, scale) : '', maps.heads.length > 1 ? heads : '', closely);
 }
 
 /** One head closely: its map, the text as one of its queries sees it, its slots, and its weight by distance. */

@@ -14,7 +14,10 @@ addEventListener('pointerup', event => {
   chart.release(from, event);
 });
 
-/** A chart over the common axis. `lines()` makes its lines: {run, name, points, width, faint, dots, dash, colour}. */
+/**
+ * A chart over the common axis. `lines()` makes its lines: {run, name, points, width, faint, dots, marked, dash,
+ * colour}; dots have no line, what is marked has both. An axis of its own may have names() for 0, 1, 2 ...
+ */
 class LineChart {
   constructor(place, title, lines, options = {}) {
     this.lines = lines;
@@ -50,7 +53,7 @@ class LineChart {
         borderDash: line.dash || (line.run === undefined ? [] : dashes(line.run)),
         borderWidth: line.width || 1.6,
         tension: 0,
-        pointRadius: line.dots || line.points.length === 1 ? 3.4 : 0,
+        pointRadius: line.dots || line.marked || line.points.length === 1 ? 3.4 : 0,
         pointHitRadius: 0,
         pointHoverRadius: 0,
         pointStyle: ['circle', 'rect', 'triangle', 'rectRot'][(line.run || 0) % 4],
@@ -75,6 +78,11 @@ class LineChart {
       ticks,
       grid: {color: grid, borderColor: grid, tickLength: 4}
     };
+    const names = own && own.names && own.names();
+    if (names) {
+      x.ticks = {...ticks, stepSize: 1, callback: value => names[value] ?? ''};
+      [x.min, x.max] = [-0.5, names.length - 0.5];
+    }
     if (!own && view.range) [x.min, x.max] = view.range;
     if (!own) Object.assign(x, view.range ? {} : this.extent());
     x.title = {display: true, text: own ? own.name : abscissaName[view.x], color: soft, font: {size: 11}, padding: 0};
@@ -213,8 +221,9 @@ class LineChart {
     this.line.style.display = this.readout.style.display = seen ? 'block' : 'none';
     if (!seen) return;
     Object.assign(this.line.style, {left: pixel + 'px', top: area.top + 'px', height: area.bottom - area.top + 'px'});
-    this.readout.replaceChildren(
-        make('b', {}, `${this.options.axis ? this.options.axis.name : abscissaName[view.x]} ${number(x)}`));
+    const axis = this.options.axis, names = axis && axis.names && axis.names();
+    const where = names ? names[Math.round(x)] ?? '' : number(x);
+    this.readout.replaceChildren(make('b', {}, `${axis ? axis.name : abscissaName[view.x]} ${where}`));
     for (const set of this.chart.data.datasets) {
       const found = set.line.faint || set.line.still ? null : nearest(set.data, x);
       if (!found) continue;

@@ -9,7 +9,7 @@ const root = document.documentElement;
  * What is shown, which outlives that its parts are drawn anew. `x`: steps, tokens or hours; `logY`: null until somebody
  * chooses; `range`: of x, null for all; `off`: runs that are switched off; `selected`: a run by part; `heads`: the
  * chosen one by run; `moments`: the chosen step of the spans by run, none for the newest; `sorted`: {column, down} by
- * table.
+ * table; `compared`, `comparedKey`: figure and key of the comparison; `oneScale`: all heads have the same colours.
  */
 const view = {
   x: 'steps',
@@ -22,7 +22,11 @@ const view = {
   selected: new Map(),
   heads: new Map(),
   moments: new Map(),
-  sorted: new Map()
+  sorted: new Map(),
+  compared: 'best',
+  comparedKey: null,
+  comparedLog: false,
+  oneScale: false
 };
 /** The perplexities of the first steps would hide all others. A run that has reported nothing has no score yet. */
 const isLogY = () => view.logY ?? page.runs.some(run => run.score && run.score !== 'bpc');

@@ -58,6 +58,7 @@ function drawRuns() {
 function drawAll() {
   drawLoss();
   drawProgress();
+  drawComparison();
   drawSpans();
   drawAttention();
   drawMemories();
@@ -200,8 +201,8 @@ const opened = part => new Map([...detailsOf(part)].map(([key, element]) => [key
 const focused = part => ([...stopsOf(part)].find(([, element]) => element === document.activeElement) || [])[0];
 
 /** Which parts there are: others are drawn anew. */
-const partsOfRuns = () =>
-    JSON.stringify(page.runs.map(run => [Object.keys(run.train), Object.keys(run.valid), !!run.spans, run.score]));
+const partsOfRuns = () => JSON.stringify(page.runs.map(
+    run => [Object.keys(run.train), Object.keys(run.valid), Object.keys(run.figures), !!run.spans, run.score]));
 let drawnParts = '';
 function refreshCharts() {
   // Parts that were not there before are drawn anew, the others go on where they are.

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "apps/data/text/utf8.hpp"
@@ -201,6 +202,25 @@ TEST_CASE("states and reasons of runs are those of their logs, and the best is o
   const RunLock lock(folder / "d");
   CHECK(name_of(summary_of(page.runs[3]).state) == "training");
   CHECK(!is_locked(folder / "a"));
+}
+
+TEST_CASE("a page has the keys in which its runs differ, without quotes, and what each came to") {
+  const TemporaryFolder folder;
+  std::vector<std::string> runs;
+  for (const auto& [name, slots, kind] : {std::tuple("a", 4, "adam"), std::tuple("b", 8, "adagrad")}) {
+    fs::create_directories(folder / name);
+    put_file(folder / name / "config.toml",
+             text("[model]\nwidth = 16\nslots = ", slots, "\n[optimizer]\nkind = \"", kind, "\"\n"));
+    put_file(
+        folder / name / "metrics.jsonl",
+        text("{\"event\":\"start\",\"step\":0,\"parameters\":", 100 * slots, "}\n",
+             "{\"event\":\"valid_short\",\"step\":5,\"nll\":1.5}\n{\"event\":\"valid_short\",\"step\":9,\"nll\":2}\n"));
+    runs.push_back((folder / name).string());
+  }
+  const nlohmann::json data = data_of(html_of(page_of(runs)));
+  CHECK(data.at("settings").at("keys") == nlohmann::json{"model.slots", "optimizer.kind"});
+  CHECK(data.at("settings").at("runs").at(1) == nlohmann::json{{"model.slots", "8"}, {"optimizer.kind", "adagrad"}});
+  CHECK(data.at("runs").at(0).at("figures") == nlohmann::json{{"best", 1.5}, {"last", 2.0}, {"parameters", 400}});
 }
 
 TEST_CASE("units stand in the cells where they differ, what diverged has no best, and what stopped says how to go on") {
