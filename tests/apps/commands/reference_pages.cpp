@@ -101,6 +101,7 @@ std::string page_of_command(const std::string& command) {
       {"prepare", "prepare.md"},
       {"keys", "keys.md"},
       {"count", "studies.md#count"},
+      {"papers", "papers.md"},
       {"train", "training.md"},
       {"sweep", "studies.md#sweep"},
       {"orderings", "studies.md#orderings"},
