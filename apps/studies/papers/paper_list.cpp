@@ -162,7 +162,8 @@ std::vector<const PaperTable*> tables_named(const Paper& paper, std::string_view
   }
   std::string known;
   for (const PaperTable& table : paper.tables) known += "\n  " + table.table;
-  throw UsageError(text("papers: --table must be one of ", paper.name, ", got '", wanted, "'; there are", known));
+  throw UsageError(
+      text("papers: --table must be a table or figure of ", paper.name, ", got '", wanted, "'; there are", known));
 }
 
 std::vector<std::string> commands_of(const PaperTable& table, const PaperRow& row) {
