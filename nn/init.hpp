@@ -12,10 +12,13 @@ namespace engram::init {
 inline Initializer zeros() { return {Initializer::Kind::constant, 0.0}; }
 inline Initializer ones() { return {Initializer::Kind::constant, 1.0}; }
 inline Initializer constant(double value) { return {Initializer::Kind::constant, value}; }
-/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): weights and biases of a linear map with that many inputs. (The paper prints
-/// U(-sqrt d, sqrt d), a misprint.)
+/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): weights and biases of a linear map with that many inputs.
 inline Initializer uniform_fan_in(std::int64_t fan_in) {
   return {Initializer::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
+}
+/// U(-sqrt(fan_in), sqrt(fan_in)): what the paper prints for the matrices of attention, most likely a misprint.
+inline Initializer uniform_root(std::int64_t fan_in) {
+  return {Initializer::Kind::uniform, std::sqrt(static_cast<double>(fan_in))};
 }
 /// N(0, 1): embeddings and relative positions.
 inline Initializer standard_normal() { return {Initializer::Kind::normal, 1.0}; }

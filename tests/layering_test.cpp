@@ -69,6 +69,7 @@ const std::map<std::string, std::map<std::string, int>> floors{
       {"cbt", 0},
       {"context", 0},
       {"cost", 0},
+      {"papers", 0},
       {"product_keys", 0},
       {"spans", 0},
       {"sweeps", 0},

@@ -4,7 +4,8 @@ namespace engram {
 
 void add_all_commands(Command& program, Communicator* ranks) {
   const auto add = [&program](const char* title, auto... commands) { (commands(program)->group(title), ...); };
-  add("Before training", add_prepare_command, add_configs_command, add_keys_command, add_count_command);
+  add("Before training", add_prepare_command, add_configs_command, add_keys_command, add_count_command,
+      add_papers_command);
   const auto add_train = [ranks](Command& to) { return add_train_command(to, ranks); };
   const auto add_sweep = [ranks](Command& to) { return add_sweep_command(to, ranks); };
   const auto add_evaluate = [ranks](Command& to) { return add_evaluate_command(to, ranks); };

@@ -26,6 +26,9 @@ Command* add_keys_command(Command& program);
 /// `engram count`: parameters, memory and arithmetic of a config's model, without allocating it. Throws UsageError for
 /// a config that is not valid or has no vocabulary, FileError for one that cannot be read.
 Command* add_count_command(Command& program);
+/// `engram papers`: what of the papers' tables and figures there are configurations for, and the commands. Throws
+/// UsageError for a paper or a table that does not exist.
+Command* add_papers_command(Command& program);
 /// `engram train`: trains a model and keeps the run in a folder, from which it can go on. Throws as run_training
 /// (apps/run/training/training_run.hpp).
 Command* add_train_command(Command& program, Communicator* ranks = nullptr);

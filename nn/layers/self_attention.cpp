@@ -11,14 +11,22 @@
 #include "nn/init.hpp"
 
 namespace engram {
+namespace {
+
+Initializer matrix_start(const SelfAttentionOptions& options) {
+  return options.start == AttentionStart::root ? init::uniform_root(options.width)
+                                               : init::uniform_fan_in(options.width);
+}
+
+}  // namespace
 
 SelfAttention::SelfAttention(const SelfAttentionOptions& options)
     : options_(options),
       context_heads_(static_cast<int>(context_heads(options.mode, options.heads))),
-      query_({options.width, options.width}, init::uniform_fan_in(options.width)),
-      key_({options.width, options.width}, init::uniform_fan_in(options.width)),
-      value_({options.width, options.width}, init::uniform_fan_in(options.width)),
-      output_({options.width, options.width}, init::uniform_fan_in(options.width)),
+      query_({options.width, options.width}, matrix_start(options)),
+      key_({options.width, options.width}, matrix_start(options)),
+      value_({options.width, options.width}, matrix_start(options)),
+      output_({options.width, options.width}, matrix_start(options)),
       span_(context_heads_, options.width, options.span, options.heads) {
   const std::int64_t heads = options.mode == MemoryMode::single_head  ? 1
                              : options.mode == MemoryMode::head_split ? options.heads - context_heads_

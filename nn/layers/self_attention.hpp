@@ -6,6 +6,7 @@
 
 #include "autograd/variable.hpp"
 #include "nn/layers/attention_span.hpp"
+#include "nn/layers/attention_start.hpp"
 #include "nn/layers/attention_trace.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/layers/persistent_memory.hpp"
@@ -23,6 +24,7 @@ struct SelfAttentionOptions {
   double dropout = 0;           ///< on the attention weights
   std::int64_t keep_bytes = 0;  ///< attention weights are kept for the backward pass when they take no more
   SpanOptions span;
+  AttentionStart start = AttentionStart::inverse_root;
 };
 
 /// Relative positions, shared by all layers and heads: row delta - 1 for distance delta.

@@ -10,6 +10,7 @@
 #include "core/names.hpp"
 #include "nn/layers/adaptive_embedding.hpp"
 #include "nn/layers/attention_span.hpp"
+#include "nn/layers/attention_start.hpp"
 #include "nn/layers/memory_mode.hpp"
 #include "nn/layers/product_key_options.hpp"
 #include "nn/past/past.hpp"
@@ -45,6 +46,7 @@ struct AllAttentionOptions {
   RampGradient ramp_gradient = RampGradient::inclusive;
   Pad pad = Pad::attend_zero;
   PositionValues position_values = PositionValues::none;
+  AttentionStart attention_init = AttentionStart::inverse_root;
   /// c_1 < ... < c_K < V: the vocabulary, most frequent words first, is in K + 1 clusters whose widths are d / 4^i, for
   /// input and output. Empty: one table of width d, and a linear output of its own.
   std::vector<std::int64_t> cutoffs = {};

@@ -12,6 +12,12 @@ void ModelTrace::begin(std::size_t count) {
     layer.term = term;
   }
   memories.assign(keep_memories ? count : 0, {});
+  states.clear();
+}
+
+std::pmr::vector<Variable> LanguageModel::auxiliary_losses(const ModelTrace& trace, const Variable&, const TokenBatch&,
+                                                           double, double) {
+  return std::pmr::vector<Variable>(trace.states.get_allocator());
 }
 
 void LanguageModel::check_tokens(const TokenBatch& batch, const ModelPast& past, std::size_t parts) {

@@ -35,11 +35,13 @@ struct ModelTrace {
   std::optional<ScoreTerm> term;           ///< see AttentionTrace; only the Transformer-XL family has terms
   bool keep_memories = false;              ///< asks for `memories`
   std::pmr::vector<MemoryTrace> memories;  ///< one for each layer; without tensors where it has no product-key memory
+  bool keep_states = false;                ///< asks for `states`
+  std::pmr::vector<Variable> states;       ///< behind every layer, [B, M, width]
   bool keep_window_weights = false;        ///< asks for `window_weights`
   Tensor window_weights;  ///< of recurrent models with attention: [B, M, L], the newest position last; absent without
 
   /// `memory`: of the step, see Step::objects().
-  explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory), memories(memory) {}
+  explicit ModelTrace(std::pmr::memory_resource* memory) : layers(memory), memories(memory), states(memory) {}
   /// Makes room for so many layers, which are told what is asked for.
   void begin(std::size_t count);
   /// The part of a layer; of no trace at all, nullptr, none is asked for.
@@ -75,6 +77,13 @@ class LanguageModel : public Module {
   /// `share`, 1 / number of pieces of a split batch. Absent where there is none.
   virtual Variable penalty(const ModelTrace&, double /*weight*/, double /*share*/) const { return {}; }
 
+  /// Further losses of training, for Tape::backward as they are, of a forward pass whose trace has its states. `scored`
+  /// and `row_weight` are what TokenIo::losses() gets; `progress`: the share of the training that is done.
+  virtual std::pmr::vector<Variable> auxiliary_losses(const ModelTrace& trace, const Variable& scored,
+                                                      const TokenBatch& batch, double row_weight, double progress);
+  /// How many of them there are then; most at the beginning.
+  virtual std::int64_t auxiliary_count(double /*progress*/) const { return 0; }
+
   /// After loading, and after every update: brings up to date what the host knows of parameters.
   virtual void refresh(Backend&) {}
   /// How many tokens back a result may depend on: what a stream must read before the tokens that it scores for them to
@@ -101,6 +110,7 @@ class LanguageModel : public Module {
       const std::string name = text("layers.", layer);
       const Scope scope(name);
       hidden = forward(layer, hidden, ModelTrace::layer(trace, layer));
+      if (trace != nullptr && trace->keep_states) trace->states.push_back(hidden);
     }
     return hidden;
   }

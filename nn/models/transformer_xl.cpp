@@ -56,6 +56,15 @@ RelativeAttentionOptions attention_options(const TransformerXlOptions& options) 
           .start = options.weight_start()};
 }
 
+AuxiliaryOptions auxiliary_options(const TransformerXlOptions& options) {
+  return {.vocabulary = options.vocabulary,
+          .width = options.width,
+          .layers = options.layers,
+          .intermediate = options.intermediate_losses,
+          .second_target = options.second_target,
+          .start = {options.weight_start(), init::zeros()}};
+}
+
 /// What indices of rows are for.
 enum IndexUse : std::int64_t { kClamped, kShaw, kLearned, kSinusoidal };
 
@@ -120,6 +129,7 @@ TransformerXlModel::TransformerXlModel(const TransformerXlOptions& options)
   const MemoryMaker memories(options.memories, options.width, options.layers);
   for (std::int64_t layer = 0; layer < options.layers; ++layer)
     layers_.push_back(std::make_unique<TransformerXlLayer>(options, memories.make(layer)));
+  if (const AuxiliaryOptions auxiliary = auxiliary_options(options); auxiliary.any()) auxiliary_.emplace(auxiliary);
 }
 
 void TransformerXlModel::set_context(const SegmentContext& context) {
@@ -231,6 +241,19 @@ Variable TransformerXlModel::hidden(Tape& tape, const TokenBatch& batch, ModelPa
   return dropout_(hidden);
 }
 
+std::pmr::vector<Variable> TransformerXlModel::auxiliary_losses(const ModelTrace& trace, const Variable& scored,
+                                                                const TokenBatch& batch, double row_weight,
+                                                                double progress) {
+  if (!auxiliary_) return LanguageModel::auxiliary_losses(trace, scored, batch, row_weight, progress);
+  std::pmr::vector<Variable> states(trace.states.get_allocator());
+  for (const Variable& state : trace.states) states.push_back(LanguageModel::scored(state, batch));
+  return auxiliary_->losses(states, scored, batch, row_weight, progress);
+}
+
+std::int64_t TransformerXlModel::auxiliary_count(double progress) const {
+  return auxiliary_ ? auxiliary_->count(progress) : 0;
+}
+
 std::int64_t TransformerXlModel::reach() const {
   const std::int64_t layers = options_.layers, memory = context_.memory, block = longest_block_;
   if (context_.visibility != Visibility::all)
@@ -242,6 +265,7 @@ void TransformerXlModel::visit(Visitor& visit) {
   visit("embedding", tokens().input());
   if (position_biases_) visit("position_biases", *position_biases_);
   visit("layers", layers_);
+  if (auxiliary_) visit("auxiliary", *auxiliary_);
   visit("output", tokens().output());
 }
 

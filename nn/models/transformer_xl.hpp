@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "nn/layers/auxiliary_heads.hpp"
 #include "nn/layers/device_constants.hpp"
 #include "nn/layers/position_sublayer.hpp"
 #include "nn/layers/relative_attention.hpp"
@@ -52,6 +53,9 @@ class TransformerXlModel final : public LanguageModel {
   /// Takes batch.context and batch.fed_again into account. Throws Error for a batch of other streams than the pasts',
   /// and where absolute_learned has fewer rows than the block.
   Variable hidden(Tape& tape, const TokenBatch& batch, ModelPast& past, ModelTrace* trace = nullptr) override;
+  std::pmr::vector<Variable> auxiliary_losses(const ModelTrace& trace, const Variable& scored, const TokenBatch& batch,
+                                              double row_weight, double progress) override;
+  std::int64_t auxiliary_count(double progress) const override;
   /// N times the memory, and where all of it is visible what each block adds: an upper bound for blocks that are no
   /// longer than the longest that the model has seen, or that a past was made for.
   std::int64_t reach() const override;
@@ -83,6 +87,7 @@ class TransformerXlModel final : public LanguageModel {
   StateDropout dropout_;
   std::optional<Biases> position_biases_;  // relative, tied
   std::vector<std::unique_ptr<TransformerXlLayer>> layers_;
+  std::optional<AuxiliaryHeads> auxiliary_;
   DeviceConstants constants_;
   mutable std::int64_t longest_block_ = 1;  // seen so far
 };

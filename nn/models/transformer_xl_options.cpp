@@ -53,6 +53,11 @@ void TransformerXlOptions::check() const {
                                                               : ", the tokens of the longest block at least")
                        : text("0 for positions ", name_of(positions)),
                 position_rows);
+  rules.require(second_target >= 0 && second_target <= 1, "second_target", "in [0, 1]", second_target);
+  if (!cutoffs.empty() && (intermediate_losses || second_target > 0))
+    throw UsageError(text("model: cutoffs must be empty with ",
+                          intermediate_losses ? "intermediate_losses" : "second_target", ", got ", cutoffs.size(),
+                          "\n  these losses have a softmax over the whole vocabulary"));
   rules.within("memory", memory, 0, kPositions);
   rules.require(memory == 0 || !is_absolute(positions), "memory",
                 text("0 for positions ", name_of(positions), ", which would be added to remembered states again"),

@@ -50,6 +50,9 @@ struct TransformerXlOptions {
   std::int64_t position_rows = 0;
   bool tie_position_biases = true;  ///< one u and one v for all layers
   bool pre_norm = false;            ///< layer norms before the sublayers instead of after the residuals
+  bool intermediate_losses =
+      false;                 ///< training: layers but the last predict too, until halfway ([transformer-xl 4.5])
+  double second_target = 0;  ///< training: weight of the loss of the token after the next; 0: none
 
   std::int64_t memory = 0;  ///< M, positions that every layer remembers of what came before; 0: none
   Visibility visibility = Visibility::all;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <regex>
 #include <span>
 #include <string>
 
@@ -287,19 +286,6 @@ TEST_CASE("fetch: the list of data sets names them all, with addresses and check
   }
   for (std::size_t at = 0, end = 0; (end = said.all.find('\n', at)) != std::string::npos; at = end + 1)
     CHECK(end - at <= 80);
-}
-
-TEST_CASE("fetch: the page of data sets names configs and data that there are") {
-  const fs::path root = ENGRAM_SOURCE_DIR;
-  const std::string page = get_file(root / "docs/guide/data.md"), table = get_file(root / "apps/data_sets.txt");
-  const std::regex row("\\| `([a-z0-9-]+)` \\| `((all-attention|transformer-xl|key-value-predict)/[^`]+)`");
-  std::size_t rows = 0;
-  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at, ++rows) {
-    INFO(at->str());
-    CHECK(table.find("\ndata " + (*at)[1].str() + " ") != std::string::npos);
-    CHECK(fs::exists(root / "apps/configs" / ((*at)[2].str() + ".toml")));
-  }
-  CHECK(rows >= 25);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layer_norm.hpp"
+#include "nn/layers/self_attention.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/nn/placed_model.hpp"
 
@@ -62,6 +63,22 @@ TEST_CASE("layer norm: epsilon is added to the variance") {
   CHECK(bench.read(norm.forward(x, none).value()).data[1] == Approx(0.5).epsilon(1e-14));
   CHECK_THROWS_AS(LayerNorm(2, init::ones(), 0), UsageError);
   CHECK_THROWS_AS(LayerNorm(2, init::ones(), std::nan("")), UsageError);
+}
+
+TEST_CASE("self-attention: matrices start within 1/sqrt(d), or within sqrt(d)") {
+  StartBench released, printed;
+  SelfAttentionOptions options{.width = 64, .heads = 4, .span = {.max_span = 8}};
+  SelfAttention usual(options);
+  options.start = AttentionStart::root;
+  SelfAttention wide(options);
+  released.start_of(usual, "query");
+  printed.start_of(wide, "query");
+  for (const char* name : {"query", "key", "value", "output"}) {
+    CAPTURE(name);
+    CHECK(largest(released.value(name)) == Approx(1 / 8.0).epsilon(0.01));
+    CHECK(largest(printed.value(name)) == Approx(8).epsilon(0.01));
+    CHECK(moments(printed.value(name)).deviation == Approx(8 / std::sqrt(3.0)).epsilon(0.05));
+  }
 }
 
 TEST_CASE("feed-forward: weights and biases start uniform in +-1/sqrt(in), or as told") {

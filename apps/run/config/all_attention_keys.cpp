@@ -25,6 +25,8 @@ void add_all_attention_keys(std::vector<ConfigKey>& keys) {
   model(&Model::ramp_gradient, "ramp_gradient", kChange, "which corners of the soft edge move a span");
   model(&Model::pad, "pad", kKeep, "before a text: zero vectors, or nothing");
   model(&Model::position_values, "position_values", kKeep, "relative positions in the values too");
+  model(&Model::attention_init, "attention_init", kChange,
+        "matrices of attention start within 1/sqrt(width), or within sqrt(width), as the paper prints");
   model(&Model::cutoffs, "cutoffs", kKeep,
         "word ids that cut the vocabulary into clusters: adaptive input and softmax");
   model(&Model::tie_tables, "tie_tables", kKeep, "clusters: input and output share vectors");

@@ -22,6 +22,10 @@ void add_transformer_xl_keys(std::vector<ConfigKey>& keys) {
         "learned positions: shaw, distances told apart; absolute_learned, tokens of a block with its extension");
   model(&Model::tie_position_biases, "tie_position_biases", kKeep, "all layers share u and v");
   model(&Model::pre_norm, "pre_norm", kKeep, "layer norms before the sublayers, not after the residuals");
+  model(&Model::intermediate_losses, "intermediate_losses", kKeep,
+        "training: layers but the last predict too, layer l of n until l / 2n of it");
+  model(&Model::second_target, "second_target", kKeep,
+        "training: weight of the loss of the token after the next, at every layer that predicts; 0: none");
   model(&Model::memory, "memory", kChange, "positions that every layer remembers of earlier segments");
   model(&Model::visibility, "visibility", kChange,
         "what a query sees: all there is, or as many positions as memory has");

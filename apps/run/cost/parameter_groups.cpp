@@ -14,7 +14,8 @@ struct Rule {
   ParameterRole role;
 };
 // The first rule that matches counts: the norms' names hold the names of what they normalise.
-constexpr Rule kRules[] = {{"encoder.", ParameterRole::encoder},
+constexpr Rule kRules[] = {{"auxiliary.", ParameterRole::output},
+                           {"encoder.", ParameterRole::encoder},
                            {"readout.", ParameterRole::readout},
                            {".memory.values.", ParameterRole::memory_values},
                            {".memory.keys", ParameterRole::memory_keys},

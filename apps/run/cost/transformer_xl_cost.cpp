@@ -122,13 +122,21 @@ XlFlops released_flops(const TransformerXlOptions& model, const XlCostSetting& s
                    6 * keys * z.D * z.a + z.positions() + 2 * z.score_maps * z.S * keys * z.a + z.rest(), 1);
 }
 
+/// Of the classifiers of auxiliary losses, forward and backward, as a mean over the training: layer l of n has them for
+/// l / 2n of it.
+double auxiliary_flops(const TransformerXlOptions& model) {
+  const double layers = model.intermediate_losses ? static_cast<double>(model.layers - 1) / 4 : 0;
+  const double heads = layers + (model.second_target > 0 ? layers + 1 : 0);
+  return heads * 6 * static_cast<double>(model.width) * static_cast<double>(model.vocabulary);
+}
+
 TrainingFlops training_flops(const TransformerXlOptions& model, const XlCostSetting& setting) {
   const XlSizes z(model, setting);
   const double pairs = z.S * mean_keys(model, setting), layers = z.N / z.new_tokens;
   const double past = layers * 4 * z.M * z.D * z.a;
   TrainingFlops flops;
   flops.products = layers * (3 * (6 * z.S * z.D * z.a + z.rest()) + 2 * z.positions()) + 3 * ends_of(model, setting) +
-                   3 * memories_of(model, z);
+                   3 * memories_of(model, z) + auxiliary_flops(model);
   flops.attention_forward = layers * 2 * z.score_maps * pairs * z.a;
   flops.attention_backward = 2 * flops.attention_forward;
   if (model.pre_norm)

@@ -36,8 +36,11 @@ XlFlops cached_flops(const TransformerXlOptions& model, const XlCostSetting& set
 /// The forward pass as the released programs do it: queries of the memory too, and no mask saves anything.
 XlFlops released_flops(const TransformerXlOptions& model, const XlCostSetting& setting);
 
+/// Classifiers of auxiliary losses, per scored token: a mean over the training, forward and backward.
+double auxiliary_flops(const TransformerXlOptions& model);
 /// forward_flops() and backward_flops() by the part of the step that spends them, per scored token. Positions are
-/// products; so is projecting a memory that has to be normalised first (pre_norm), which no kernel does in one.
+/// products, with those of auxiliary losses; so is projecting a memory that has to be normalised first (pre_norm),
+/// which no kernel does in one.
 TrainingFlops training_flops(const TransformerXlOptions& model, const XlCostSetting& setting);
 /// Exponentials per scored token of the softmax at the output: the whole vocabulary, or the first cluster with the
 /// slots of the others, and the shares of these.

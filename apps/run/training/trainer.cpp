@@ -70,8 +70,8 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
   sums_ = PieceSums(std::move(summed), own, runtime.memory());
   if (!runtime.ranks().alone())
     sender_ = std::make_unique<BucketSender>(store, optimizer_->buckets(), sums_, runtime.ranks());
-  losses_ =
-      Tensor({pieces, model.tokens().most_losses() + 1}, store.dtype(), runtime.backend().device(), runtime.memory());
+  losses_ = Tensor({pieces, 1 + model.tokens().most_losses() + model.auxiliary_count(0)}, store.dtype(),
+                   runtime.backend().device(), runtime.memory());
   scalars_.resize(static_cast<std::size_t>(pieces) + 1);
 }
 
@@ -167,10 +167,14 @@ void Trainer::accumulate_piece(std::int64_t piece) {
   // One mean over the whole batch, whatever pieces it is computed in.
   const double row_weight = loss_factor() / static_cast<double>(scored_);
   ModelTrace trace(step.objects());
+  trace.keep_states = model_->auxiliary_count(progress()) > 0;
   const Variable hidden = LanguageModel::scored(
       model_->hidden(tape, batch, pasts_[static_cast<std::size_t>(piece - first_piece_)], &trace), batch);
   std::pmr::vector<Variable> losses(step.objects());
   for (LossPart& part : model_->tokens().losses(hidden, batch, row_weight)) losses.push_back(std::move(part.loss));
+  const auto of_tokens = std::ssize(losses);
+  for (Variable& loss : model_->auxiliary_losses(trace, hidden, batch, row_weight, progress()))
+    losses.push_back(std::move(loss));
   const Variable penalty = model_->penalty(trace, options.span_loss, 1.0 / static_cast<double>(options.split));
   if (penalty) losses.push_back(penalty);
   if (view_) std::exchange(view_, nullptr)(tape);
@@ -185,7 +189,8 @@ void Trainer::accumulate_piece(std::int64_t piece) {
     if (loss.requires_grad()) trained.push_back(loss);
   if (!trained.empty()) tape.backward(trained);
   trained.clear();
-  // In each piece's row of losses_ the penalty comes first, and losses that are not there stay 0.
+  // In each piece's row of losses_ the penalty comes first, then as many as tokens can have, then auxiliary ones;
+  // losses that are not there stay 0.
   const std::int64_t row = piece * losses_.shape()[1];
   const auto keep = [&](const Variable& number, std::int64_t place) {
     const Tensor to = losses_.view({losses_.count()}).rows(row + place, row + place + 1);
@@ -195,7 +200,9 @@ void Trainer::accumulate_piece(std::int64_t piece) {
     keep(losses.back(), 0);
     losses.pop_back();
   }
-  for (std::size_t i = 0; i < losses.size(); ++i) keep(losses[i], static_cast<std::int64_t>(i) + 1);
+  const std::int64_t gap = model_->tokens().most_losses() - of_tokens;
+  for (std::int64_t i = 0; i < std::ssize(losses); ++i)
+    keep(losses[static_cast<std::size_t>(i)], i + 1 + (i < of_tokens ? 0 : gap));
 }
 
 void Trainer::finish_sums() {
@@ -232,9 +239,15 @@ StepLosses Trainer::read_losses() {
     runtime_->step().wrong_ids().check();
     StepLosses total;
     const auto columns = static_cast<std::size_t>(losses_.shape()[1]);
-    for (std::size_t i = 0; i < host.size(); ++i)
-      (i % columns == 0 ? total.span_loss : total.nll) += static_cast<double>(host[i]);
+    const auto of_tokens = static_cast<std::size_t>(model_->tokens().most_losses());
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      const std::size_t column = i % columns;
+      (column == 0           ? total.span_loss
+       : column <= of_tokens ? total.nll
+                             : total.auxiliary) += static_cast<double>(host[i]);
+    }
     total.nll /= loss_factor();
+    total.auxiliary /= loss_factor();
     return total;
   });
 }
@@ -242,13 +255,16 @@ StepLosses Trainer::read_losses() {
 void Trainer::check(const StepLosses& losses) const {
   if (!std::isfinite(losses.nll))
     throw Diverged(text("training: the loss of step ", steps_ + 1, " is not finite (", losses.nll, ")"));
+  if (!std::isfinite(losses.auxiliary))
+    throw Diverged(
+        text("training: the auxiliary losses of step ", steps_ + 1, " are not finite (", losses.auxiliary, ")"));
   // A mask of no number is 1, so that the loss alone would not show spans that are none.
   if (!std::isfinite(losses.span_loss))
     throw Diverged(text("training: the span loss of step ", steps_ + 1, " is not finite (", losses.span_loss, ")"));
 }
 
 StepReplay::Key Trainer::replay_key() {
-  StepReplay::Key key{runtime_->arena().generation(), scored_};
+  StepReplay::Key key{runtime_->arena().generation(), scored_, model_->auxiliary_count(progress())};
   tokens_.append_state(key);
   for_each_past([&key](const StatePast& past) { past.append_state(key); });
   return key;

@@ -32,6 +32,7 @@ class Diverged : public Error {
 struct StepLosses {
   double nll = 0;        ///< mean over the block's scored targets
   double span_loss = 0;  ///< lambda S sum over layers of the mean zeta, before the update
+  double auxiliary = 0;  ///< LanguageModel::auxiliary_losses(), a mean as `nll` is
 };
 
 class Trainer {
@@ -108,7 +109,7 @@ class Trainer {
   std::int64_t first_piece_ = 0;
   std::vector<ModelPast> pasts_;
   BlockTensors tokens_;
-  Tensor losses_;                     // of every piece: of the spans, of the tokens
+  Tensor losses_;                     // of every piece: of the spans, of the tokens, auxiliary ones
   std::vector<StepScalars> scalars_;  // of every piece, and of the update
   std::vector<std::int64_t> valid_before_;
   /// Running statistics of the model, and what they were before the step.
@@ -119,6 +120,8 @@ class Trainer {
   PieceSums sums_;                        // of the groups' gradients, then of the buffers
   std::unique_ptr<BucketSender> sender_;  // where there are other ranks
   std::int64_t scored_ = 0;               // targets of the block that count
+  /// The share of the training that is done.
+  double progress() const { return static_cast<double>(steps_) / static_cast<double>(config_->total_steps()); }
   /// Gradients are those of the mean loss of a token times this.
   double loss_factor() const {
     return config_->training.loss_scale == LossScale::mean ? 1.0 : static_cast<double>(tokens_.scored());

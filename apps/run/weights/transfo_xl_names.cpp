@@ -139,6 +139,10 @@ std::vector<Obstacle> obstacles_of_weights(const TransformerXlOptions& options) 
   if (!options.cutoffs.empty() && options.divisor > 1 && !options.project_same_width &&
       options.token_width() == options.width)
     found.push_back({"model.project_same_width must be true, got false: every cluster has a projection there", ""});
+  const std::string one = ": that class has one output, behind the last layer";
+  if (options.intermediate_losses) found.push_back({"model.intermediate_losses must be false, got true" + one, ""});
+  if (options.second_target > 0)
+    found.push_back({text("model.second_target must be 0, got ", options.second_target, one), ""});
   const std::string none = ": that class has no memories that are looked up";
   if (options.memories.count > 0)
     found.push_back({text("product_key.count must be 0, got ", options.memories.count, none), ""});

@@ -79,6 +79,9 @@ std::string candidate_lines(const std::string& file, const data::CbtQuestion& qu
 }
 
 std::string table_of(const QuestionReport& report) {
+  if (!report.foreign.empty())
+    return fmt::format("candidates ranked by the scores of '{}'\n", report.foreign) +
+           files_table(report.files, report.all);
   return fmt::format("{} at step {}, candidates ranked by {}, {:.1f} questions/s\n", report.checkpoint, report.step,
                      report.score == CandidateScore::word ? "the word alone" : "the whole sentence",
                      report.questions_per_second) +
@@ -88,12 +91,15 @@ std::string table_of(const QuestionReport& report) {
 std::string csv_of(const QuestionReport& report) { return std::string(kCandidateColumns) + report.candidates; }
 
 nlohmann::json json_of(const QuestionReport& report) {
-  nlohmann::json object{{"checkpoint", report.checkpoint},
-                        {"step", report.step},
-                        {"score", report.score == CandidateScore::word ? "word" : "whole"},
-                        {"questions_per_second", report.questions_per_second},
-                        {"files", nlohmann::json::array()},
-                        {"all", results_json(report.all)}};
+  nlohmann::json object{{"files", nlohmann::json::array()}, {"all", results_json(report.all)}};
+  if (report.foreign.empty()) {
+    object["checkpoint"] = report.checkpoint;
+    object["step"] = report.step;
+    object["score"] = report.score == CandidateScore::word ? "word" : "whole";
+    object["questions_per_second"] = report.questions_per_second;
+  } else {
+    object["scores"] = report.foreign;
+  }
   for (const QuestionResults& file : report.files) object["files"].push_back(results_json(file));
   return object;
 }

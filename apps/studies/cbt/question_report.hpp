@@ -12,6 +12,7 @@
 namespace engram {
 
 struct QuestionReport {
+  std::string foreign;  ///< the file of scores of another program; empty: a model's
   std::string checkpoint;
   std::int64_t step = 0;
   CandidateScore score = CandidateScore::whole;
@@ -30,9 +31,9 @@ std::string candidate_lines(const std::string& file, const data::CbtQuestion& qu
 /// A row for each file, and one of all of them where there are several; then what was left out of each.
 std::string table_of(const QuestionReport& report);
 std::string csv_of(const QuestionReport& report);
-/// {"checkpoint", "step", "score", "questions_per_second"} and, for each of "files" and for "all", {"name",
-/// "questions", "correct", "accuracy", "ties", "tie_aware_accuracy", "words", "unknown_words", "unknown_candidates",
-/// "unknown_answers", "left_out": {rule: blocks}}; accuracies are null without questions.
+/// {"checkpoint", "step", "score", "questions_per_second"}, or {"scores"} of another program, and, for each of "files"
+/// and for "all", {"name", "questions", "correct", "accuracy", "ties", "tie_aware_accuracy", "words", "unknown_words",
+/// "unknown_candidates", "unknown_answers", "left_out": {rule: blocks}}; accuracies are null without questions.
 nlohmann::json json_of(const QuestionReport& report);
 
 }  // namespace engram

@@ -84,7 +84,7 @@ TEST_CASE("help: a usage line says what is required, and values have names in ca
   usage("map", "[RUN] --out FOLDER [OPTIONS]");
   usage("lengths", "RUN... --data FOLDER [OPTIONS]");
   usage("import", "WEIGHTS --from PROGRAM --out FILE [OPTIONS]");
-  usage("cbt", "RUN --data FOLDER --questions FILE... [OPTIONS]");
+  usage("cbt", "[RUN] --questions FILE... [OPTIONS]");
   for (const std::string& command : program.names()) {
     const std::string help = program.help(120, command);
     INFO(command);

@@ -102,6 +102,7 @@ std::string page_of_command(const std::string& command) {
       {"configs", "command-line.md#configurations-by-name"},
       {"keys", "keys.md"},
       {"count", "studies.md#count"},
+      {"papers", "papers.md"},
       {"train", "training.md"},
       {"sweep", "studies.md#sweep"},
       {"orderings", "studies.md#orderings"},

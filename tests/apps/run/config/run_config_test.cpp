@@ -122,11 +122,13 @@ std::vector<std::string> other_values(ModelFamily family) {
     if (name == "model.memory_start") other = "zeros";
     if (name == "model.cluster_order") other = "reversed";
     if (name == "model.position_values") other = "own";
+    if (name == "model.attention_init") other = "root";
     if (name == "model.activation") other = "relu";
     if (name == "model.init" || name == "model.embedding_init") other = "uniform";
     if (name == "model.table_init") other = "scaled";
     if (name == "model.ramp_gradient") other = "right";
-    if (name == "schedule.decay") continue;  // none goes with a plateau
+    if (name == "model.intermediate_losses" || name == "model.second_target") continue;  // not with cutoffs
+    if (name == "schedule.decay") continue;                                              // none goes with a plateau
     if (name == "schedule.clock") other = "completed";
     if (name == "schedule.finetune") other = "plateau";
     if (name == "schedule.plateau_factor") other = "0.25";
@@ -165,7 +167,10 @@ TEST_CASE("keys that do not go with the other values read back too") {
     std::vector<std::string> of_family = overrides;
     of_family.insert(of_family.begin(), {text("model.family=", name_of(family)), "model.width=16", "model.heads=2",
                                          "model.inner=8", "schedule.rate=0.1"});
+    if (family == ModelFamily::transformer_xl)
+      of_family.insert(of_family.end(), {"model.intermediate_losses=true", "model.second_target=0.25"});
     const RunConfig config = parse_run_config("[schedule]\nsteps = 10\n", "test.toml", of_family);
+    CHECK(config.model.transformer_xl.second_target == (family == ModelFamily::transformer_xl ? 0.25 : 0));
     const RunConfig again = parse_run_config(to_toml(config), "again");
     CHECK(config_differences(config, again).empty());
     RunConfig others = again;

@@ -204,7 +204,7 @@ TEST_CASE("product-key memory: count says what tables are and what a step does w
     REQUIRE(printed.exit_code == 0);
     return nlohmann::json::parse(printed.out);
   };
-  const nlohmann::json object = counted({});
+  const nlohmann::json object = counted({"training.batch=32", "training.split=1"});
   CHECK(object.at("parameters") == 789'953'120);
   CHECK(object.at("groups").at("memory_values") == 2 * 268'435'456);
   CHECK(object.at("groups").at("memory_keys") == 2 * 1'048'576);
@@ -233,7 +233,8 @@ TEST_CASE("product-key memory: count says what tables are and what a step does w
   CHECK(other.at("tables").at("gathered_bytes_per_token") == 524'288);
   CHECK_FALSE(other.at("tables").contains("mode"));
 
-  const ProcessResult printed = run_engram({"count", "--config", path_of("12-layers-1024-1-memory")});
+  const ProcessResult printed = run_engram(
+      {"count", "--config", path_of("12-layers-1024-1-memory"), "--set", "training.batch=32", "training.split=1"});
   CHECK_THAT(printed.out, ContainsSubstring("memory_values       268435456\n") &&
                               ContainsSubstring("memory slots           262144  in one table of 1024 numbers") &&
                               ContainsSubstring("touched                257343  rows, 98.2%"));

@@ -56,6 +56,21 @@ TEST_CASE("transformer-xl: the configs have the numbers of parameters of the wor
   }
 }
 
+TEST_CASE("transformer-xl: classifiers of auxiliary losses cost what they cost on the mean of the training",
+          "[auxiliary]") {
+  TransformerXlOptions with = config_named("enwik8-t12").model.transformer_xl, without = with;
+  without.intermediate_losses = false;
+  without.second_target = 0;
+  const XlCostSetting setting{.segment = 512, .batch = 16};
+  // Layer l of 12 predicts for l / 24 of the training: 11 layers for 66 / 24 of one, and the last for its second
+  // target.
+  CHECK(training_flops(with, setting).products - training_flops(without, setting).products ==
+        Approx((2 * 66.0 / 24 + 1) * 6 * 512 * 205).epsilon(1e-12));
+  with.second_target = 0;
+  CHECK(auxiliary_flops(with) == Approx(66.0 / 24 * 6 * 512 * 205).epsilon(1e-12));
+  CHECK(auxiliary_flops(without) == 0);
+}
+
 XlCostSetting setting_of(const RunConfig& config) {
   return {.segment = config.training.block, .batch = config.training.batch};
 }

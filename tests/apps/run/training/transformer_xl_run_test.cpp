@@ -90,6 +90,25 @@ double largest_difference(const std::map<std::int64_t, double>& a, const std::ma
   return largest;
 }
 
+TEST_CASE("transformer-xl: auxiliary losses train, and the reported loss is the model's own", "[auxiliary]") {
+  const RunFolder folder;
+  const std::vector<std::string> auxiliary{"model.intermediate_losses=true", "model.second_target=0.5"};
+  std::map<std::string, std::vector<double>> losses;
+  for (const char* name : {"plain", "auxiliary", "split"}) {
+    std::vector<std::string> overrides{"schedule.steps=8", "training.report_every=1", "training.validate_every=8"};
+    if (name != std::string("plain")) overrides.insert(overrides.end(), auxiliary.begin(), auxiliary.end());
+    if (name == std::string("split")) overrides.emplace_back("training.split=2");
+    const TrainingRunOptions options = xl_run(folder, name, overrides);
+    run_training(options, never());
+    losses[name] = metrics(options.out, "nll");
+  }
+  REQUIRE(losses["plain"].size() >= 8);
+  CHECK(losses["auxiliary"][0] == losses["plain"][0]);
+  CHECK(losses["auxiliary"][1] != losses["plain"][1]);
+  for (std::size_t i = 0; i < losses["split"].size(); ++i)
+    CHECK(losses["split"][i] == Approx(losses["auxiliary"][i]).epsilon(1e-4));
+}
+
 TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to one that is not") {
   const RunFolder folder;
   // A rate that changes next to nothing: validations stop improving, so that the rate falls and weights are averaged.
@@ -97,7 +116,9 @@ TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to
       {"model.dropout=0.2", "model.attention_dropout=0.1", "model.word_dropout=0.3", "training.split=2",
        "training.extension=8", "training.drawn_lengths=true"},
       {"schedule.rate=1e-9", "schedule.decay=plateau", "training.weight_average=true", "training.validate_every=2",
-       "model.dropout=0.2", "model.dropout_over_time=true", "model.init=uniform", "training.latest_half=true"}};
+       "model.dropout=0.2", "model.dropout_over_time=true", "model.init=uniform", "training.latest_half=true"},
+      // The first of two layers predicts for a quarter of the training.
+      {"model.intermediate_losses=true", "model.second_target=0.5", "model.dropout=0.2", "training.split=2"}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     INFO(i);
     const TrainingRunOptions whole = xl_run(folder, text("whole", i), runs[i]);

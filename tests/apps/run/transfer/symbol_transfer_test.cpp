@@ -46,7 +46,7 @@ TEST_CASE("subwords are matched by their text and role, in vocabularies of diffe
   CHECK(match.shared >= 258);  // all bytes, the end of a line, the unknown one
   CHECK(match.shared < std::min(before.size(), now.size()));
   CHECK(match.before_of.at(static_cast<std::size_t>(now.end_token())) == before.end_token());
-  const data::BytePairs &of_before = before.subwords()->model(), &of_now = now.subwords()->model();
+  const data::SubwordModel &of_before = before.subwords()->model(), &of_now = now.subwords()->model();
   std::int64_t shared = 0;
   for (std::int32_t id = 0; id < now.size(); ++id) {
     const std::int64_t old = match.before_of[static_cast<std::size_t>(id)];

@@ -70,6 +70,8 @@ std::map<std::string, Change> changes() {
           {"model.shaw_terms", {left_out, {"model.shaw_terms=abcd"}}},  // of positions shaw alone
           {"model.tie_position_biases", {kept, {"model.tie_position_biases=false"}}},
           {"model.pre_norm", {kept, {"model.pre_norm=true"}}},
+          {"model.intermediate_losses", {refused, {"model.intermediate_losses=true", "model.cutoffs=[]"}}},
+          {"model.second_target", {refused, {"model.second_target=0.5", "model.cutoffs=[]"}}},
           {"model.memory", {kept, {"model.memory=4"}}},
           {"model.visibility", {settable, {"model.visibility=last_memory_plus_1"}}},
           {"model.memory_start", {settable, {"model.memory_start=empty"}}},

@@ -1,5 +1,9 @@
 /// `engram cbt` with a file that is in order and one that is not.
 
+#include <algorithm>
+#include <sstream>
+#include <string>
+
 #include "apps/data/files/read_file.hpp"
 #include "apps/report/csv_table.hpp"
 #include "apps/run/model/trained_model.hpp"
@@ -118,6 +122,63 @@ seed = 3
                             ContainsSubstring("damaged.txt: 2 blocks left out: the lines of a block"));
   put_file(folder / "empty.txt", "\n");
   CHECK_THAT(error_of(with({"--questions", path("empty.txt")}), 1), ContainsSubstring("a question to answer"));
+}
+
+TEST_CASE("cbt command: scores of another program", "[cbt]") {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder / name).string(); };
+  put_file(folder / "one.txt", block(1, 3, 2) + block(2, 0, 0));
+  put_file(folder / "two.txt", block(3, 9, 1));
+  const Arguments questions{"--questions", path("one.txt"), path("two.txt")};
+  const auto with = [&](Arguments all) {
+    all.insert(all.begin(), "cbt");
+    all.insert(all.end(), questions.begin(), questions.end());
+    return all;
+  };
+  const ProcessResult written = run_engram(with({"--sentences", path("sentences.txt")}));
+  INFO(written.err);
+  REQUIRE(written.exit_code == 0);
+  CHECK_THAT(written.out, ContainsSubstring("3 questions, 10 lines each"));
+  const std::string sentences = data::read_bytes(folder / "sentences.txt");
+  CHECK(std::ranges::count(sentences, '\n') == 30);
+  CHECK(sentences.find("XXXXX") == sentences.npos);
+  // The fifth candidate of every question is "Zorro".
+  std::istringstream lines(sentences);
+  std::string line;
+  for (int i = 0; std::getline(lines, line); ++i) CHECK((line.find("Zorro") != line.npos) == (i % 10 == 4));
+
+  // The first is answered rightly, the second is among two that tie, the third is wrong.
+  std::string scores;
+  for (int question = 0; question < 3; ++question)
+    for (int candidate = 0; candidate < 10; ++candidate)
+      scores += question == 0   ? (candidate == 3 ? "-1.5\n" : "-2\n")
+                : question == 1 ? (candidate == 0 || candidate == 5 ? " -7e0\r\n" : "-inf\n")
+                                : (candidate == 1 ? "0\n" : "-0.5\n");
+  put_file(folder / "scores.txt", scores);
+  const nlohmann::json report =
+      json_of(with({"--scores", path("scores.txt"), "--csv", path("candidates.csv"), "--json"}));
+  CHECK(report.at("scores") == path("scores.txt"));
+  CHECK_FALSE(report.contains("checkpoint"));
+  CHECK(report.at("files")[0].at("correct") == 2);
+  CHECK(report.at("files")[0].at("ties") == 1);
+  CHECK(report.at("files")[0].at("tie_aware_accuracy") == 0.75);
+  CHECK(report.at("files")[1].at("correct") == 0);
+  CHECK(report.at("all").at("questions") == 3);
+  CHECK(parse_csv(data::read_bytes(folder / "candidates.csv"), "candidates.csv").rows.size() == 30);
+  CHECK_THAT(run_engram(with({"--scores", path("scores.txt")})).out, ContainsSubstring("ranked by the scores of"));
+
+  put_file(folder / "few.txt", scores.substr(0, scores.size() - 5));
+  CHECK_THAT(error_of(with({"--scores", path("few.txt")}), 1), ContainsSubstring("ends after line 29"));
+  put_file(folder / "many.txt", scores + "-1\n");
+  CHECK_THAT(error_of(with({"--scores", path("many.txt")}), 1), ContainsSubstring("line 30, has more"));
+  for (const char* wrong : {"nan", "inf", "-1 2", "Total:", ""}) {
+    put_file(folder / "wrong.txt", std::string(wrong) + "\n" + scores);
+    CHECK_THAT(error_of(with({"--scores", path("wrong.txt")}), 1),
+               ContainsSubstring("line 1 of") && ContainsSubstring("got '" + std::string(wrong) + "'"));
+  }
+  CHECK_THAT(error_of(with({path("run"), "--scores", path("scores.txt")}), 2), ContainsSubstring("without a run"));
+  CHECK_THAT(error_of(with({}), 2), ContainsSubstring("got no run"));
+  CHECK_THAT(error_of(with({path("run")}), 2), ContainsSubstring("got no --data"));
 }
 
 TEST_CASE("cbt command: models of other families are refused", "[cbt]") {
