@@ -127,10 +127,11 @@ void run_count(const CountArguments& arguments) {
 
 /// Where the vocabulary is best cut.
 void add_cutoff_options(Command& command, CountArguments& arguments) {
-  Option* choose = command.add_option(
+  Option* const choose = command.add_option(
       "--choose-cutoffs", arguments.cutoff_data,
       "folder of words: the cut-offs with which input and output take the least time for them on --device, by times of "
       "clusters of many sizes, in the place of all else");
+  choose->value_name("FOLDER");
   for (const char* other : {"--data", "--solve", "--ranks", "--memory", "--fit-memory"})
     choose->excludes(command.get_option(other));
   command
@@ -152,11 +153,14 @@ void add_memory_options(Command& command, CountArguments& arguments) {
   command.add_option("--batch", arguments.batch, "rows of a batch, instead of the config's training.batch")->positive();
   add_device_option(command, arguments.device);
   add_threads_option(command, arguments.threads, "threads of the host, each with scratch memory; 0: all");
-  Option* room = command.add_option("--fit-memory", arguments.room,
-                                    "the largest batch that fits into so much memory: 24GiB, 80GB or bytes");
+  Option* room = command
+                     .add_option("--fit-memory", arguments.room,
+                                 "the largest batch that fits into so much memory: 24GiB, 80GB or bytes")
+                     ->value_name("BYTES");
   command
       .add_option("--fit-key", arguments.fit_key,
                   "of --fit-memory: the largest value of this key instead, as training.block or model.memory")
+      ->value_name("KEY")
       ->needs(room)
       ->capture_default_str();
 }

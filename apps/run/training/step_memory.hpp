@@ -2,7 +2,6 @@
 /// What a run takes of memory, known before it: the first steps of training, on a device that takes memory and computes
 /// nothing (core/counting_backend.hpp). There is no second account of what layers and kernels take: they are asked.
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -32,15 +31,14 @@ struct StepMemory {
   std::int64_t peak = 0;               ///< of a step: the most in use at once
   std::int64_t workspace = 0;          ///< of the peak: scratch memory of the kernel that was at work, none where 0
   std::string kernel;                  ///< at work at the peak, or next
-  std::int64_t first_arena = 0;        ///< what the first step takes it from, while it does not know its peak: several
-                                       ///< blocks, whose gaps no other fills
+  std::int64_t first_arena = 0;        ///< what the first step takes, where there is room, as it does not know its peak
   std::int64_t arena = 0;              ///< what later steps take it from: taken after the first, at least the peak
   std::int64_t steps = 0;              ///< that were counted, until nothing grew any more
 
   /// All but what steps take.
   std::int64_t kept_bytes() const { return kept.total() + caches + validation_caches + blocks; }
-  /// With what steps take at the most.
-  std::int64_t total() const { return kept_bytes() + std::max(arena, first_arena); }
+  /// With the arena.
+  std::int64_t total() const { return kept_bytes() + arena; }
 };
 
 /// How many positions of earlier blocks a model of these options keeps in training.

@@ -129,8 +129,8 @@ std::string table_of(const MemoryReport& report) {
   lines += byte_line("activations", memory.activations, "when backward begins");
   lines += byte_line("peak", memory.peak, memory.kernel.empty() ? "" : "at " + memory.kernel);
   lines += byte_line("workspace", memory.workspace, "of the peak");
-  lines += byte_line("taken by the first step", memory.first_arena, "until the peak is known");
-  lines += byte_line("taken by later steps", memory.arena);
+  lines += byte_line("memory of steps", memory.arena, "taken for the peak");
+  lines += byte_line("of the first step", memory.first_arena, "at most, if there is room");
   lines += byte_line("in all", memory.total(), gibibytes(memory.total()));
   lines += "the program, its libraries and mapped files come on top\n";
   if (report.fit) lines += fit_lines(*report.fit);

@@ -1,6 +1,5 @@
 #include "apps/studies/cost/memory_report.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
@@ -61,8 +60,7 @@ TEST_CASE("memory: engram count says what fits", "[memory][command]") {
   const nlohmann::json memory = counted({"--memory", "--batch", "6"});
   CHECK(memory["batch"] == 6);
   CHECK(memory["bytes"].get<std::int64_t>() ==
-        memory["kept"]["bytes"].get<std::int64_t>() +
-            std::max(memory["step"]["arena"].get<std::int64_t>(), memory["step"]["first_arena"].get<std::int64_t>()));
+        memory["kept"]["bytes"].get<std::int64_t>() + memory["step"]["arena"].get<std::int64_t>());
   const nlohmann::json fit = counted({"--fit-memory", memory["bytes"].dump()})["fit"];
   CHECK(fit["value"] >= 6);
   CHECK(fit["bytes"] <= memory["bytes"]);
