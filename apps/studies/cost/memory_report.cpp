@@ -38,6 +38,7 @@ std::string fit_lines(const FitReport& fit) {
     return lines + fmt::format("{} fits with no value: the smallest needs {}\n", fit.key, gibibytes(fit.bytes));
   lines += fmt::format("--set {}={}  needs {}\n", fit.key, fit.value, gibibytes(fit.bytes));
   if (!fit.refused.empty()) return lines + fmt::format("no larger one can be: {}\n", fit.refused);
+  if (fit.next == 0) return lines + "the memory does not grow with it\n";
   return lines + fmt::format("{} would need {}\n", fit.next, gibibytes(fit.next_bytes));
 }
 
