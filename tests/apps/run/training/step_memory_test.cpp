@@ -30,8 +30,7 @@ std::string with_training(const char* rest, const char* training) {
   return text(rest, "[schedule]\nrate = 0.01\nsteps = 10\n[training]\n", training);
 }
 
-std::vector<MemoryVariant> variants() {
-  constexpr const char* kSpans = R"([model]
+constexpr const char* kSpans = R"([model]
 vocabulary = 11
 layers = 2
 width = 32
@@ -44,7 +43,7 @@ dropout = 0.1
 [optimizer]
 clip = 0.5
 )";
-  constexpr const char* kMemories = R"([model]
+constexpr const char* kMemories = R"([model]
 family = "product_key"
 vocabulary = 60
 layers = 3
@@ -63,7 +62,7 @@ clip = 5
 table_mode = "deferred"
 table_epsilon = 0
 )";
-  constexpr const char* kClusters = R"([model]
+constexpr const char* kClusters = R"([model]
 family = "transformer_xl"
 vocabulary = 40
 layers = 2
@@ -77,8 +76,8 @@ cutoffs = [10, 20]
 kind = "sgd"
 momentum = 0.9
 )";
-  // Logits of 2 MB are more than it holds at a time.
-  constexpr const char* kRecurrent = R"([model]
+// Logits of 2 MB are more than it holds at a time.
+constexpr const char* kRecurrent = R"([model]
 family = "recurrent"
 vocabulary = 9000
 embedding_width = 16
@@ -90,6 +89,8 @@ logits_memory = 1
 [optimizer]
 kind = "adam"
 )";
+
+std::vector<MemoryVariant> variants() {
   return {{"spans", with_training(kSpans, "batch = 4\nblock = 12\nsplit = 2\n")},
           {"spans, rounded products", with_training(kSpans, "batch = 4\nblock = 12\nproducts = \"bf16\"\n")},
           {"tables", with_training(kMemories, "batch = 4\nblock = 12\nsplit = 2\n")},

@@ -8,7 +8,7 @@
 #include "apps/studies/bench/cutoff_bench.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
-#include "tests/reference/array64.hpp"
+#include "tests/reference/central_differences.hpp"
 
 namespace engram::harness::cutoff_choice_test {
 namespace {
