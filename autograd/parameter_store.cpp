@@ -104,12 +104,13 @@ ParameterGroup ParameterStore::place_group(Backend& backend, GroupLayout planned
   group.segments = std::move(planned.segments);
   group.values = Tensor({planned.count}, dtype_, backend.device(), *allocator_);
   if (!frozen) group.gradients = Tensor({planned.count}, dtype_, backend.device(), *allocator_);
-  std::vector<std::byte> host(group.values.bytes());
+  std::vector<std::byte> host(backend.computes() ? group.values.bytes() : 0);
   for (std::size_t i = 0; i < group.parameters.size(); ++i) {
     Parameter& parameter = *group.parameters[i];
     const auto [offset, count] = group.segments[i];
-    parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype_), dtype_, count, seed,
-                                 parameter.name());
+    if (!host.empty())
+      parameter.initializer().fill(host.data() + static_cast<std::size_t>(offset) * size_of(dtype_), dtype_, count,
+                                   seed, parameter.name());
     parameter.value_ = group.values.rows(offset, offset + count).view(parameter.shape());
     if (!frozen) parameter.gradient_ = group.gradients.rows(offset, offset + count).view(parameter.shape());
   }
@@ -142,6 +143,7 @@ void ParameterStore::place_alone(Backend& backend, Parameter& parameter, std::ui
   const TableColumns columns = parameter.columns();
   const Shape held = columns.are_all() ? parameter.shape() : parameter.shape().with(-1, columns.count);
   parameter.value_ = Tensor(held, dtype, backend.device(), *allocator_);
+  if (!backend.computes()) return;
   const int threads =
       backend.works_behind() ? static_cast<int>(std::thread::hardware_concurrency()) : backend.threads();
   auto* const values = static_cast<std::byte*>(parameter.value_.raw());

@@ -49,6 +49,12 @@ class Backend {
   /// Whether a step is being captured just now.
   virtual bool capturing() const { return false; }
 
+  /// Whether numbers are computed and kept. false: memory is only counted (core/counting_backend.hpp); kernels are not
+  /// run, what copy() reads is zero, and what it writes is lost.
+  virtual bool computes() const { return true; }
+  /// The device that kernels know: itself, or the one that a backend stands in front of.
+  virtual Backend& device_backend() { return *this; }
+
   /// Whether its memory is the host's, so that what carries that to other ranks serves this device too.
   virtual bool shares_host_memory() const { return true; }
   /// Bytes in use through reserve(), where the device has memory of its own; 0 where it is the host's.

@@ -16,10 +16,11 @@ std::vector<KernelSlot*>& registry() {
 
 }  // namespace
 
-void KernelSlot::bind_any(DeviceKind kind, Any function) {
+void KernelSlot::bind_any(DeviceKind kind, Any function, KernelMemory memory) {
   std::vector<KernelSlot*>& slots = registry();
   if (std::ranges::find(slots, this) == slots.end()) slots.push_back(this);
-  functions_[static_cast<int>(kind)] = function;
+  functions_[static_cast<std::size_t>(kind)] = function;
+  memory_[static_cast<std::size_t>(kind)] = memory;
 }
 
 void KernelSlot::throw_not_available(DeviceKind kind) const {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -14,6 +16,10 @@
 #include "core/target.hpp"
 
 namespace engram {
+
+/// Whether a kernel takes memory of the step beside its tensors. One that does is called in steps that do not compute
+/// (Step::computes) too, and returns as soon as it has taken its memory.
+enum class KernelMemory : std::uint8_t { none, workspace };
 
 class KernelSlot {
  public:
@@ -28,11 +34,12 @@ class KernelSlot {
 
  protected:
   using Any = void (*)();
-  void bind_any(DeviceKind kind, Any function);
+  void bind_any(DeviceKind kind, Any function, KernelMemory memory);
   [[noreturn]] void throw_not_available(DeviceKind kind) const;
 
   const char* name_;
   std::array<Any, kDeviceKinds> functions_{};
+  std::array<KernelMemory, kDeviceKinds> memory_{};
   mutable std::atomic<bool> called_{false};
 };
 
@@ -61,21 +68,24 @@ class Kernel<void(Args...)> final : public KernelSlot {
   using Function = void (*)(Step&, Args...);
   using KernelSlot::KernelSlot;
 
-  /// For static initialisers; returns true.
-  bool bind(DeviceKind kind, Function function) {
-    bind_any(kind, reinterpret_cast<Any>(function));
+  /// For static initialisers; returns true. Other devices than the CPU get their work from functions that leave it out
+  /// where a step does not compute, so that all of their kernels can be called.
+  bool bind(DeviceKind kind, Function function, KernelMemory memory = KernelMemory::none) {
+    bind_any(kind, reinterpret_cast<Any>(function), kind == DeviceKind::cpu ? memory : KernelMemory::workspace);
     return true;
   }
   /// Runs the implementation of the step's device. Throws NotAvailable when there is none.
   void operator()(Step& step, std::type_identity_t<Args>... args) const {
-    const auto function = reinterpret_cast<Function>(functions_[static_cast<int>(step.device().kind)]);
+    const auto kind = static_cast<std::size_t>(step.device().kind);
+    const auto function = reinterpret_cast<Function>(functions_[kind]);
     if (function == nullptr) throw_not_available(step.device().kind);
-    called_.store(true, std::memory_order_relaxed);
     KernelObserver* observer = step.observer();
     if (observer != nullptr) observer->before(name_);
-    function(step, std::forward<Args>(args)...);
+    if (step.computes() || memory_[kind] == KernelMemory::workspace) function(step, std::forward<Args>(args)...);
+    if (observer != nullptr) observer->after(name_);
+    if (!step.computes()) return;
+    called_.store(true, std::memory_order_relaxed);
     if (observer == nullptr) return;
-    observer->after(name_);
     std::vector<TensorArgument> tensors;
     (detail::add_tensors<Args>(tensors, args), ...);
     observer->tensors(name_, tensors);

@@ -5,7 +5,7 @@
 namespace engram {
 
 Step::Step(Backend& backend, Allocator& memory, std::uint64_t seed)
-    : backend_(&backend), memory_(&memory), seed_(seed), wrong_ids_(backend) {
+    : backend_(&backend), memory_(&memory), computes_(backend.computes()), seed_(seed), wrong_ids_(backend) {
   begin({});
 }
 

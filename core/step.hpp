@@ -61,6 +61,8 @@ class Step {
 
   Device device() const { return backend_->device(); }
   Backend& backend() const { return *backend_; }
+  /// false: kernels are not run (Backend::computes); those that take memory beside their tensors are asked for it.
+  bool computes() const { return computes_; }
   Allocator& memory() const { return *memory_; }
 
   /// An uninitialised tensor of this step.
@@ -101,6 +103,7 @@ class Step {
  private:
   Backend* backend_;
   Allocator* memory_;
+  bool computes_;
   std::uint64_t seed_;
   std::uint32_t next_operation_ = 0;
   StepScalars* all_scalars_ = nullptr;  // of the pieces

@@ -28,6 +28,7 @@ struct Rows {
     const RowSumChunks chunks(count);
     const std::int64_t width = n * vectors;
     const Workspace memory = step.workspace(static_cast<std::size_t>(chunks.count * width) * sizeof(T));
+    if (!step.computes()) return;
     T* partial = memory.data<T>();
     parallel_chunks(count, chunks.chunk, [&](std::int64_t begin, std::int64_t end) {
       T* to = partial + begin / chunks.chunk * width;
@@ -71,6 +72,7 @@ void batch_norm_training(Step& step, const Tensor& x, const Tensor& mask, std::i
       vec(to, n) += (rows.row(r) - center) * share;
       vec(to + n, n) += (rows.row(r) - center).square() * share;
     });
+    if (!step.computes()) return;
     vec(mean.data<T>(), n) += shift;
     variance -= shift.square();
     variance = (variance < T(0)).select(T(0), variance);  // a NaN stays one
@@ -93,6 +95,7 @@ void batch_norm_inference(Step& step, const Tensor& x, const Tensor& mask, const
   dispatch_float(x.dtype(), "batch_norm", [&]<class T>() {
     const Rows<T> rows(x, mask);
     const Workspace memory = step.workspace(static_cast<std::size_t>(rows.n) * sizeof(T));
+    if (!step.computes()) return;
     T* const factor = memory.data<T>();
     vec(factor, rows.n) = vec(gain.data<const T>(), rows.n) *
                           (vec(running_variance.data<const T>(), rows.n) + static_cast<T>(epsilon)).sqrt().inverse();
@@ -114,6 +117,7 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
       vec(to, n) += vec(gradient + r * n, n) * ((rows.row(r) - center) * reciprocal);
       vec(to + n, n) += vec(gradient + r * n, n);
     });
+    if (!step.computes()) return;
     if (dgain) store(vec(dgain.data<T>(), n), vec(sums, n), dgain.write);
     if (dbias) store(vec(dbias.data<T>(), n), vec(sums + n, n), dbias.write);
     if (!dx) return;
@@ -136,9 +140,10 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
   });
 }
 
-const bool bound = kernels::batch_norm_training.bind(DeviceKind::cpu, &batch_norm_training) &&
-                   kernels::batch_norm_inference.bind(DeviceKind::cpu, &batch_norm_inference) &&
-                   kernels::batch_norm_backward.bind(DeviceKind::cpu, &batch_norm_backward);
+const bool bound =
+    kernels::batch_norm_training.bind(DeviceKind::cpu, &batch_norm_training, KernelMemory::workspace) &&
+    kernels::batch_norm_inference.bind(DeviceKind::cpu, &batch_norm_inference, KernelMemory::workspace) &&
+    kernels::batch_norm_backward.bind(DeviceKind::cpu, &batch_norm_backward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -21,6 +21,7 @@ void bias_backward(Step& step, const Tensor& dy, const Target& dbias) {
     const std::int64_t n = dy.shape()[-1];
     const RowSumChunks chunks(dy.shape().rows());
     const Workspace memory = step.workspace(static_cast<std::size_t>(chunks.count * n) * sizeof(T));
+    if (!step.computes()) return;
     T* partial = memory.data<T>();
     const T* gradient = dy.data<const T>();
     parallel_chunks(chunks.rows, chunks.chunk, [&](std::int64_t begin, std::int64_t end) {
@@ -33,7 +34,7 @@ void bias_backward(Step& step, const Tensor& dy, const Target& dbias) {
 }
 
 const bool bound = kernels::bias_forward.bind(DeviceKind::cpu, &bias_forward) &&
-                   kernels::bias_backward.bind(DeviceKind::cpu, &bias_backward);
+                   kernels::bias_backward.bind(DeviceKind::cpu, &bias_backward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -52,6 +52,7 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
     const RowSumChunks chunks(sum.shape().rows());
     const Workspace memory =
         step.workspace(parameters ? static_cast<std::size_t>(chunks.count * 2 * n) * sizeof(T) : 0);
+    if (!step.computes()) return;
     T* partial = memory.data<T>();  // per chunk: a row for the gain, a row for the bias
     parallel_chunks(chunks.rows, chunks.chunk, [&](std::int64_t begin, std::int64_t end) {
       T* partial_gain = parameters ? partial + begin / chunks.chunk * 2 * n : nullptr;
@@ -80,7 +81,7 @@ void layer_norm_backward(Step& step, const Tensor& sum, const Tensor& gain, cons
 }
 
 const bool bound = kernels::layer_norm_forward.bind(DeviceKind::cpu, &layer_norm_forward) &&
-                   kernels::layer_norm_backward.bind(DeviceKind::cpu, &layer_norm_backward);
+                   kernels::layer_norm_backward.bind(DeviceKind::cpu, &layer_norm_backward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -357,7 +357,9 @@ void linear_cross_entropy(Step& step, const Tensor& x, const Tensor& weight, con
                           const LinearCrossEntropyGradients& gradients) {
   dispatch_float(x.dtype(), "linear_cross_entropy", [&]<class T>() {
     T* const losses = row_loss.data<T>();
-    Softmax<T>(step, x, weight, bias, targets, row_weight, rows, gradients).run(losses);
+    Softmax<T> softmax(step, x, weight, bias, targets, row_weight, rows, gradients);
+    if (!step.computes()) return;
+    softmax.run(losses);
     const T* const weights = row_weight.data<const T>();
     double total = 0;
     for (std::int64_t r = 0; r < x.shape().rows(); ++r)
@@ -366,7 +368,7 @@ void linear_cross_entropy(Step& step, const Tensor& x, const Tensor& weight, con
   });
 }
 
-const bool bound = kernels::linear_cross_entropy.bind(DeviceKind::cpu, &linear_cross_entropy);
+const bool bound = kernels::linear_cross_entropy.bind(DeviceKind::cpu, &linear_cross_entropy, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -25,13 +25,17 @@ void large_product(Step& step, const Gemm<T>& g) {
   constexpr std::int64_t kWorthCopying = 32;
   const bool copy_a = g.transpose_a == Transpose::yes && rows_collide<T>(g.a_stride) && g.n >= kWorthCopying;
   const bool copy_b = g.transpose_b == Transpose::no && rows_collide<T>(g.b_stride) && g.m >= kWorthCopying;
-  if (g.k == 0 || !(copy_a || copy_b)) return parallel_gemm(g);
+  if (g.k == 0 || !(copy_a || copy_b)) {
+    if (step.computes()) parallel_gemm(g);
+    return;
+  }
   const std::int64_t rows = copy_a ? std::min(g.m, kCopiedLength) : g.m;
   const std::int64_t columns = copy_b ? std::min(g.n, kCopiedLength) : g.n;
   const std::int64_t length = std::max(copy_a ? rows : 1, copy_b ? columns : 1);
   const std::int64_t inner = std::min(g.k, kCopiedElements / length);
   const std::int64_t a_size = copy_a ? inner * apart(rows) : 0, b_size = copy_b ? inner * apart(columns) : 0;
   const Workspace copies = step.workspace(static_cast<std::size_t>(a_size + b_size) * sizeof(T));
+  if (!step.computes()) return;
   for (std::int64_t column = 0; column < g.n; column += columns)
     for (std::int64_t first = 0; first < g.k; first += inner) {
       Gemm<T> piece = g;
@@ -64,6 +68,7 @@ void rounded_values_product(Step& step, const Gemm<float>& g) {
   const RoundedOperands operands(g);
   const std::int64_t a_size = operands.a_size();
   const Workspace memory = step.workspace(static_cast<std::size_t>(a_size + operands.b_size()) * sizeof(float));
+  if (!step.computes()) return;
   float* const a = memory.data<float>();
   const auto round = [](const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t length,
                         float* to) {
@@ -81,6 +86,7 @@ void rounded_values_product(Step& step, const Gemm<float>& g) {
 void bf16_product(Step& step, const Gemm<float>& g) {
   const std::int64_t a_size = packed_size(g.m, g.k), rows = strips_of(g.m), columns = strips_of(g.n);
   const Workspace memory = step.workspace(static_cast<std::size_t>(a_size + packed_size(g.n, g.k)) * sizeof(bf16));
+  if (!step.computes()) return;
   bf16 *const a = memory.data<bf16>(), *const b = a + a_size;
   // Strips of one piece of packing, and of each side of a piece of c.
   const std::int64_t packing = row_chunk(kTileRows * g.k), side = 16;
@@ -131,6 +137,7 @@ void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const Matrix
     if (batch >= 8 && c.batch_stride != 0) {
       const Gemm<T> any = product(0);
       const RoundingMemory rounding(step, any.m, any.n, any.k, max_threads());
+      if (!step.computes()) return;
       parallel_items_on_threads(
           batch, [&](std::int64_t index, int thread) { gemm(product(index), rounding.of_thread(thread)); });
       return;
@@ -143,7 +150,7 @@ void matmul(Step& step, const MatrixView& a, Transpose transpose_a, const Matrix
   });
 }
 
-const bool bound = kernels::matmul.bind(DeviceKind::cpu, &matmul);
+const bool bound = kernels::matmul.bind(DeviceKind::cpu, &matmul, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -43,6 +43,7 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
           items.push_back({head, stream, begin, std::min(window, begin + kRowChunk)});
     }
     const RoundingMemory rounding(step, kRowChunk, depth, width, max_threads());
+    if (!step.computes()) return;
     parallel_items_on_threads(static_cast<std::int64_t>(items.size()), [&](std::int64_t index, int thread) {
       const auto [head, stream, begin, end] = items[static_cast<std::size_t>(index)];
       const std::int64_t window = windows.window[std::size_t(head)];
@@ -80,6 +81,7 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
     const Workspace copied =
         step.workspace(copies ? static_cast<std::size_t>(reached * stride) * sizeof(T) : std::size_t{0});
     const RoundingMemory rounding(step, depth, kColumnChunk, std::max<std::int64_t>(1, reached), max_threads());
+    if (!step.computes()) return;
     const std::int64_t together = copies ? 1 : streams;
     for (std::int64_t first = 0; first < streams; first += together) {
       const T* states = cache.data<const T>() + ((first + 1) * cached - reached) * width;
@@ -147,10 +149,11 @@ void shift_cache(Step&, const Tensor& cache, const Tensor& block, Tensor& y) {
   });
 }
 
-const bool bound = kernels::project_past_forward.bind(DeviceKind::cpu, &project_past_forward) &&
-                   kernels::project_past_backward.bind(DeviceKind::cpu, &project_past_backward) &&
-                   kernels::append_past.bind(DeviceKind::cpu, &append_past) &&
-                   kernels::shift_cache.bind(DeviceKind::cpu, &shift_cache);
+const bool bound =
+    kernels::project_past_forward.bind(DeviceKind::cpu, &project_past_forward, KernelMemory::workspace) &&
+    kernels::project_past_backward.bind(DeviceKind::cpu, &project_past_backward, KernelMemory::workspace) &&
+    kernels::append_past.bind(DeviceKind::cpu, &append_past) &&
+    kernels::shift_cache.bind(DeviceKind::cpu, &shift_cache);
 
 }  // namespace
 }  // namespace engram::cpu

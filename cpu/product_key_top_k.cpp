@@ -97,9 +97,10 @@ void product_key_select(Step& step, const Tensor& half_scores, Tensor& scores, T
     const std::int64_t length = std::min(k, n), candidates = count_rank_tuples(sets, length, k);
     const Workspace of_tuples = step.workspace(static_cast<std::size_t>(sets * candidates) * sizeof(std::int32_t));
     RankTuples tuples{candidates, of_tuples.data<std::int32_t>()};
-    tuples.fill(sets, length, k);
     const std::size_t bytes = Selector<T>::bytes(sets, length, k, candidates);
     const Workspace scratch = step.workspace(bytes * static_cast<std::size_t>(max_threads()));
+    if (!step.computes()) return;
+    tuples.fill(sets, length, k);
     const std::int64_t chunk = row_chunk(sets * n);
     const T* in = half_scores.data<const T>();
     T* out = scores.data<T>();
@@ -131,7 +132,7 @@ void product_key_scatter(Step&, const Tensor& dscores, const Tensor& ids, Tensor
   });
 }
 
-const bool bound = kernels::product_key_select.bind(DeviceKind::cpu, &product_key_select) &&
+const bool bound = kernels::product_key_select.bind(DeviceKind::cpu, &product_key_select, KernelMemory::workspace) &&
                    kernels::product_key_scatter.bind(DeviceKind::cpu, &product_key_scatter);
 
 }  // namespace

@@ -10,6 +10,7 @@ void sum_forward(Step& step, const Tensor& x, double factor, Tensor& y) {
     const T* in = x.data<const T>();
     const std::int64_t chunks = (x.count() + kElementChunk - 1) / kElementChunk;
     const Workspace memory = step.workspace(static_cast<std::size_t>(chunks) * sizeof(double));
+    if (!step.computes()) return;
     double* partial = memory.data<double>();
     parallel_chunks(x.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
       partial[begin / kElementChunk] =
@@ -35,7 +36,7 @@ void sum_backward(Step&, const Tensor& dy, double factor, const Target& dx) {
   });
 }
 
-const bool bound = kernels::sum_forward.bind(DeviceKind::cpu, &sum_forward) &&
+const bool bound = kernels::sum_forward.bind(DeviceKind::cpu, &sum_forward, KernelMemory::workspace) &&
                    kernels::sum_backward.bind(DeviceKind::cpu, &sum_backward);
 
 }  // namespace

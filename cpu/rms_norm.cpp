@@ -41,6 +41,7 @@ void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double d
 
     const RowSumChunks chunks(x.shape().rows());
     const Workspace memory = step.workspace(dgain ? static_cast<std::size_t>(chunks.count * n) * sizeof(T) : 0);
+    if (!step.computes()) return;
     T* partial = memory.data<T>();
     parallel_chunks(chunks.rows, chunks.chunk, [&](std::int64_t begin, std::int64_t end) {
       T* partial_gain = dgain ? partial + begin / chunks.chunk * n : nullptr;
@@ -67,7 +68,7 @@ void rms_norm_backward(Step& step, const Tensor& x, const Tensor& gain, double d
 }
 
 const bool bound = kernels::rms_norm_forward.bind(DeviceKind::cpu, &rms_norm_forward) &&
-                   kernels::rms_norm_backward.bind(DeviceKind::cpu, &rms_norm_backward);
+                   kernels::rms_norm_backward.bind(DeviceKind::cpu, &rms_norm_backward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -20,10 +20,10 @@ constexpr std::int64_t kPiece = 64;
 template <class C>
 class GradientReader {
  public:
-  GradientReader(const RowGradients& gradients, std::int64_t width) : width_(width) {
+  GradientReader(const Step& step, const RowGradients& gradients, std::int64_t width) : width_(width) {
     if (!gradients.order) return;
     rows_ = gradients.order.rows.data<const std::int64_t>();
-    count_ = gradients.order.count.data<const std::int64_t>()[0];
+    if (step.computes()) count_ = gradients.order.count.data<const std::int64_t>()[0];
     if (gradients.sums)
       sums_ = gradients.sums.data<const C>();
     else
@@ -83,8 +83,9 @@ void row_squares(Step& step, const RowGradients& gradients, const Tensor& gradie
                  Tensor& squares) {
   const DType dtype = gradients.sums ? gradients.sums.dtype() : gradients.uses.weights.dtype();
   dispatch_float(dtype, "row_squares", [&]<class C>() {
-    const GradientReader<C> reader(gradients, columns.count);
+    const GradientReader<C> reader(step, gradients, columns.count);
     const ThreadRows<C> scratch(step, reader.scratch());
+    if (!step.computes()) return;
     const C scale = static_cast<C>(gradient_scale.data<const double>()[0]);
     const std::int64_t chunk = row_chunk(columns.count), count = reader.count();
     double* out = squares.data<double>();
@@ -97,12 +98,16 @@ void row_squares(Step& step, const RowGradients& gradients, const Tensor& gradie
 }
 
 void row_squared_norm(Step& step, const Tensor& squares, Tensor& squared_norm) {
-  double& norm = squared_norm.data<double>()[0];
-  norm = 0;
-  if (!squares) return;
+  if (!squares) {
+    if (step.computes()) squared_norm.data<double>()[0] = 0;
+    return;
+  }
   const double* each = squares.data<const double>();
   const std::int64_t count = squares.count(), chunks = (count + kElementChunk - 1) / kElementChunk;
   const Workspace memory = step.workspace(static_cast<std::size_t>(std::max<std::int64_t>(1, chunks)) * sizeof(double));
+  if (!step.computes()) return;
+  double& norm = squared_norm.data<double>()[0];
+  norm = 0;
   double* partial = memory.data<double>();
   parallel_items(chunks, [&](std::int64_t item) {
     partial[item] = sum_in_lanes(item * kElementChunk, std::min(count, (item + 1) * kElementChunk),
@@ -119,13 +124,14 @@ class AdamRows {
 
   AdamRows(Step& step, const RowGradients& gradients, double gradient_scale, const Tensor& clock,
            const kernels::RowAdamOptions& options, const RandomStream& random, AdamTable& table)
-      : AdamRows(options, clock, random, table, step.scalars()->step) {
-    gradients_.emplace(gradients, width_);
+      : AdamRows(options, clock, random, table, step) {
+    gradients_.emplace(step, gradients, width_);
+    scratch_.emplace(step, gradients_->scratch() + (kRounded ? width_ : 0));
+    if (!step.computes()) return;
     rule_.gradient_scale = static_cast<C>(gradient_scale);
     rate_ = options.rate.at(step.scalars()->learning_rate);
     now_ = static_cast<std::int64_t>(step.scalars()->step) + 1;
     move_ = move_at(now_);
-    scratch_.emplace(step, gradients_->scratch() + (kRounded ? width_ : 0));
     if (options.mode == TableMode::dense) {
       all_rows();
       return;
@@ -139,8 +145,9 @@ class AdamRows {
   /// Catching up alone.
   AdamRows(Step& step, const Tensor& ids, const Tensor& clock, const kernels::RowAdamOptions& options,
            const RandomStream& random, AdamTable& table)
-      : AdamRows(options, clock, random, table, step.scalars()->step) {
+      : AdamRows(options, clock, random, table, step) {
     scratch_.emplace(step, kRounded ? width_ : 0);
+    if (!step.computes()) return;
     if (!ids) {
       each_row(rows_, [&](std::int64_t row, C* scratch) { catch_up(row, scratch); });
       return;
@@ -159,7 +166,7 @@ class AdamRows {
   static constexpr bool kRounded = std::is_same_v<T, bf16>;
 
   AdamRows(const kernels::RowAdamOptions& options, const Tensor& clock, const RandomStream& random, AdamTable& table,
-           std::uint64_t step)
+           const Step& step)
       : options_(options),
         rows_(table.values.shape()[0]),
         width_(table.values.shape()[-1]),
@@ -168,9 +175,9 @@ class AdamRows {
         v_(table.second_moment.data<C>()),
         steps_(table.steps ? table.steps.data<std::int32_t>() : nullptr),
         clock_(clock ? clock.data<const double>() : nullptr),
-        seen_(clock ? static_cast<std::int64_t>(clock_[TableClock::kNow]) : 0),
+        seen_(clock && step.computes() ? static_cast<std::int64_t>(clock_[TableClock::kNow]) : 0),
         layout_(clock ? TableClock::of(options.beta1, options.beta2) : TableClock{}),
-        rounding_(random, step, table.columns),
+        rounding_(random, step.computes() ? step.scalars()->step : 0, table.columns),
         catch_up_rounding_(caught_up(random), static_cast<std::uint64_t>(seen_), table.columns),
         rule_{.gradient_scale = 1,
               .beta1 = static_cast<C>(options.beta1),
@@ -314,8 +321,9 @@ void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& squar
     using C = Compute<T>;
     constexpr bool kRounded = std::is_same_v<T, bf16>;
     const std::int64_t width = table.values.shape()[-1];
-    const GradientReader<C> reader(gradients, width);
+    const GradientReader<C> reader(step, gradients, width);
     const ThreadRows<C> scratch(step, reader.scratch() + (kRounded ? width : 0));
+    if (!step.computes()) return;
     const RowRounding rounding(random, step.scalars()->step, table.columns);
     const double rate = options.rate.at(step.scalars()->learning_rate);
     const C scale = static_cast<C>(gradient_scale.data<const double>()[0]);
@@ -347,12 +355,13 @@ void adagrad_rows(Step& step, const RowGradients& gradients, const Tensor& squar
   });
 }
 
-const bool bound = kernels::row_squares.bind(DeviceKind::cpu, &row_squares) &&
-                   kernels::row_squared_norm.bind(DeviceKind::cpu, &row_squared_norm) &&
-                   kernels::adam_rows.bind(DeviceKind::cpu, &adam_rows) &&
-                   kernels::bring_rows_up_to_date.bind(DeviceKind::cpu, &bring_rows_up_to_date) &&
-                   kernels::advance_table_clock.bind(DeviceKind::cpu, &advance_table_clock) &&
-                   kernels::adagrad_rows.bind(DeviceKind::cpu, &adagrad_rows);
+const bool bound =
+    kernels::row_squares.bind(DeviceKind::cpu, &row_squares, KernelMemory::workspace) &&
+    kernels::row_squared_norm.bind(DeviceKind::cpu, &row_squared_norm, KernelMemory::workspace) &&
+    kernels::adam_rows.bind(DeviceKind::cpu, &adam_rows, KernelMemory::workspace) &&
+    kernels::bring_rows_up_to_date.bind(DeviceKind::cpu, &bring_rows_up_to_date, KernelMemory::workspace) &&
+    kernels::advance_table_clock.bind(DeviceKind::cpu, &advance_table_clock) &&
+    kernels::adagrad_rows.bind(DeviceKind::cpu, &adagrad_rows, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -86,6 +86,7 @@ void write_order(Step& step, const Use* sorted, std::int64_t count, RowOrder& or
   const std::int64_t capacity = order.rows.count(), chunks = (count + kChunk - 1) / kChunk;
   const auto is_first = [sorted](std::int64_t i) { return i == 0 || sorted[i].row() != sorted[i - 1].row(); };
   const Workspace memory = step.workspace(static_cast<std::size_t>(chunks) * sizeof(std::int64_t));
+  if (!step.computes()) return;
   std::int64_t* const before = memory.data<std::int64_t>();
   parallel_items(chunks, [&](std::int64_t chunk) {
     std::int64_t found = 0;
@@ -117,6 +118,7 @@ void order_uses(Step& step, const std::int64_t* ids, std::int64_t count, std::in
   const Workspace first = step.workspace(static_cast<std::size_t>(count) * sizeof(Use));
   const Workspace second = step.workspace(static_cast<std::size_t>(count) * sizeof(Use));
   const Workspace counts = step.workspace(static_cast<std::size_t>(chunks) << digits.bits << 2);
+  if (!step.computes()) return write_order<Use>(step, nullptr, count, order);
   Use* sorted = first.data<Use>();
   Use* other = second.data<Use>();
   const auto as_given = [ids, table_rows](std::int64_t i) {
@@ -150,7 +152,7 @@ void stamp_rows(Step& step, const RowOrder& order, Tensor& stamps) {
   });
 }
 
-const bool bound = kernels::order_row_uses.bind(DeviceKind::cpu, &order_row_uses) &&
+const bool bound = kernels::order_row_uses.bind(DeviceKind::cpu, &order_row_uses, KernelMemory::workspace) &&
                    kernels::stamp_rows.bind(DeviceKind::cpu, &stamp_rows);
 
 }  // namespace

@@ -61,7 +61,13 @@ void add_pieces(C* sums, std::int64_t pieces, std::int64_t width, std::int64_t b
 template <class D, class Place>
 void sum_rows(Step& step, const RowUses& uses, const RowOrder& order, const Place& place) {
   using C = Compute<D>;
-  const std::int64_t width = uses.width(), rows = order.count.data<const std::int64_t>()[0];
+  const std::int64_t width = uses.width();
+  if (!step.computes()) {
+    // Which rows are long depends on what was read: as many pieces as if all uses were of such rows.
+    const Workspace counted = step.workspace(static_cast<std::size_t>(uses.count() / kPiece * width) * sizeof(C));
+    return;
+  }
+  const std::int64_t rows = order.count.data<const std::int64_t>()[0];
   const std::int32_t* starts = order.starts.data<const std::int32_t>();
   const UsedSources<D> terms{order.uses.data<const std::int32_t>(), uses.weights.data<const C>(),
                              uses.sources.data<const D>(), std::max<std::int64_t>(1, uses.per_source()), width};
@@ -111,7 +117,9 @@ struct IntoSums {
 void sum_row_uses(Step& step, const RowUses& uses, const RowOrder& order, Tensor& sums) {
   dispatch_storage(uses.sources.dtype(), "sum_row_uses", [&]<class D>() {
     using C = Compute<D>;
-    const std::int64_t width = uses.width(), rows = order.count.data<const std::int64_t>()[0];
+    const std::int64_t width = uses.width();
+    if (!step.computes()) return sum_rows<D>(step, uses, order, IntoSums<C>{nullptr, width});
+    const std::int64_t rows = order.count.data<const std::int64_t>()[0];
     C* out = sums.data<C>();
     C* const rest = out + rows * width;
     parallel_chunks(sums.count() - rows * width, kElementChunk,
@@ -142,14 +150,14 @@ void add_row_uses(Step& step, const RowUses& uses, const RowOrder& order, const 
     using C = Compute<D>;
     const std::int64_t width = uses.width();
     C* out = dtable.data<C>();
-    zero_if_set<C>(dtable);
+    if (step.computes()) zero_if_set<C>(dtable);
     const Workspace memory = step.workspace(static_cast<std::size_t>(max_threads() * width) * sizeof(C));
     sum_rows<D>(step, uses, order, IntoTable<C>{out, order.rows.data<const std::int64_t>(), memory.data<C>(), width});
   });
 }
 
-const bool bound = kernels::sum_row_uses.bind(DeviceKind::cpu, &sum_row_uses) &&
-                   kernels::add_row_uses.bind(DeviceKind::cpu, &add_row_uses);
+const bool bound = kernels::sum_row_uses.bind(DeviceKind::cpu, &sum_row_uses, KernelMemory::workspace) &&
+                   kernels::add_row_uses.bind(DeviceKind::cpu, &add_row_uses, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -144,13 +144,14 @@ void window_additive_weights(Step& step, const Tensor& keys, const Tensor& queri
                              const Tensor& preceding, const WindowRule& rule, Tensor& weights) {
   dispatch_float(weights.dtype(), "window_attention_additive", [&]<class T>() {
     if (rule.window == 1) {
-      only_weights(preceding, rule, weights.data<T>());
+      if (step.computes()) only_weights(preceding, rule, weights.data<T>());
       return;
     }
     const Additive<T> in(keys, queries, score_vector, preceding, rule);
     const std::int64_t per_thread = Exponentials<T>::elements(in);
     const Workspace memory =
         step.workspace(static_cast<std::size_t>(in.padded + per_thread * max_threads()) * sizeof(T));
+    if (!step.computes()) return;
     T* const doubled_vector = memory.data<T>();
     scaled_vector(in, T(2), doubled_vector);
     T* const result = weights.data<T>();
@@ -261,6 +262,7 @@ void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& que
                                const AdditiveScoreGradients& gradients) {
   dispatch_float(dscores.dtype(), "window_attention_additive", [&]<class T>() {
     if (rule.window == 1) {  // the only weight is 1, and its score has no gradient
+      if (!step.computes()) return;
       for (const Target* target : {&gradients.keys, &gradients.queries, &gradients.score_vector})
         zero_if_set<T>(*target);
       return;
@@ -270,6 +272,7 @@ void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& que
     const std::int64_t per_thread = Exponentials<T>::elements(in) + TileSums<T>::elements(in);
     const Workspace memory =
         step.workspace(static_cast<std::size_t>(in.padded + items * in.width + per_thread * max_threads()) * sizeof(T));
+    if (!step.computes()) return;
     T* const factors = memory.data<T>();
     T* const scratch = factors + in.padded;
     T* const partial = scratch + per_thread * max_threads();
@@ -285,8 +288,9 @@ void window_additive_gradients(Step& step, const Tensor& keys, const Tensor& que
   });
 }
 
-const bool bound = kernels::window_additive_weights.bind(DeviceKind::cpu, &window_additive_weights) &&
-                   kernels::window_additive_gradients.bind(DeviceKind::cpu, &window_additive_gradients);
+const bool bound =
+    kernels::window_additive_weights.bind(DeviceKind::cpu, &window_additive_weights, KernelMemory::workspace) &&
+    kernels::window_additive_gradients.bind(DeviceKind::cpu, &window_additive_gradients, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

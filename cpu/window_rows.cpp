@@ -36,6 +36,7 @@ void sum_lists(Step& step, std::int64_t rows, std::int64_t width, std::int64_t m
   const std::size_t for_list = in_lines(WeightedRowList<T>::bytes(most));
   const std::size_t per_thread = for_list + in_lines(static_cast<std::size_t>(width) * sizeof(T));
   const Workspace memory = step.workspace(per_thread * static_cast<std::size_t>(max_threads()));
+  if (!step.computes()) return;
   const std::int64_t chunk = row_chunk(width * (1 + most));
   parallel_items_on_threads((rows + chunk - 1) / chunk, [&](std::int64_t item, int thread) {
     std::byte* const scratch = memory.data<std::byte>() + per_thread * static_cast<std::size_t>(thread);
@@ -110,9 +111,10 @@ void window_score_gradients(Step&, const Tensor& weights, const Tensor& rows, co
   });
 }
 
-const bool bound = kernels::window_sums.bind(DeviceKind::cpu, &window_sums) &&
-                   kernels::window_row_gradients.bind(DeviceKind::cpu, &window_row_gradients) &&
-                   kernels::window_score_gradients.bind(DeviceKind::cpu, &window_score_gradients);
+const bool bound =
+    kernels::window_sums.bind(DeviceKind::cpu, &window_sums, KernelMemory::workspace) &&
+    kernels::window_row_gradients.bind(DeviceKind::cpu, &window_row_gradients, KernelMemory::workspace) &&
+    kernels::window_score_gradients.bind(DeviceKind::cpu, &window_score_gradients);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -58,7 +58,7 @@ std::int64_t count_rows(const Variable& x, const RowMask& mask) {
   const std::int64_t count = mask.included ? mask.count : rows;
   if (count < 0 || count > rows)
     throw Error(text("batch_norm: the count of a mask must be from 0 to its ", rows, " rows, got ", count));
-  if (mask.included && mask.included.device().kind == DeviceKind::cpu) {
+  if (mask.included && mask.included.device().kind == DeviceKind::cpu && x.tape().step().computes()) {
     const auto* included = mask.included.data<const std::int32_t>();
     const std::int64_t found = rows - std::count(included, included + rows, 0);
     if (found != count)

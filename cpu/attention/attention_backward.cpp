@@ -247,6 +247,10 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
                                .kept = kept ? kept.data<const T>() : nullptr,
                                .dout = dout.data<const T>(),
                                .gradients = gradients};
+    const std::int64_t groups = std::min(s.streams, kMostGroups);
+    const Partials<T> partials(step, data, gradients, groups);
+    const RoundingMemory rounding = plan.rounding_memory(step);
+    if (!step.computes()) return;
     // Rows of keys and values get sums from several tiles; queries of heads without any context from none.
     for (const Target* target : {&gradients.past_keys, &gradients.past_values, &gradients.keys, &gradients.values})
       zero_if_set<T>(*target);
@@ -256,10 +260,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
     // Some queries see nothing, others have no mask.
     if (has_query_spans(in)) zero_if_set<T>(gradients.span);
 
-    const std::int64_t groups = std::min(s.streams, kMostGroups);
-    const Partials<T> partials(step, data, gradients, groups);
     T* const scratch = workspace.data<T>();
-    const RoundingMemory rounding = plan.rounding_memory(step);
     parallel_items_on_threads(s.heads * groups, [&](std::int64_t item, int thread) {
       const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / groups)], group = item % groups;
       const Partial<T> partial = partials.of(group, head);
@@ -279,7 +280,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
   });
 }
 
-const bool bound = kernels::attention_backward.bind(DeviceKind::cpu, &attention_backward);
+const bool bound = kernels::attention_backward.bind(DeviceKind::cpu, &attention_backward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -149,11 +149,12 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
     const std::int64_t per_thread = tile_size + (AttentionRows<T>::size(plan) + 63) / 64 * 64;
     const Workspace workspace = step.workspace(sizeof(T) * static_cast<std::size_t>(per_thread * max_threads()));
     const ReversedTables<T> tables(step, in, options);
+    const RoundingMemory rounding = plan.rounding_memory(step);
+    if (!step.computes()) return;
     const AttentionData<T> data(in, options, plan, tables);
     const ForwardCall<T> call{data, random, out.data<T>(), lse.data<T>(), kept ? kept.data<T>() : nullptr};
 
     T* const scratch = workspace.data<T>();
-    const RoundingMemory rounding = plan.rounding_memory(step);
     parallel_items_on_threads(plan.sizes.heads * kItemsOfHead, [&](std::int64_t item, int thread) {
       const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / kItemsOfHead)];
       const std::int64_t length = plan.heads[static_cast<std::size_t>(head)].tile;
@@ -172,7 +173,7 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
   });
 }
 
-const bool bound = kernels::attention_forward.bind(DeviceKind::cpu, &attention_forward);
+const bool bound = kernels::attention_forward.bind(DeviceKind::cpu, &attention_forward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -219,18 +219,19 @@ class ReversedTables {
         memory_(step.workspace(sizeof(T) * static_cast<std::size_t>(size(in.position_keys) +
                                                                     (one_table_ ? 0 : size(in.position_values))))) {
     T* const first = memory_.template data<T>();
-    keys = reverse(in.position_keys, first);
-    values = one_table_ ? keys : reverse(in.position_values, first + size(in.position_keys));
+    keys = reverse(step, in.position_keys, first);
+    values = one_table_ ? keys : reverse(step, in.position_values, first + size(in.position_keys));
   }
 
  private:
   /// Elements, rounded up to whole cache lines.
   std::int64_t size(const Tensor& table) const { return table ? (rows_ * table.shape()[1] + 63) / 64 * 64 : 0; }
-  ReversedTable<T> reverse(const Tensor& table, T* to) const {
+  ReversedTable<T> reverse(const Step& step, const Tensor& table, T* to) const {
     if (!table || rows_ == 0) return {};
     const std::int64_t length = table.shape()[1];
     const T* from = table.data<const T>();
-    for (std::int64_t r = 0; r < rows_; ++r) std::copy_n(from + (rows_ - 1 - r) * length, length, to + r * length);
+    for (std::int64_t r = 0; r < rows_ && step.computes(); ++r)
+      std::copy_n(from + (rows_ - 1 - r) * length, length, to + r * length);
     return {to, length};
   }
 

@@ -151,11 +151,13 @@ class BackwardPass {
 
 void recurrence_backward(Step& step, const RecurrenceInputs& in, const Tensor& outputs, const Tensor& cells,
                          const Tensor& doutputs, Tensor& gates, Tensor& products) {
-  dispatch_float(outputs.dtype(), "recurrence",
-                 [&]<class T>() { BackwardPass<T>(step, in, outputs, cells, doutputs, gates, products).run(); });
+  dispatch_float(outputs.dtype(), "recurrence", [&]<class T>() {
+    BackwardPass<T> pass(step, in, outputs, cells, doutputs, gates, products);
+    if (step.computes()) pass.run();
+  });
 }
 
-const bool bound = kernels::recurrence_backward.bind(DeviceKind::cpu, &recurrence_backward);
+const bool bound = kernels::recurrence_backward.bind(DeviceKind::cpu, &recurrence_backward, KernelMemory::workspace);
 
 }  // namespace
 }  // namespace engram::cpu

@@ -175,8 +175,10 @@ class ForwardPass {
 
 void recurrence_forward(Step& step, const RecurrenceInputs& in, Tensor& gates, Tensor& products, Tensor& outputs,
                         Tensor& cells) {
-  dispatch_float(outputs.dtype(), "recurrence",
-                 [&]<class T>() { ForwardPass<T>(step, in, gates, products, outputs, cells).run(); });
+  dispatch_float(outputs.dtype(), "recurrence", [&]<class T>() {
+    ForwardPass<T> pass(step, in, gates, products, outputs, cells);
+    if (step.computes()) pass.run();
+  });
 }
 
 void recurrence_states(Step&, const RecurrenceInputs& in, const Tensor& outputs, Tensor& states) {
@@ -209,7 +211,7 @@ void recurrence_states(Step&, const RecurrenceInputs& in, const Tensor& outputs,
   });
 }
 
-const bool bound = kernels::recurrence_forward.bind(DeviceKind::cpu, &recurrence_forward) &&
+const bool bound = kernels::recurrence_forward.bind(DeviceKind::cpu, &recurrence_forward, KernelMemory::workspace) &&
                    kernels::recurrence_states.bind(DeviceKind::cpu, &recurrence_states);
 
 }  // namespace

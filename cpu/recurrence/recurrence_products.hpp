@@ -174,6 +174,7 @@ class StepProducts {
   }
   void pack_blocks(Step& step) {
     weight_.emplace(step.memory(), static_cast<std::size_t>(items_.across * items_.columns * depth_) * sizeof(T));
+    if (!step.computes()) return;
     parallel_items(items_.across * items_.columns / kBlockColumns<T>, [&](std::int64_t block) {
       T* const to = weight_->template data<T>() + block * kBlockColumns<T> * depth_;
       pack_columns<T>(depth_, to, [&](std::int64_t c) {
@@ -190,6 +191,7 @@ class StepProducts {
   void pack_strips(Step& step) {
     const std::int64_t size = packed_size(kTileRows, depth_);
     weight_.emplace(step.memory(), strips_.size() * static_cast<std::size_t>(size) * sizeof(bf16));
+    if (!step.computes()) return;
     if constexpr (std::is_same_v<T, float>)
       parallel_items(static_cast<std::int64_t>(strips_.size()), [&](std::int64_t number) {
         const WeightStrip<T>& strip = strips_[static_cast<std::size_t>(number)];

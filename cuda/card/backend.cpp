@@ -82,7 +82,7 @@ void CardBackend::between(std::function<void()> action) {
 CardBackend& card_of(Backend& backend) {
   if (backend.device().kind != DeviceKind::cuda)
     throw DeviceError(text("launch: the step's device must be cuda, got ", backend.device()));
-  return static_cast<CardBackend&>(backend);
+  return static_cast<CardBackend&>(backend.device_backend());
 }
 
 cudaStream_t stream_of(Backend& backend) { return card_of(backend).stream(); }

@@ -43,7 +43,7 @@ void clear(Step& step, const Product<T, Out>& p) {
 
 template <class T, class Out>
 void multiply_on_card(Step& step, const Product<T, Out>& given) {
-  if (given.m == 0 || given.n == 0 || given.batch == 0) return;
+  if (given.m == 0 || given.n == 0 || given.batch == 0 || !step.computes()) return;
   if (given.k == 0) {
     if (given.write == Write::set) clear(step, given);
     return;

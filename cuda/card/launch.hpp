@@ -31,7 +31,7 @@ template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "every parameter of the kernel needs an argument");
   check_launch(from, size, most_shared_bytes(*from.step));
-  if (size.is_empty()) return;
+  if (size.is_empty() || !from.step->computes()) return;
   constexpr std::size_t kBytesWithoutAsking = 48 << 10;
   cudaError_t code = cudaSuccess;
   if (size.shared_bytes > kBytesWithoutAsking) {

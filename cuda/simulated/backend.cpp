@@ -100,7 +100,7 @@ const bool registered = register_backend(DeviceKind::simulated, &open);
 SimulatedBackend& simulated(Backend& backend) {
   if (backend.device().kind != DeviceKind::simulated)
     throw DeviceError(text("launch: the step's device must be simulated, got ", backend.device()));
-  return static_cast<SimulatedBackend&>(backend);
+  return static_cast<SimulatedBackend&>(backend.device_backend());
 }
 
 }  // namespace

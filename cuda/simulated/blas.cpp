@@ -47,6 +47,7 @@ void multiply_matrices(const Product<T, Out>& p, std::int64_t i, Write write) {
 
 template <class T, class Out>
 void multiply_in_order(Step& step, const Product<T, Out>& product) {
+  if (!step.computes()) return;
   simulated::engine_of(step.backend()).start([product] {
     for (std::int64_t i = 0; i < product.batch; ++i)
       multiply_matrices(product, i, i > 0 && product.batch_stride == 0 ? Write::add : product.write);

@@ -18,7 +18,7 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "every parameter of the kernel needs an argument");
   static_assert((std::is_trivially_copyable_v<Parameters> && ...), "a kernel's parameters are copied as bytes");
   check_launch(from, size, most_shared_bytes(*from.step));
-  if (size.is_empty()) return;
+  if (size.is_empty() || !from.step->computes()) return;
   const auto index = [](const Extent& extent) {
     return simulated::Index3{static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y),
                              static_cast<unsigned>(extent.z)};

@@ -64,6 +64,13 @@ void AttentionSpan::refresh_block(Backend& backend, std::span<AttentionSpan* con
     end = std::max(end, first + value.bytes());
   }
   if (begin == nullptr) return;
+  if (!backend.computes()) {  // spans stay as they begin
+    for (AttentionSpan* span : spans) {
+      span->window_unit_ = window_unit(backend);
+      span->follow_zeta();
+    }
+    return;
+  }
   std::vector<std::byte>& host = spans.front()->read_zeta_;
   host.resize(static_cast<std::size_t>(end - begin));
   backend.copy(host.data(), begin, host.size(), CopyKind::device_to_host);

@@ -1,12 +1,17 @@
 #include "apps/run/model/runtime.hpp"
 
+#include <utility>
+
 #include "core/device_ranks.hpp"
 #include "core/error.hpp"
 
 namespace engram {
 
 Runtime::Runtime(Device device, int threads, std::uint64_t seed, Communicator* ranks)
-    : backend_(open_backend(device)),
+    : Runtime(open_backend(device), threads, seed, ranks) {}
+
+Runtime::Runtime(std::unique_ptr<Backend> backend, int threads, std::uint64_t seed, Communicator* ranks)
+    : backend_(std::move(backend)),
       heap_(*backend_),
       arena_(heap_),
       step_(*backend_, arena_, seed),

@@ -20,6 +20,8 @@ class Runtime {
   /// is no such device, UsageError for a negative number of threads.
   /// `ranks`: it must outlive the runtime; nullptr: one. Where there are several, all make theirs together.
   explicit Runtime(Device device = {}, int threads = 0, std::uint64_t seed = 0, Communicator* ranks = nullptr);
+  /// With a backend that is open already.
+  Runtime(std::unique_ptr<Backend> backend, int threads, std::uint64_t seed, Communicator* ranks);
 
   Backend& backend() { return *backend_; }
   /// For what outlives a step: parameters, caches.

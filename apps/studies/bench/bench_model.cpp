@@ -7,6 +7,7 @@
 #include "apps/run/cost/product_key_cost.hpp"
 #include "apps/run/cost/recurrent_cost.hpp"
 #include "apps/run/cost/transformer_xl_cost.hpp"
+#include "apps/run/training/step_memory.hpp"
 #include "core/error.hpp"
 #include "nn/visitor.hpp"
 
@@ -60,12 +61,6 @@ double mean_window(const AllAttentionModel& model) {
   return sum / static_cast<double>(options.layers * options.context_heads());
 }
 
-// Of each family: how many positions of earlier blocks it keeps.
-std::int64_t longest_past_of(const AllAttentionOptions& options) { return options.max_span; }
-std::int64_t longest_past_of(const TransformerXlOptions& options) { return options.memory; }
-std::int64_t longest_past_of(const ProductKeyTransformerOptions&) { return 0; }
-std::int64_t longest_past_of(const RecurrentOptions& options) { return options.readout_reach(); }
-
 }  // namespace
 
 BenchModel::BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks)
@@ -91,9 +86,7 @@ StepCost BenchModel::cost(std::int64_t block, int ranks) const {
   return with_own_options(config.model, [&](const auto& own) { return step_cost(own, setting); });
 }
 
-std::int64_t BenchModel::longest_past() const {
-  return with_own_options(config.model, [](const auto& own) { return longest_past_of(own); });
-}
+std::int64_t BenchModel::longest_past() const { return engram::longest_past(config.model); }
 
 std::vector<std::int32_t> bench_tokens(std::int64_t count, const ModelOptions& model, std::uint32_t which) {
   if (model.cutoffs().empty()) return random_tokens(count, model.vocabulary(), which);

@@ -192,6 +192,7 @@ std::string table_of(const CountReport& report) {
     lines += "; engram spans RUN --cost says what a trained model's own spans cost";
   lines += '\n';
   if (report.ranks) lines += table_of(*report.ranks);
+  if (report.memory) lines += table_of(*report.memory);
   return lines;
 }
 
@@ -220,6 +221,7 @@ nlohmann::json json_of(const CountReport& report) {
                         {"parameters_without_embedding", report.solved->parameters},
                         {"target", report.solved->target}};
   if (report.ranks) object["ranks"] = json_of(*report.ranks);
+  if (report.memory) object["memory"] = json_of(*report.memory);
   return object;
 }
 

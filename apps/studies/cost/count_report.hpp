@@ -13,6 +13,7 @@
 #include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/cost/solved_width.hpp"
 #include "apps/run/cost/table_cost.hpp"
+#include "apps/studies/cost/memory_report.hpp"
 #include "apps/studies/cost/rank_report.hpp"
 
 namespace engram {
@@ -53,8 +54,9 @@ struct CountReport {
   std::vector<double> cluster_shares;  ///< empty without clusters
   CostTable costs;
   std::int64_t tokens_per_step = 0;
-  std::optional<SolvedWidth> solved;  ///< left to who asks for it
-  std::optional<RankReport> ranks;    ///< left to who asks for it
+  std::optional<SolvedWidth> solved;   ///< left to who asks for it
+  std::optional<RankReport> ranks;     ///< left to who asks for it
+  std::optional<MemoryReport> memory;  ///< left to who asks for it
 };
 
 /// Counts a model whose vocabulary is known. `training`: the split that words of clusters are counted in; none: their

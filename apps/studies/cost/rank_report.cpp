@@ -76,6 +76,12 @@ std::string prediction_lines(const RankReport& report) {
 
 }  // namespace
 
+std::vector<KeptMemory> kept_memory(const RankMemory& memory) {
+  std::vector<KeptMemory> kept;
+  for (const MemoryLine& line : kMemoryLines) kept.push_back({line.name, line.json_name, memory.*line.bytes});
+  return kept;
+}
+
 RankReport rank_report(const RunConfig& config, const RankQuestion& question) {
   RankReport report{.question = question, .asked_split = config.training.split};
   const std::unique_ptr<LanguageModel> model = make_model(config.model);
@@ -110,7 +116,7 @@ std::string table_of(const RankReport& report) {
     if (report.alone.*line.bytes > 0 || report.largest.*line.bytes > 0)
       lines += fmt::format("{:<26} {:>16} {:>16}\n", line.name, report.alone.*line.bytes, report.largest.*line.bytes);
   lines += fmt::format("{:<26} {:>16} {:>16}\n", "together", report.alone.total(), report.largest.total());
-  lines += "caches of hidden states and what a step takes come on top\n\n";
+  lines += "caches of hidden states and what a step takes come on top (--memory)\n\n";
   lines += fmt::format("{:<26} {:>16}\n", "a rank sends in a step", "bytes");
   for (const TrafficLine& line : lines_of(report.traffic))
     if (line.bytes > 0) lines += fmt::format("{:<26} {:>16}\n", line.name, line.bytes);

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/run/config/run_config.hpp"
 #include "apps/run/cost/rank_memory.hpp"
@@ -30,6 +31,14 @@ struct RankReport {
   RankTraffic traffic;                       ///< of the rank that sends most
   std::optional<StepPrediction> prediction;  ///< with a link; without step_seconds only its seconds on that
 };
+
+/// What a rank keeps from step to step, under names for people and for programs.
+struct KeptMemory {
+  const char* name;
+  const char* json_name;
+  std::int64_t bytes;
+};
+std::vector<KeptMemory> kept_memory(const RankMemory& memory);
 
 /// `config`: its vocabulary is known. Throws UsageError where the ranks cannot share the batch (split_for_ranks()).
 RankReport rank_report(const RunConfig& config, const RankQuestion& question);

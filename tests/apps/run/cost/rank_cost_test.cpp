@@ -119,7 +119,7 @@ struct Seen {
 
 Seen seen_on(const RunConfig& config, Communicator& ranks) {
   CountedRank counted(ranks);
-  Runtime runtime({}, 1, 5, &counted);
+  Runtime runtime(Device{}, 1, 5, &counted);
   const std::unique_ptr<LanguageModel> model = make_model(config.model);
   ParameterStore store;
   collect(*model, store);

@@ -212,7 +212,7 @@ TEST_CASE("evaluation by ranks: one that fails in the middle ends all, in traini
         resolved_config(load_run_config(run.config, {"schedule.steps=3", "training.split=3", "training.batch=6",
                                                      "training.block=12", "training.validate_blocks=30"}),
                         set);
-    Runtime runtime({}, 1, 1, &ranks);
+    Runtime runtime(Device{}, 1, 1, &ranks);
     TrainingSession session(config, set, runtime, DType::f32);
     for (int pass = 0; pass < 9; ++pass) session.validate({.found = found});
   });
