@@ -169,9 +169,20 @@ TEST_CASE("pages: options that the reference names are those of a command that i
         std::filesystem::path(file).stem().string());
     const std::vector<std::string> parts = parts_of(page(file));
     for (const std::string& part : parts) {
-      // Other programs' options (mpirun's, srun's), an old name, and a mistake that is shown.
-      Names known{"--help",    "--version", "--rule", "--logdir", "--rate",
-                  "--bind-to", "--map-by",  "--mca",  "--mpi",    "--kill-on-bad-exit"};
+      // Other programs' options (mpirun's, srun's, unshare's), an old name, and a mistake that is shown.
+      Names known{"--help",
+                  "--version",
+                  "--rule",
+                  "--logdir",
+                  "--rate",
+                  "--bind-to",
+                  "--map-by",
+                  "--mca",
+                  "--mpi",
+                  "--kill-on-bad-exit",
+                  "--hostfile",
+                  "--uts",
+                  "--allow-run-as-root"};
       for (const std::string& command : program().names())
         for (const std::string* text : {&parts.front(), &part})
           if (text->find("`" + command + "`") != std::string::npos || text->starts_with("\n## " + command + "\n") ||

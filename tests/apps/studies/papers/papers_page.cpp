@@ -49,7 +49,7 @@ std::string remark_cell(const PaperTable& table, const PaperRow& row) {
   return cell;
 }
 
-std::vector<PageColumn> columns_of(const PaperTable& table) {
+std::vector<PageColumn> page_columns(const PaperTable& table) {
   std::vector<PageColumn> columns{{"row", {}}, {"parameters", {}}};
   for (const std::string& column : table.columns) columns.push_back({column, {}});
   for (const char* heading : {"config", "counted", "`engram evaluate`", "ours", ""}) columns.push_back({heading, {}});
@@ -71,7 +71,7 @@ std::vector<PageColumn> columns_of(const PaperTable& table) {
 }
 
 std::string table_rows(const PaperTable& table) {
-  const std::vector<PageColumn> columns = columns_of(table);
+  const std::vector<PageColumn> columns = page_columns(table);
   std::string lines;
   for (const PageColumn& column : columns) lines += "| " + column.heading + (column.heading.empty() ? "" : " ");
   lines += "|\n";

@@ -33,11 +33,12 @@ void for_each_row(const Look& look) {
       for (const PaperRow& row : table.rows) look(paper, table, row);
 }
 
-/// What the papers count: of recurrent models without the vectors of the input's words.
+/// What the papers count: of recurrent models without the vectors of the input, where these are a table of their own.
 std::int64_t counted(const RunConfig& config) {
   const std::int64_t total = count_parameters(*make_model(config.model)).total;
   if (config.model.family != ModelFamily::recurrent) return total;
   const RecurrentOptions& model = config.model.recurrent;
+  if (model.tie_tables || !model.cutoffs.empty()) return total;
   return total - model.vocabulary * model.embedding_width;
 }
 
