@@ -10,8 +10,8 @@
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/weights/adaptive_span_names.hpp"
-#include "apps/run/weights/exported_run.hpp"
 #include "apps/run/weights/foreign_weights.hpp"
+#include "apps/run/weights/run_to_export.hpp"
 #include "core/error.hpp"
 #include "core/files/safetensors.hpp"
 
@@ -61,7 +61,7 @@ TensorSource stored_source(const ForeignLayoutTensor& stored, AdaptiveSpanView v
 }  // namespace
 
 std::size_t export_adaptive_span(const AdaptiveSpanExport& from) {
-  const CheckpointFacts facts = read_exported_run(from.run, from.kind, from.out, ModelFamily::all_attention).facts;
+  const CheckpointFacts facts = read_run_to_export(from.run, from.kind, from.out, ModelFamily::all_attention).facts;
   const AllAttentionOptions& options = facts.config.model.all_attention;
   const DType dtype = facts.dtype;
   require_adaptive_span_program(options);

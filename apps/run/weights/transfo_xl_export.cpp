@@ -9,7 +9,7 @@
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/trained_model.hpp"
-#include "apps/run/weights/exported_run.hpp"
+#include "apps/run/weights/run_to_export.hpp"
 #include "apps/run/weights/transfo_xl_cluster_order.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
 #include "apps/run/weights/transfo_xl_names.hpp"
@@ -65,7 +65,7 @@ std::vector<T> frequencies(std::int64_t width) {
 
 /// Of what is exported, with the settings; `dtype` becomes that of its parameters.
 RunConfig read_config(const TransfoXlExport& from, DType& dtype) {
-  const auto [facts, file] = read_exported_run(from.run, from.kind, from.out, ModelFamily::transformer_xl);
+  const auto [facts, file] = read_run_to_export(from.run, from.kind, from.out, ModelFamily::transformer_xl);
   dtype = facts.dtype;
   return parse_run_config(to_toml(facts.config), file, from.settings);
 }

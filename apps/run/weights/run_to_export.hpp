@@ -10,13 +10,13 @@
 
 namespace engram {
 
-struct ExportedRun {
+struct RunToExport {
   CheckpointFacts facts;
   std::string file;  ///< the checkpoint's path, in quotes
 };
 /// Of the run's checkpoint of this kind, or of a checkpoint alone. Throws UsageError where `out` is that file and where
 /// the model is of another family, FileError where it cannot be read.
-ExportedRun read_exported_run(const std::filesystem::path& run, CheckpointKind kind, const std::filesystem::path& out,
-                              ModelFamily family);
+RunToExport read_run_to_export(const std::filesystem::path& run, CheckpointKind kind, const std::filesystem::path& out,
+                               ModelFamily family);
 
 }  // namespace engram

@@ -1,4 +1,4 @@
-#include "apps/run/weights/exported_run.hpp"
+#include "apps/run/weights/run_to_export.hpp"
 
 #include <system_error>
 
@@ -6,14 +6,14 @@
 
 namespace engram {
 
-ExportedRun read_exported_run(const std::filesystem::path& run, CheckpointKind kind, const std::filesystem::path& out,
-                              ModelFamily family) {
+RunToExport read_run_to_export(const std::filesystem::path& run, CheckpointKind kind, const std::filesystem::path& out,
+                               ModelFamily family) {
   const CheckpointFile file(find_checkpoint(run, kind));
   std::error_code ignored;
   if (std::filesystem::equivalent(out, file.path(), ignored))
     throw UsageError(text("export: --out must be another file than the checkpoint that is exported, got '",
                           out.string(), "' for both"));
-  ExportedRun found{.facts = read_facts(file), .file = text("'", file.path().string(), "'")};
+  RunToExport found{.facts = read_facts(file), .file = text("'", file.path().string(), "'")};
   const ModelFamily own = found.facts.config.model.family;
   if (own != family)
     throw UsageError(
