@@ -132,8 +132,8 @@ use() {
   as_user "$system" "bible -f gen1:1-deu34:12 >my.txt"
   main_job "$system"
   try_kernels "$system" engram
-  as_root "$system" "man -w engram-train && man -E UTF-8 --warnings engram-train 2>&1 >/dev/null" |
-    grep -v 'engram-train.1.gz' && fail "$system: the page of engram train must have no faults, got the above"
+  as_root "$system" "man -w engram-train" >/dev/null || fail "$system: engram train must have a page"
+  as_root "$system" "man -E UTF-8 --warnings engram-train 2>&1 >/dev/null" | grep . && fail "$system: the page of engram train must have no faults, got the above"
   # shellcheck disable=SC2016  # of the shell in there
   as_user "$system" 'source /usr/share/bash-completion/completions/engram && COMP_WORDS=(engram train --config kjv-q)
     COMP_CWORD=3 && _engram && [[ ${COMPREPLY[*]} == kjv-quick ]]' || fail "$system: bash must complete kjv-quick"

@@ -7,6 +7,7 @@
 
 #include "apps/run/cost/cluster_shares.hpp"
 #include "apps/run/model/block_tensors.hpp"
+#include "apps/run/model/frozen_parameters.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/run/training/rank_setting.hpp"
 #include "apps/run/training/session.hpp"
@@ -91,6 +92,7 @@ class CountedRun {
                  &ranks_),
         model_(make_model(config.model)) {
     collect(*model_, store_);
+    freeze_parameters(store_, config_.training.freeze);
     store_.place(runtime_.backend(), DType::f32, config_.training.seed, {}, &ranks_);
     model_->refresh(runtime_.backend());
     trainer_ = std::make_unique<Trainer>(config_, *model_, store_, runtime_);

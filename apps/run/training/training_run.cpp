@@ -334,7 +334,7 @@ struct Training {
 void begin_with(const WeightSource& source, TrainingSession& session) {
   const WeightTransfer transfer =
       transfer_weights(source, session.config, session.data.vocabulary(), session.store, session.runtime);
-  session.origin = json_of(transfer).dump();
+  session.origin = json_of(transfer).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   session.store.refresh_rounded(session.runtime.step());
   session.model->refresh(session.runtime.backend());
   if (!session.runtime.ranks().leads()) return;

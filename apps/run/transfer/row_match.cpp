@@ -22,6 +22,9 @@ std::optional<SymbolTensor> symbol_tensor(std::string_view name) {
                                                    "output.table",     "output.bias",     "readout.keys",
                                                    "readout.values"};
   if (std::ranges::find(kWhole, name) != kWhole.end()) return SymbolTensor{.whole = std::string(name)};
+  // Classifiers of auxiliary losses (nn/layers/auxiliary_heads.hpp).
+  if (name.starts_with("auxiliary.") && (name.ends_with(".weight") || name.ends_with(".bias")))
+    return SymbolTensor{.whole = std::string(name)};
   constexpr std::string_view kClusters = ".clusters.";
   const std::size_t at = name.find(kClusters);
   if (at == std::string_view::npos) return std::nullopt;

@@ -21,7 +21,8 @@ std::string symbol_key(const data::Vocabulary& vocabulary, std::int32_t id) {
     const data::Subword& subword = subwords->model()[id];
     switch (subword.role) {
       case data::Subword::Role::text:
-        return "text " + subword.bytes;
+        // Where words stand apart "th" ends one and "th@@" does not: two symbols of the same bytes.
+        return (subword.joins_next ? "joined text " : "text ") + subword.bytes;
       case data::Subword::Role::byte:
         return "byte " + subword.bytes;
       case data::Subword::Role::unknown:

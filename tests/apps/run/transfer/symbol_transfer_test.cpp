@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "apps/data/vocabulary/merge_codes.hpp"
+#include "apps/data/vocabulary/merge_list.hpp"
 #include "apps/data/vocabulary/subword_counts.hpp"
 #include "apps/run/transfer/transfer_report.hpp"
 #include "core/error.hpp"
@@ -58,6 +60,19 @@ TEST_CASE("subwords are matched by their text and role, in vocabularies of diffe
   }
   CHECK(shared == match.shared);
   CHECK(match_symbols(now, now).shared == now.size());
+}
+
+/// A vocabulary of given codes, with these subwords in their order.
+data::Vocabulary of_codes(const std::vector<data::CountedSubword>& list) {
+  return data::SubwordVocabulary(data::MergeCodes(data::parse_merges("t h 3\nth e</w> 2\n", "codes"), list, false), 0);
+}
+
+TEST_CASE("subwords of given codes: one that ends a word is not one that goes on") {
+  const SymbolMatch match =
+      match_symbols(of_codes({{"th", 9}, {"th@@", 8}, {"the", 7}}), of_codes({{"th@@", 9}, {"the", 8}, {"th", 7}}));
+  // The unknown one and the end of a line come first.
+  CHECK(match.before_of == std::vector<std::int64_t>{0, 1, 3, 4, 2});
+  CHECK(match.shared == 5);
 }
 
 /// Rows of a table by the text of their symbols.
