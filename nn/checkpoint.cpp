@@ -328,8 +328,11 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run_dir_or_fi
   std::string tried;
   for (const fs::path& place : places)
     tried += (tried.empty() ? "" : ", ") + place.lexically_relative(run_dir_or_file).string();
+  const fs::path best = checkpoint_path(run_dir_or_file, CheckpointKind::best);
   throw FileError(text("find_checkpoint: the folder '", shown, "' must hold a checkpoint, got none of ", tried,
-                       "\n  a run saves its first one after some steps; name its folder or the file itself"));
+                       fs::exists(best, ignored)
+                           ? text("\n  its best weights are there: '", best.string(), "'")
+                           : "\n  a run saves its first one after some steps; name its folder or the file itself"));
 }
 
 }  // namespace engram

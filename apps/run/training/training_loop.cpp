@@ -101,6 +101,7 @@ class Loop {
   GradientReport gradients_{session_.config, session_.store};
   const std::int64_t first_;
   std::int64_t saved_ = -1;  // step of the newest checkpoint of this process
+  std::int64_t best_ = -1;   // of the best weights that it kept
   bool resumed_ = false;     // there was one before
   bool suspicious_ = false;
   double seconds_before_ = 0, seconds_here_ = 0;  // of the steps of earlier processes, and of this one
@@ -236,6 +237,7 @@ void Loop::validate() {
   if (!is_best) return;
   const WorkProgress progress(now("saving"));
   session_.with_judged_weights([this] { save_model(checkpoint_path(run_dir_, CheckpointKind::best), session_); });
+  best_ = step();
 }
 
 void Loop::announce(std::int64_t planned, bool averages) {
@@ -276,9 +278,11 @@ void Loop::save(SaveReason reason) {
 void Loop::fail(const Diverged& error) {
   write({{"event", "diverged"}, {"step", step()}, {"reason", error.what()}});
   // Nothing is asked of the other ranks, which may not know of it.
-  const std::string kept = resumed_ || saved_ >= 0
-                               ? text("the last good checkpoint is kept in '", run_dir_.string(), "'")
-                               : std::string("there was no checkpoint yet");
+  const std::string folder = "'" + run_dir_.string() + "'";
+  const std::string kept =
+      resumed_ || saved_ >= 0 ? "the last good checkpoint is kept in " + folder
+      : best_ >= 0 ? text("there was no checkpoint yet, but --best reads the weights of step ", best_, " in ", folder)
+                   : std::string("there was no checkpoint yet");
   throw Diverged(text(error.what(), "\n  ", kept,
                       "; a smaller schedule.rate, a longer warm-up or a smaller optimizer.clip trains more stably"));
 }

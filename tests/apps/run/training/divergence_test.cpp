@@ -139,6 +139,19 @@ TEST_CASE("a short run whose loss is a thousand times that of a guess has diverg
   CHECK(get_file(options.out / "metrics.jsonl").find("\"best\":true") == std::string::npos);
 }
 
+TEST_CASE("a run that diverges after its best weights were kept, and before a checkpoint, says where they are") {
+  const RunFolder folder;
+  TrainingRunOptions options = plain_run(folder, "run");
+  // The rate is the number of the step: the first ones improve the model, those that follow spoil it.
+  options.overrides.insert(options.overrides.end(),
+                           {"schedule.rate=10000", "schedule.warmup=10000", "schedule.steps=30",
+                            "training.validate_every=1", "optimizer.kind=sgd"});
+  CHECK_THAT(message_of<Diverged>([&] { run_training(options, never()); }),
+             ContainsSubstring("no checkpoint yet, but --best reads the weights of step "));
+  CHECK_FALSE(std::filesystem::exists(checkpoint_path(options.out, CheckpointKind::newest)));
+  CHECK(std::filesystem::exists(checkpoint_path(options.out, CheckpointKind::best)));
+}
+
 TEST_CASE("other data begin a new best loss") {
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "run");
