@@ -5,8 +5,10 @@
 # A listing of commands begins with ```sh, and all its lines are run; one that shows what they print begins with
 # ```console, and its lines that begin with "$ " are run. Above a listing, each on a line of its own, may stand
 #   <!-- run: A => B -->       the test puts B in the place of every A, for instance to train for fewer steps
+#   <!-- prints all -->        the other lines of a console's listing must be what the commands print, to the letter
 #   <!-- not run: REASON -->   the test leaves the listing out
-# Any other listing is no command: one with a line that calls engram is refused, so that none is forgotten.
+# Any other listing is no command: one with a line that calls engram or autograd_tour is refused, so that none is
+# forgotten.
 # The test guide of ctest.
 set -euo pipefail
 export LC_ALL=C.UTF-8 OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
@@ -57,17 +59,20 @@ for ((article = 0; article < 40; article++)); do # a file each
   sed -n "$((article * 10 + 1)),$((article * 10 + 10))p" my.txt >"my-articles/$article.txt"
 done
 
-# Of each listing of a page: PAGE.NUMBER.commands, and PAGE.NUMBER.marks with its line and the marks above it.
+# Of each listing of a page: PAGE.NUMBER.commands, PAGE.NUMBER.shown with what a console prints, and PAGE.NUMBER.marks
+# with its line and the marks above it.
 split_page() {
   awk -v start="$folder/listings/$1" '
-    function close_listing() { inside = 0; close(commands); close(notes) }
+    function close_listing() { inside = 0; close(commands); close(shown); close(notes) }
     !inside && /^```/ {
       kind = substr($0, 4)
       inside = 1
       number++
       commands = sprintf("%s.%03d.commands", start, number)
+      shown = sprintf("%s.%03d.shown", start, number)
       notes = sprintf("%s.%03d.marks", start, number)
       printf "" >commands
+      printf "" >shown
       print NR >notes
       if (kind != "sh" && kind != "console") print "other" >notes
       else printf "%s", marks >notes
@@ -76,10 +81,11 @@ split_page() {
     }
     inside && /^```/ { close_listing(); next }
     inside && kind == "sh" { print >commands }
-    inside && kind == "console" && /^\$ / { print substr($0, 3) >commands }
+    inside && kind == "console" && /^\$ / { print substr($0, 3) >commands; next }
+    inside && kind == "console" { print >shown }
     inside && kind != "sh" && kind != "console" &&
-      /^(\$ )?([A-Z_]+=[^ ]* )*([^ ]*\/)?\$?engram / { print >commands }
-    !inside && /^<!-- (not run|run): .* -->$/ { marks = marks $0 "\n"; next }
+      /^(\$ )?([A-Z_]+=[^ ]* )*([^ ]*\/)?\$?(engram|autograd_tour) / { print >commands }
+    !inside && /^<!-- ((not run|run): .*|prints all) -->$/ { marks = marks $0 "\n"; next }
     !inside { marks = "" }
   ' "$2"
 }
@@ -96,8 +102,10 @@ if [[ -z ${ENGRAM_GUIDE:-} ]]; then
   printf '```sh\nengram keys no-family\n```\n' >"$folder/broken/fails.md"
   printf '```\nengram keys\n```\n' >"$folder/broken/unmarked.md"
   printf '<!-- run: recurrent => product_key -->\n```sh\nengram keys\n```\n' >"$folder/broken/stale.md"
+  printf '<!-- prints all -->\n```console\n$ echo a b\na  b\n```\n' >"$folder/broken/other.md"
   printf '```console\n$ engram keys\nmodel\n```\n' >"$folder/broken/good.md"
-  for page in fails unmarked stale good; do
+  printf '<!-- prints all -->\n```console\n$ echo a\na\n$ echo b\nb\n```\n' >>"$folder/broken/good.md"
+  for page in fails unmarked stale other good; do
     code=0
     ENGRAM_GUIDE=$folder/broken bash "$root/tests/guide.sh" "$program" "$page" >/dev/null 2>&1 || code=$?
     if [[ $page == good && $code != 0 || $page != good && $code != 1 ]]; then
@@ -108,6 +116,7 @@ if [[ -z ${ENGRAM_GUIDE:-} ]]; then
 fi
 
 run=0
+same=0
 faults=0
 left_out=""
 for page in "${pages[@]}"; do
@@ -127,8 +136,13 @@ for page in "${pages[@]}"; do
       continue
     fi
     reason=""
+    compared=0
     for mark in "${marks[@]:1}"; do
       mark=${mark% -->}
+      if [[ $mark == "<!-- prints all" ]]; then
+        compared=1
+        continue
+      fi
       if [[ $mark == "<!-- not run: "* ]]; then
         reason=${mark#<!-- not run: }
         continue
@@ -153,11 +167,17 @@ for page in "${pages[@]}"; do
       broken=1
       continue
     fi
+    if ((compared)) && ! diff "${notes%.marks}.shown" "$folder/said" >"$folder/difference"; then
+      fail "$page" "$line" "the listing must be what its commands print (<), got (>):"
+      sed 's/^/  | /' "$folder/difference" >&2
+      continue
+    fi
     run=$((run + 1))
+    same=$((same + compared))
   done
 done
 
-printf 'Listings of %d pages: %d run, %d not:\n%s' "${#pages[@]}" "$run" "$(grep -c . <<<"$left_out" || true)" "$left_out"
+printf 'Listings of %d pages: %d run, of them %d with what they print, %d not:\n%s' "${#pages[@]}" "$run" "$same" "$(grep -c . <<<"$left_out" || true)" "$left_out"
 if ((faults > 0 || run == 0)); then
   printf 'tests/guide.sh: %d faults\n' "$faults" >&2
   exit 1
