@@ -17,6 +17,9 @@ void gemm_onednn(const Gemm<float>& g) {
   const dnnl_status_t status =
       dnnl_sgemm(g.transpose_a == Transpose::yes ? 'T' : 'N', g.transpose_b == Transpose::yes ? 'T' : 'N', g.m, g.n,
                  g.k, g.factor, g.a, g.a_stride, g.b, g.b_stride, g.write == Write::add ? 1.0f : 0.0f, g.c, g.c_stride);
+  if (status == dnnl_out_of_memory)
+    throw OutOfMemory(
+        text("memory: oneDNN found none for the product [", g.m, ", ", g.k, "] x [", g.k, ", ", g.n, "]"));
   if (status != dnnl_success)
     throw DeviceError(text("matmul: oneDNN refused [", g.m, ", ", g.k, "] x [", g.k, ", ", g.n, "], status ",
                            static_cast<int>(status)));

@@ -1,5 +1,9 @@
 /// What the first step would refuse or spoil, or no memory could hold, is refused before a run has a folder.
 
+#include <sys/resource.h>
+
+#include <algorithm>
+
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/machine_memory.hpp"
@@ -66,6 +70,29 @@ TEST_CASE("refused values: a model that the machine's memory and swap cannot hol
   CHECK_NOTHROW(require_machine_memory(config, 4, 1, room));
   CHECK_THAT(message_of<OutOfMemory>([&] { require_machine_memory(config, 4, 2, room); }),
              ContainsSubstring("of 2 of the 4 ranks"));
+  CHECK_NOTHROW(require_machine_memory(config, 4, 2, 2 * room, room));
+  CHECK_THAT(message_of<OutOfMemory>([&] { require_machine_memory(config, 4, 2, 2 * room, room - 1); }),
+             ContainsSubstring("what a process may take (ulimit -v) beside what it has, ") &&
+                 ContainsSubstring("of 1 of the 4 ranks"));
+}
+
+TEST_CASE("refused values: a limit of this process's addresses, less what it has, is known") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  const auto still = [&](rlim_t limit) {
+    const rlimit changed{std::min(limit, before.rlim_max), before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &changed);
+    const std::int64_t bytes = process_memory_bytes();
+    ::setrlimit(RLIMIT_AS, &before);
+    return bytes;
+  };
+  // Sanitizers take terabytes of addresses.
+  constexpr rlim_t kMost = rlim_t{1} << 50;
+  if (before.rlim_max < kMost) return;
+  CHECK(still(kMost) > 0);
+  CHECK(still(kMost) < static_cast<std::int64_t>(kMost));
+  CHECK(still(1) == 1);
+  if (before.rlim_max == RLIM_INFINITY) CHECK(still(RLIM_INFINITY) == 0);
 }
 
 TEST_CASE("refused values: a table that one machine cannot hold, but several that share its columns can") {
