@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Trains over two hosts that talk through a network, and compares the checkpoint with that of one process. The hosts are
 # network namespaces of this machine, each with a name and a folder for temporary files of its own, and a cable between.
-# Then the cable is cut. As root, where such namespaces may be made; else it says so and ends with 0.
+# Then a rank of one host is killed, then the cable is cut: both runs go on as one process, to the bytes of one that
+# nobody disturbed. As root, where such namespaces may be made; else it says so and ends with 0.
 #   bash tests/ranks_on_two_hosts.sh PROGRAM      PROGRAM: build/release/apps/engram
 # A part of tests/nightly.sh. A minute.
 set -euo pipefail
@@ -77,6 +78,7 @@ ramp = 8
 kind = "adam"
 [schedule]
 rate = 0.01
+decay = "none"
 steps = 30
 [training]
 batch = 8
@@ -103,37 +105,72 @@ over_both both >said 2>&1 || fail "over both hosts"
 grep -q '4 ranks on 2 hosts' said || fail "there must be two hosts"
 cmp alone/checkpoint/model.safetensors both/checkpoint/model.safetensors || fail "the checkpoints must be equal"
 
+# Runs without an end, which something else ends; their first steps are those of shorter runs.
+endless=(--set training.validate_every=100000 training.report_every=100)
+# ranks_on HOST: the processes of the program there.
+ranks_on() {
+  local pid
+  for pid in $(ip netns pids "$1"); do
+    if [[ $(readlink "/proc/$pid/exe") == "$program" ]]; then echo "$pid"; fi
+  done
+}
+# begin OUT: sets `launcher`, and returns when there is a checkpoint.
+begin() {
+  over_both "$1" "${endless[@]}" --steps 100000 >said 2>&1 &
+  launcher=$!
+  local tries
+  for ((tries = 0; tries < 600; tries++)); do
+    if [[ -s $1/checkpoint/model.safetensors ]]; then break; fi
+    sleep 0.1
+  done
+  if ((tries == 600)); then fail "no checkpoint after a minute"; fi
+  began=$SECONDS
+}
+# ended SECONDS: the ranks are gone from both hosts by then, and mpirun with a code that is not 0.
+ended() {
+  local tries code=0
+  for ((tries = 0; tries < $1; tries++)); do
+    if [[ -z $(ranks_on "$left")$(ranks_on "$right") ]]; then break; fi
+    sleep 1
+  done
+  if ((tries == $1)); then fail "ranks stay for $1 s"; fi
+  echo "   the ranks have ended after $((SECONDS - began)) s"
+  wait "$launcher" || code=$?
+  if ((code == 0)); then fail "the run must fail"; fi
+  echo "   mpirun has ended after $((SECONDS - began)) s"
+}
+# goes_on_alone OUT: one process trains on from its checkpoint, to the bytes of an undisturbed run.
+goes_on_alone() {
+  local step goal
+  step=$(grep -a -o -m 1 '"engram.step":"[0-9]*"' "$1/checkpoint/model.safetensors" | tr -dc 0-9)
+  goal=$((step + 15))
+  "$program" train --config config.toml --data data --out "$1" "${endless[@]}" --steps "$goal" --resume >said 2>&1 ||
+    fail "one process must go on from step $step"
+  grep -q "done after $goal steps" said || fail "it must train on to step $goal"
+  "$program" train --config config.toml --data data --out "$1-undisturbed" "${endless[@]}" --steps "$goal" >said 2>&1 ||
+    fail "the undisturbed run"
+  cmp "$1-undisturbed/checkpoint/model.safetensors" "$1/checkpoint/model.safetensors" || fail "the checkpoints must be equal"
+  echo "   one process went on from step $step to $goal, to the same bytes"
+}
+
+echo "== a rank of one host is killed"
+begin lost
+mapfile -t there < <(ranks_on "$right")
+if ((${#there[@]} != 2)); then fail "two ranks must be on the other host, got ${#there[@]}"; fi
+kill -KILL "${there[RANDOM % 2]}"
+ended 30
+if [[ $(grep -cE 'noticed that process rank [23] .* on node .* exited on signal 9|engram: error: rank' said) != 1 ]]; then
+  fail "one message must name the rank"
+fi
+goes_on_alone lost
+
 echo "== the cable is cut"
 export ENGRAM_RANK_TIMEOUT=5
-over_both cut --steps 100000 >said 2>&1 &
-launcher=$!
-for ((tries = 0; tries < 600; tries++)); do
-  if [[ -s cut/checkpoint/model.safetensors ]]; then break; fi
-  sleep 0.1
-done
-if ((tries == 600)); then fail "no checkpoint after a minute"; fi
+begin cut
 ip -n "$left" link set cable down
-began=$SECONDS
 # Ranks that are waited for are given up after ENGRAM_RANK_TIMEOUT, and wait for each other's last words. mpirun and its
 # daemon on the other host wait for minutes, unless they are told to look more often.
-still_there() {
-  local pid
-  for pid in $(ip netns pids "$left") $(ip netns pids "$right"); do
-    if [[ $(readlink "/proc/$pid/exe") == "$program" ]]; then return 0; fi
-  done
-  return 1
-}
-for ((tries = 0; tries < 60; tries++)); do
-  if ! still_there; then break; fi
-  sleep 1
-done
-if ((tries == 60)); then fail "ranks stay for a minute"; fi
-echo "   the ranks have ended after $((SECONDS - began)) s"
-code=0
-wait "$launcher" || code=$?
-if ((code == 0)); then fail "a cut cable must fail the run"; fi
-echo "   mpirun has ended after $((SECONDS - began)) s"
+ended 60
 grep -qE 'rank .* must answer within 5 s|lost communication with a remote daemon' said || fail "it must be said"
-"$program" train --config config.toml --data data --out cut --resume --steps 30 >said 2>&1 || true
-grep -qE 'complete already|done after' said || fail "the checkpoint must be whole"
+goes_on_alone cut
 echo "All of it held."
