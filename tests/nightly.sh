@@ -5,9 +5,11 @@
 #                  its modules; exercises as learners find them; a project that includes this one; libengram.so and its
 #                  examples, built and installed in every way, 20 minutes by estimate; pages of long runs in a browser, a
 #                  minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach)
-#     ranks        several processes: a hundred runs that lose one, two hosts in network namespaces, what is predicted of a
-#                  slow link against what they do; where MPI was found. A quarter of an hour
-#     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer
+#     ranks        several processes: a hundred runs that lose one, all families on the device simulated, a table that one
+#                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
+#                  where MPI was found. Half an hour
+#     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
+#                  whole runs of ranks that are threads are among them (alone: tests/sanitized.sh tsan apps_ranks)
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
 #                  is installed; half an hour by estimate
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
@@ -65,7 +67,7 @@ for part in "${parts[@]}"; do
     ranks)
       begin_part "Several processes (preset program)"
       bash apps/install_packages.sh openmpi-bin libopenmpi-dev
-      cmake --preset program -DENGRAM_MPI=ON
+      cmake --preset program -DENGRAM_MPI=ON -DENGRAM_SIMULATED=ON
       cmake --build build/program --parallel "$(nproc)" --target engram
       bash tests/ranks.sh "$root/build/program/apps/engram" 100
       bash tests/ranks_on_two_hosts.sh "$root/build/program/apps/engram"

@@ -2,7 +2,8 @@
 # Builds with sanitizers and runs tests:
 #   bash tests/sanitized.sh asan|tsan              what .ci/run checks of them every day
 #   bash tests/sanitized.sh asan|tsan all          every test, and what the tests themselves do
-#   bash tests/sanitized.sh asan|tsan TEST ...     those of some programs, for instance: tsan core ops
+#   bash tests/sanitized.sh asan|tsan TEST ...     those of some programs, for instance: tsan core ops; tsan apps_ranks is
+#                                                  whole runs of ranks that are threads
 # ENGRAM_TEST_OBJECTS=build/werror/tests in the environment links the tests' objects of that build, of the same sources,
 # in the place of compiling them; not with `all`.
 # asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
@@ -36,7 +37,7 @@ case "$preset ${*:-day}" in
     ;;
   *)
     names="$*"
-    for name in "$@"; do targets+=(--target "engram_tests_$name"); done
+    for name in "$@"; do targets+=(--target "engram_tests_${name%_ranks}"); done
     tests=(-R "^(${names// /|})$")
     ;;
 esac

@@ -52,6 +52,20 @@ for family in "${families[@]}"; do
   done
 done
 
+echo "== data that were copied to each machine, and a folder that rank 0 alone writes"
+mkdir elsewhere
+cp -r characters elsewhere
+cat >elsewhere/as_last <<'SCRIPT'
+#!/usr/bin/env bash
+if ((${OMPI_COMM_WORLD_RANK:-${PMI_RANK:?}} == 1)); then cd elsewhere; fi
+exec "$@"
+SCRIPT
+chmod +x elsewhere/as_last
+mpirun -n 2 "$folder/elsewhere/as_last" "$program" train --out apart --config "$folder/all_attention.toml" \
+  --data characters >said 2>&1 || fail "data that were copied"
+same_run all_attention-1 apart
+if [[ -e elsewhere/apart ]]; then fail "rank 1 must write nothing"; fi
+
 echo "== from four ranks to one and to two"
 # Without a decay and a warm-up the first steps are those of a longer run.
 parts_of_run=(--config all_attention.toml --data characters --set schedule.warmup=0 schedule.decay=none)
@@ -60,6 +74,9 @@ train 1 whole "${parts_of_run[@]}" || fail "the whole run"
 grep -v '^split' all_attention.toml >no_split.toml
 parts_of_run[1]=no_split.toml
 train 4 parts "${parts_of_run[@]}" --steps 4 || fail "the first four steps"
+if [[ $(grep -c 'training.split is 4 in place of 1 for 4 ranks; one rank with --split 4 has the same numbers' said) != 1 ]]; then
+  fail "a raised split must be said once"
+fi
 train 1 parts "${parts_of_run[@]}" --steps 8 --resume || fail "resumed on one rank"
 train 2 parts "${parts_of_run[@]}" --resume || fail "resumed on two ranks"
 cmp whole/checkpoint/model.safetensors parts/checkpoint/model.safetensors || fail "parts must be the whole"
