@@ -120,7 +120,7 @@ void FigureArguments::add_looks(Command& command) {
   command.add_option("--title", title_, "a title above the panels [none]")->value_name("TEXT");
   command.add_option("--x-label", x_label_, "below the x axis, instead of what is drawn")->value_name("TEXT");
   command.add_option("--y-label", y_label_, "beside the y axes")->value_name("TEXT");
-  command.add_option("--log", log_, "axes of ratios: x, y or xy")->one_of({"x", "y", "xy"});
+  command.add_option("--log", log_, "logarithmic axes: x, y or xy")->one_of({"x", "y", "xy"});
   command.add_option("--y-range", y_range_, "ends of the y axes: LEAST,MOST")->value_name("RANGE");
   command.add_option("--width", width_, "of the whole, in mm or pt: 88mm, 250pt")
       ->capture_default_str()

@@ -53,8 +53,8 @@ std::string table_of(const HeadFigure& figure);
 std::string csv_of(const HeadFigure& figure);
 nlohmann::json json_of(const HeadFigure& figure);
 /// Columns for distances, the nearest rightmost, then slots; where there are more than a printer shows, each is the
-/// largest weight of its neighbours. The scale is of ratios, from 0.0001 to the largest weight; of recurrent
-/// models it is one of differences, from 0 on.
+/// largest weight of its neighbours. The scale is logarithmic, from 0.0001 to the largest weight; of recurrent
+/// models it is linear, from 0 on.
 std::string svg_of(const HeadFigure& figure);
 
 }  // namespace engram

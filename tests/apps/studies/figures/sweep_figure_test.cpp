@@ -152,7 +152,7 @@ TEST_CASE("figure sweep: names that there are not, and keys that do not vary, ar
   CHECK_THAT(refusal(waiting, {}), ContainsSubstring("must have been measured"));
 }
 
-TEST_CASE("figure sweep: axes of ratios leave out what has no place on them") {
+TEST_CASE("figure sweep: logarithmic axes leave out what has no place on them") {
   const WrittenSweep sweep({{"a", 1, 0, 2, "2", "10"}, {"b", 1, 8, 2, "1", "10"}});
   FigureStyle style;
   style.log_x = true;
