@@ -1,5 +1,6 @@
 #include "apps/commands/commands.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,9 +62,9 @@ void run_sweep(const SweepArguments& arguments, Communicator& ranks) {
   if (!ranks.alone())
     log(LogLevel::info, text("sweep: ", runs.size(), " runs are dealt over ", ranks.size(),
                              " ranks; what follows is of the first one's"));
-  const StopSignals signals(ranks.alone());
-  const std::vector<RunResult> results = run_sweep(
-      options, data, runs, [&signals] { return signals.received(); }, ranks);
+  std::vector<RunResult> results;
+  run_until_stopped(ranks.alone(),
+                    [&](const std::function<bool()>& stop) { results = run_sweep(options, data, runs, stop, ranks); });
   if (arguments.json) return print_json(json_of(options, runs, results, warnings));
   print(table_of(options, collect_variants(options, runs, results)));
 }

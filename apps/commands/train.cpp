@@ -1,6 +1,7 @@
 #include "apps/commands/commands.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,8 +61,7 @@ void run_train(const Command& command, const TrainArguments& arguments, Communic
   if (command.count("--freeze") > 0) options.overrides.push_back("training.freeze=" + joined(arguments.freeze));
   if (command.count("--split") > 0) options.overrides.push_back(text("training.split=", arguments.split));
   if (!ranks.alone()) divide_machine(ranks, arguments.device, options);
-  const StopSignals signals(ranks.alone());
-  run_training(options, [&signals] { return signals.received(); });
+  run_until_stopped(ranks.alone(), [&](const std::function<bool()>& stop) { run_training(options, stop); });
 }
 
 }  // namespace

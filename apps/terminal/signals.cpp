@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <map>
 #include <string_view>
 #include <thread>
 
@@ -69,6 +71,41 @@ void replace_all(void (*before)(int), void (*handler)(int)) {
     if (present_action(signal).sa_handler == before) take_by(signal, handler);
 }
 
+/// While it lives, signals that ask for an end call engram_stop.
+class StopSignals {
+ public:
+  explicit StopSignals(bool says_so) {
+    stop_received = false;
+    stop_is_said = says_so;
+    for (const int signal : kStopSignals) install(signal, engram_stop);
+    install(SIGPIPE, SIG_IGN);
+  }
+  ~StopSignals() {
+    for (const auto& [signal, action] : before_) sigaction(signal, &action, nullptr);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  void ignore_from_now_on() {
+    for (const int signal : kStopSignals) {
+      take_by(signal, SIG_IGN);
+      before_.erase(signal);
+    }
+  }
+
+ private:
+  static constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+  void install(int signal, void (*handler)(int)) {
+    const struct sigaction before = present_action(signal);
+    if (before.sa_handler == SIG_IGN) return;
+    take_by(signal, handler);
+    before_.emplace(signal, before);
+  }
+
+  std::map<int, struct sigaction> before_;
+};
+
 }  // namespace
 
 void take_signals_on_own_thread() {
@@ -78,24 +115,15 @@ void take_signals_on_own_thread() {
   hold_signals_for_good();
 }
 
-StopSignals::StopSignals(bool says_so) {
-  stop_received = false;
-  stop_is_said = says_so;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) install(signal, engram_stop);
-  install(SIGPIPE, SIG_IGN);
+void run_until_stopped(bool alone, const std::function<void(const std::function<bool()>& stop)>& work) {
+  StopSignals signals(alone);
+  try {
+    work([] { return stop_received.load(); });
+  } catch (const Interrupted&) {
+    if (!alone) signals.ignore_from_now_on();
+    throw;
+  }
 }
-StopSignals::~StopSignals() {
-  for (const auto& [signal, action] : before_) sigaction(signal, &action, nullptr);
-}
-
-void StopSignals::install(int signal, void (*handler)(int)) {
-  const struct sigaction before = present_action(signal);
-  if (before.sa_handler == SIG_IGN) return;
-  take_by(signal, handler);
-  before_.emplace(signal, before);
-}
-
-bool StopSignals::received() const { return stop_received; }
 
 TerminalLineSignals::TerminalLineSignals() {
   if (line_owners++ == 0) replace_all(SIG_DFL, engram_leave);

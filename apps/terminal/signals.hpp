@@ -2,8 +2,7 @@
 /// Ctrl-C, `kill` and a lost terminal end a run in an orderly way: the present step is finished, the run saved, the
 /// program left with exit code 130.
 
-#include <csignal>
-#include <map>
+#include <functional>
 
 #include "core/error.hpp"
 
@@ -20,24 +19,15 @@ class Interrupted : public Error {
 /// take none (core/held_signals.hpp says why). For main, before anything starts a thread.
 void take_signals_on_own_thread();
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 only set a flag and say so on stderr; a second one of them ends
-/// the program at once. Those that were ignored stay ignored: so a shell starts what it leaves in the background.
-/// SIGPIPE is ignored, so that a reader of stderr who goes does not end the run. Not more than one at a time.
-class StopSignals {
- public:
-  /// `says_so`: false for one of several ranks: a launcher also ends them by a signal when one of them has failed.
-  explicit StopSignals(bool says_so = true);
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
-  bool received() const;
-
- private:
-  void install(int signal, void (*handler)(int));
-
-  std::map<int, struct sigaction> before_;
-};
+/// Calls `work` with a function that says whether SIGINT, SIGTERM, SIGHUP or SIGUSR1 has come. Meanwhile these only set
+/// a flag and say so on stderr; a second one of them ends the program at once. Those that were ignored stay ignored: so
+/// a shell starts what it leaves in the background. SIGPIPE is ignored, so that a reader of stderr who goes does not
+/// end the run. Not more than one at a time.
+///
+/// One of several ranks, not `alone`, says nothing: a launcher also ends ranks by a signal when one has failed. And
+/// when its work is Interrupted, it ignores these signals until it ends: all stop when one is told to, and its own copy
+/// of what the launcher sends to all may come when everything is saved.
+void run_until_stopped(bool alone, const std::function<void(const std::function<bool()>& stop)>& work);
 
 /// While it lives, signals that would end or stop the program (Ctrl-C, Ctrl-Z and their like) take the line of progress
 /// off the terminal first, and then do what they do. Those that are ignored or have a handler, that of StopSignals

@@ -36,6 +36,7 @@ for ((kill = 1; kill <= kills; kill++)); do
   if [[ $messages != 1 ]]; then fail "one message, got $messages"; fi
   if grep -q 'done after' said; then fail "the run must have been going on"; fi
   hits=$((hits + 1))
+  if ((hits % 20 == 0)); then echo "   $hits so far"; fi
   set_goal killed
   step=$(step_of killed) first=$((step < first ? step : first)) last=$((step > last ? step : last))
   resumed=$((1 << RANDOM % 3))

@@ -4,8 +4,12 @@
 
 #include <unistd.h>
 
+#include <csignal>
+#include <cstddef>
+#include <functional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
@@ -58,6 +62,30 @@ struct LongRun {
 };
 
 }  // namespace
+
+TEST_CASE("signals: a rank that has stopped with the others ignores its own copy that comes late", "[ranks]") {
+  constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+  const auto handlers = [&] {
+    std::vector<void (*)(int)> found;
+    for (const int signal : kSignals) {
+      struct sigaction action = {};
+      ::sigaction(signal, nullptr, &action);
+      found.push_back(action.sa_handler);
+    }
+    return found;
+  };
+  const auto own = handlers();  // of who has started the tests
+  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+  const auto before = handlers();
+  const auto interrupted = [](const std::function<bool()>&) { throw Interrupted("saved"); };
+  CHECK_THROWS_AS(run_until_stopped(true, interrupted), Interrupted);
+  CHECK(handlers() == before);
+  CHECK_NOTHROW(run_until_stopped(false, [](const std::function<bool()>& stop) { stop(); }));
+  CHECK(handlers() == before);
+  CHECK_THROWS_AS(run_until_stopped(false, interrupted), Interrupted);
+  for (const auto handler : handlers()) CHECK(handler == SIG_IGN);
+  for (std::size_t i = 0; i < own.size(); ++i) std::signal(kSignals[i], own[i]);
+}
 
 TEST_CASE("signals: a run of any family that is interrupted all the time ends with the same bits") {
   const std::string family = GENERATE(std::string("all_attention"), std::string("transformer_xl"),

@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include <map>
 #include <sstream>
 
 #include "apps/run/config/config_review.hpp"
