@@ -182,9 +182,8 @@ std::size_t words_of(const Lines& page) {
 }
 
 TEST_CASE("docs: README is read in two minutes, a page of the guide in five") {
-  constexpr std::size_t kMost = 1000;  // 200 words a minute
-  // Read in parts, whose times they tell: parts of ten minutes, and evenings.
-  const std::map<std::string, std::size_t> in_parts{{"autograd-tour", 5700}, {"course", 2000}};
+  constexpr std::size_t kMost = 1000;                                   // 200 words a minute
+  const std::map<std::string, std::size_t> in_parts{{"course", 2000}};  // of six evenings
   std::size_t pages = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(kRoot / "docs/guide")) {
     const std::string page = entry.path().stem().string();

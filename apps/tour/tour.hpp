@@ -1,5 +1,5 @@
 #pragma once
-/// The steps of docs/guide/autograd-tour.md, one function each. A step prints what the page shows under its heading; a
+/// The steps of docs/guide/autograd-tour*.md, one function each. A step prints what the page shows under its heading; a
 /// test compares the two, so numbers are printed with few digits and nothing depends on the machine.
 
 #include <ostream>

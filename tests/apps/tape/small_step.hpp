@@ -1,6 +1,6 @@
 #pragma once
 /// A step of few numbers that can be recorded: loss = sum(tanh(x w + x)) with x = leaf 0 and w = leaf 1, as in step 8
-/// of docs/guide/autograd-tour.md, and others that are given.
+/// of docs/guide/autograd-tour*.md, and others that are given.
 
 #include <functional>
 #include <memory>

@@ -1,4 +1,4 @@
-/// The row that step 14 of docs/guide/autograd-tour.md enters into the op table, and the table's checks of it.
+/// The row that step 14 of docs/guide/autograd-tour*.md enters into the op table, and the table's checks of it.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-/// docs/guide/autograd-tour.md shows code that is compiled and output that is printed: every listing stands in the
+/// docs/guide/autograd-tour*.md show code that is compiled and output that is printed: every listing stands in the
 /// source it names, every output is what the program prints.
 
 #include "apps/tour/tour.hpp"
@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "tests/apps/tour/tour_page.hpp"
@@ -22,8 +23,28 @@ std::string contents(const std::string& path) {
   REQUIRE(in.good());
   return {std::istreambuf_iterator<char>(in), {}};
 }
+
+/// What the parts of the tour have, in their order, behind the page that leads to them.
+Page all_parts() {
+  const auto add = [](auto& to, auto from) { to.insert(to.end(), from.begin(), from.end()); };
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(ENGRAM_SOURCE_DIR) / "docs/guide"))
+    if (const std::string name = entry.path().filename().string(); name.starts_with("autograd-tour-"))
+      names.insert("docs/guide/" + name);
+  Page all = parse_page(contents("docs/guide/autograd-tour.md"));
+  for (const std::string& name : names) {
+    const Page part = parse_page(contents(name));
+    add(all.headings, part.headings);
+    add(all.listings, part.listings);
+    add(all.outputs, part.outputs);
+    add(all.traces, part.traces);
+    for (const std::string& fault : part.faults) all.faults.push_back(name + ", " + fault);
+    all.text += part.text;
+  }
+  return all;
+}
 const Page& page() {
-  static const Page parsed = parse_page(contents("docs/guide/autograd-tour.md"));
+  static const Page parsed = all_parts();
   return parsed;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// docs/guide/autograd-tour.md taken apart. A fenced block of C++ follows a line that holds nothing but the path of a
-/// source file in backquotes; a fenced block of text follows the line "`autograd_tour N` prints:", or that of
+/// A page of docs/guide/autograd-tour*.md taken apart. A fenced block of C++ follows a line that holds nothing but the
+/// path of a source file in backquotes; a fenced block of text follows the line "`autograd_tour N` prints:", or that of
 /// `autograd_tour --trace OP`. Blocks of shell commands are not looked at.
 
 #include <string>
