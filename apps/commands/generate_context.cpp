@@ -11,7 +11,8 @@ namespace engram {
 
 void ContextArguments::add_to(Command& command) {
   command_ = &command;
-  command.add_option("--prompt-file", file_, "file with the beginning; printed with --show-context");
+  command.add_option("--prompt-file", file_, "file with the beginning; printed with --show-context")
+      ->value_name("FILE");
   Option* folder = command.add_option("--data", data_, "begin with a part of a split of this data folder");
   command.add_option("--split", split_, "train, valid or test")
       ->suggest({"train", "valid", "test"})

@@ -178,13 +178,13 @@ TEST_CASE("cbt command: scores of another program", "[cbt]") {
   }
   CHECK_THAT(error_of(with({path("run"), "--scores", path("scores.txt")}), 2), ContainsSubstring("without a run"));
   // What has no effect without a model is refused by its name.
-  const std::vector<Arguments> of_models{{"--score", "word"}, {"--carry", "run"}, {"--batch", "3"},  {"--best"},
-                                         {"--device", "cpu"}, {"--dtype", "f64"}, {"--threads", "1"}};
+  const std::vector<Arguments> of_models{{"--score", "word"}, {"--carry", "none"}, {"--batch", "3"},  {"--best"},
+                                         {"--device", "cpu"}, {"--dtype", "f64"},  {"--threads", "1"}};
   for (const Arguments& option : of_models)
     for (const Arguments& way : {Arguments{"--scores", path("scores.txt")}, {"--sentences", path("again.txt")}}) {
       Arguments all = way;
       all.insert(all.end(), option.begin(), option.end());
-      CHECK_THAT(error_of(with(all), 2), StartsWith("engram: cbt: " + option[0] + " is for a model's answers") &&
+      CHECK_THAT(error_of(with(all), 2), StartsWith("engram: error: cbt: " + option[0] + " is for a model's answers") &&
                                              ContainsSubstring("got it with " + way[0]));
     }
   CHECK_THAT(error_of(with({"--sentences", path("again.txt"), "--csv", path("more.csv")}), 2),
