@@ -8,6 +8,8 @@
 #     ranks        several processes: a hundred runs that lose one, all families on the device simulated, a table that one
 #                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
 #                  where MPI was found. Half an hour
+#     studies      scripts of the papers' studies with two steps each, which judge their claims and draw their figures:
+#                  ten minutes; pictures of the guide
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
 #                  whole runs of ranks that are threads are among them (alone: tests/sanitized.sh tsan apps_ranks)
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
@@ -18,10 +20,10 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks sanitizers packages matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks studies sanitizers packages matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|sanitizers|packages|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, sanitizers, packages or matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|ranks|studies|sanitizers|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, studies, sanitizers, packages or matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -72,6 +74,17 @@ for part in "${parts[@]}"; do
       bash tests/ranks.sh "$root/build/program/apps/engram" 100
       bash tests/ranks_on_two_hosts.sh "$root/build/program/apps/engram"
       bash tests/rank_rates.sh "$root/build/program/apps/engram"
+      ;;
+    studies)
+      begin_part "Scripts of the papers' studies (tests/studies.sh), pictures of the guide (tests/figures.sh)"
+      bash apps/install_packages.sh bible-kjv
+      cmake --preset program
+      cmake --build build/program --parallel "$(nproc)" --target engram
+      studies=$(mktemp -d "${TMPDIR:-/tmp}/engram-studies.XXXXXX")
+      bash tests/studies.sh build/program/apps/engram "$studies/studies"
+      mkdir "$studies/pictures"
+      bash tests/figures.sh build/program/apps/engram "$studies/figures" "$studies/pictures"
+      rm -rf -- "$studies"
       ;;
     sanitizers)
       close_part

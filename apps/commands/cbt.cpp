@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/commands/model_arguments.hpp"
@@ -76,7 +77,7 @@ void judge_foreign(const CbtArguments& arguments) {
 }
 
 /// What --scores and --sentences do without is refused beside them, and what a model needs is asked for.
-void require_ways(const CbtArguments& arguments) {
+void require_ways(const Command& command, const CbtArguments& arguments) {
   const bool foreign = !arguments.foreign.empty() || !arguments.sentences.empty();
   if (!foreign && (arguments.model.run.empty() || arguments.data.empty()))
     throw UsageError(text("cbt: a run and --data must be given, or --scores of another program, got ",
@@ -85,10 +86,17 @@ void require_ways(const CbtArguments& arguments) {
     throw UsageError(text("cbt: ", arguments.foreign.empty() ? "--sentences" : "--scores",
                           " must be given without a run and --data, got '",
                           arguments.model.run.empty() ? arguments.data : arguments.model.run, "'"));
+  if (!foreign) return;
+  const std::string_view way = arguments.foreign.empty() ? "--sentences" : "--scores";
+  for (const char* option : {"--score", "--carry", "--batch", "--best", "--device", "--dtype", "--threads"})
+    if (command.count(option) > 0)
+      throw UsageError(text("cbt: ", option, " is for a model's answers, got it with ", way, ", which has no model"));
+  if (arguments.foreign.empty() && command.count("--csv") > 0)
+    throw UsageError("cbt: --csv is for candidates with scores, got it with --sentences, which gives none");
 }
 
-void run_cbt(const CbtArguments& arguments) {
-  require_ways(arguments);
+void run_cbt(const Command& command, const CbtArguments& arguments) {
+  require_ways(command, arguments);
   if (!arguments.sentences.empty()) return write_sentences(arguments);
   if (!arguments.foreign.empty()) return judge_foreign(arguments);
   const ContextOptions context{.memory = {}, .clamp = {}, .visibility = {}, .carry = carry_option(arguments.carry)};
@@ -160,7 +168,7 @@ Command* add_cbt_command(Command& program) {
                       "write every candidate's ln p, and which is predicted, to this file");
   arguments->model.add_options(*command);
   arguments->output.add_json(*command);
-  command->callback([arguments] { run_cbt(*arguments); });
+  command->callback([command, arguments] { run_cbt(*command, *arguments); });
   return command;
 }
 

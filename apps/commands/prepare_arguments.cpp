@@ -49,6 +49,11 @@ void PrepareArguments::add_source_options(Command& command) {
                   "ptb; options given beside it replace theirs")
       ->suggest({"enwik8", "enwik8-bytes", "text8", "wikitext-103", "lm1b", "lm1b-sentences", "ptb"})
       ->value_name("CORPUS");
+  command
+      .add_option("--join", join_,
+                  "word, bpe: what made the words of the text, so that generate writes them together again: spaces "
+                  "(nothing), wikitext, penn or moses [as --rules, --articles and --tokenizer say]")
+      ->suggest({"spaces", "wikitext", "penn", "moses"});
   command.add_option("--out", out, "folder to write; made if it does not exist")->required();
 }
 
@@ -204,6 +209,7 @@ void PrepareArguments::set_rules(data::PrepareOptions& options) const {
   options.subwords.codes = bpe_codes_;
   options.subwords.list = bpe_vocabulary_;
   if (given("--bpe-threshold")) options.subwords.threshold = bpe_threshold_;
+  if (given("--join")) options.join = parse_named<data::WordJoin>("prepare: --join", join_);
   if (given("--sentences"))
     options.words.sentences = parse_named<data::SentenceMarks>("prepare: --sentences", sentences_);
 }

@@ -44,6 +44,7 @@ struct PrepareArguments {
   std::string eol_ = "keep", ties_ = "later", oov_ = "error", eos_id_ = "count", count_from_ = "train",
               sentences_ = "none";
   std::string rules_;  // a name that sets all the rules
+  std::string join_;
   std::string word_list_;
   std::int64_t min_count_ = 1;
   std::int64_t vocabulary_ = data::SubwordRules::kUsualVocabulary, bpe_sample_ = data::SubwordRules::kUsualSample;

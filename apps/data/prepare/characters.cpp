@@ -80,6 +80,7 @@ PrepareSummary prepare_characters(const PrepareOptions& options) {
     throw UsageError(
         "prepare: --eos-id, --count-from, --lower, --sentences, --word-list, --eol, --ties, --oov and --min-count work "
         "with --kind word, got them with char");
+  if (options.join) throw UsageError("prepare: --join works with --kind word and bpe, got it with char");
   std::vector<Source> sources = read_sources(options);
   options.watch.begin("collecting the characters");
   const bool dropped = options.drop_newlines;

@@ -89,6 +89,7 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
     json["ids"] = name_of(options.byte_order);
     json["vocabulary_from"] = name_of(options.vocabulary_from);
   }
+  if (options.join) json["join"] = name_of(*options.join);
   if (options.articles) {
     json["articles"] = json_of(*options.articles);
     if (summary.article_format) json["articles"][kFoundFormat] = name_of(*summary.article_format);

@@ -18,6 +18,7 @@ struct Rules {
   VocabularyFrom vocabulary_from = VocabularyFrom::train;
   ByteOrder byte_order = ByteOrder::seen;
   WordRules words{};
+  std::optional<WordJoin> join{};
 };
 
 Rules characters(std::string_view name, TextRule rule, bool drop_newlines) {
@@ -29,18 +30,19 @@ Rules characters(std::string_view name, TextRule rule, bool drop_newlines) {
           .byte_order = ByteOrder::count};
 }
 
-Rules words(std::string_view name, const WordRules& rules) {
-  return {.name = name, .kind = TokenKind::word, .words = rules};
+/// `join`: what made the words of the published text.
+Rules words(std::string_view name, const WordRules& rules, WordJoin join) {
+  return {.name = name, .kind = TokenKind::word, .words = rules, .join = join};
 }
 
 std::array<Rules, 7> all_rules() {
   return {characters("enwik8", TextRule::enwik8, true),
           characters("enwik8-bytes", TextRule::enwik8, false),
           characters("text8", TextRule::text8, true),
-          words("wikitext-103", {.ties = TieOrder::first, .end_first = true}),
-          words("lm1b", {.unseen = UnseenWords::unk, .sentences = SentenceMarks::around}),
-          words("lm1b-sentences", {.unseen = UnseenWords::unk, .sentences = SentenceMarks::between}),
-          words("ptb", {.ties = TieOrder::first, .end_first = true, .count_all = true, .lower = true})};
+          words("wikitext-103", {.ties = TieOrder::first, .end_first = true}, WordJoin::wikitext),
+          words("lm1b", {.unseen = UnseenWords::unk, .sentences = SentenceMarks::around}, WordJoin::moses),
+          words("lm1b-sentences", {.unseen = UnseenWords::unk, .sentences = SentenceMarks::between}, WordJoin::moses),
+          words("ptb", {.ties = TieOrder::first, .end_first = true, .count_all = true, .lower = true}, WordJoin::penn)};
 }
 
 bool are_of(const Rules& rules, const PrepareOptions& options) {
@@ -63,6 +65,7 @@ void set_named_rules(std::string_view name, PrepareOptions& options) {
     options.vocabulary_from = rules.vocabulary_from;
     options.byte_order = rules.byte_order;
     options.words = rules.words;
+    options.join = rules.join;
     return;
   }
   throw UsageError(text("prepare: --rules must be one of ", names, ", got '", name, "'"));

@@ -9,6 +9,7 @@
 #include "apps/data/text/article_rules.hpp"
 #include "apps/data/text/corpus.hpp"
 #include "apps/data/text/moses_words.hpp"
+#include "apps/data/text/word_joiner.hpp"
 #include "apps/data/text/word_rules.hpp"
 #include "apps/data/vocabulary/byte_vocabulary.hpp"
 #include "apps/data/vocabulary/token_kind.hpp"
@@ -55,7 +56,9 @@ struct PrepareOptions {
   // Of subwords only.
   SubwordRules subwords;
   std::optional<MosesRules> tokenizer;  ///< lines become these words before they are cut; none: they stay as they are
-  PrepareWatch watch;                   ///< hears how far it is
+  // Of words and subwords. Tokens do not depend on it.
+  std::optional<WordJoin> join;  ///< how words that a model writes are joined; none: as the other rules say
+  PrepareWatch watch;            ///< hears how far it is
 };
 
 /// Shares of train, valid and test of articles ([key-value-predict 5.2]).

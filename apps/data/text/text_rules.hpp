@@ -9,6 +9,7 @@
 
 #include "apps/data/text/article_rules.hpp"
 #include "apps/data/text/moses_words.hpp"
+#include "apps/data/text/word_joiner.hpp"
 #include "apps/data/text/word_rules.hpp"
 
 namespace engram::data {
@@ -24,6 +25,8 @@ struct TextRules {
   std::optional<ArticleRules> articles{};
   /// What made words of the lines that subwords are of.
   std::optional<MosesRules> tokenizer{};
+  /// How words that a model writes become a text for people.
+  WordJoin join = WordJoin::spaces;
 
   /// The object that parse() reads.
   std::string json_text() const;

@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/data/text/word_joiner.hpp"
 #include "apps/data/vocabulary/text_tokens.hpp"
 #include "apps/run/generation/token_sampler.hpp"
 #include "apps/run/generation/token_stream.hpp"
@@ -25,20 +28,26 @@ class TextWriter {
     std::string command = "generate", prompt = "--prompt TEXT";
   };
 
-  /// At the start of a text. `unseen`: what becomes of words that the model does not know. The model must outlive this.
-  TextWriter(TrainedModel& trained, data::UnseenWords unseen);
+  /// At the start of a text. `unseen`: what becomes of words that the model does not know; `join`: how words are shown,
+  /// where it is not as the model's data say. The model must outlive this.
+  TextWriter(TrainedModel& trained, data::UnseenWords unseen, std::optional<data::WordJoin> join = std::nullopt);
   /// With a model whose parameters do not change meanwhile. `reading`: how it reads texts; what that refers to must
   /// outlive this too. `window` as TokenStream has it.
   TextWriter(const PlacedModel& placed, const data::TextReading& reading, std::int64_t window, Names names);
 
   /// Forgets everything that was read and written.
   void reset();
-  /// Goes on with a person's part, and returns it as the model reads it. The first part of a text is its beginning;
-  /// an empty one makes the text begin as a line does. Every later part begins a line: where the model knows line ends
-  /// (or ends of sentences) and the text has none there, one is put before it, else, between characters, a space. An
-  /// empty later part changes nothing. Throws UsageError, beginning with the command's name and `what`, for what the
-  /// model does not know; all is as before then.
+  /// Goes on with a person's part, and returns it as the model reads it, words joined (data::WordJoiner). The first
+  /// part of a text is its beginning; an empty one makes the text begin as a line does. Every later part begins a line:
+  /// where the model knows line ends (or ends of sentences) and the text has none there, one is put before it, else,
+  /// between characters, a space. An empty later part changes nothing. Throws UsageError, beginning with the command's
+  /// name and `what`, for what the model does not know; all is as before then.
   std::string read(const std::string& part, std::string_view what);
+  /// Begins a text with tokens, at least one. `start`: what the model reads before them; -1: nothing. Returns their
+  /// text.
+  std::string begin(std::span<const std::int32_t> tokens, std::int32_t start = -1);
+  /// The text of tokens that follow those, as it is shown; changes nothing.
+  std::string text_behind(std::span<const std::int32_t> before, std::span<const std::int32_t> tokens) const;
   /// Lets the model write so many tokens, chosen by `sampling`; token number n since the start of the text depends on
   /// the seed and n. `stop` is asked before each. A text must have been begun.
   void write(std::int64_t length, const SamplingOptions& sampling, const Show& show,
@@ -53,6 +62,7 @@ class TextWriter {
 
   Names names_;
   data::TextReading reading_;
+  data::WordJoiner joiner_;
   TokenStream stream_;
   std::vector<std::int32_t> unread_;  // tokens of the text that the model has not read
   std::int32_t last_ = -1;            // token of the text; -1: it has none

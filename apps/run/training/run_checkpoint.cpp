@@ -173,6 +173,8 @@ class SessionLoad {
   void load_validation_caches(const json& state);
   /// Makes room for so many positions of the file's tensor of this name.
   void make_room(StatePast& cache, const std::string& name, const json& state) const;
+  /// The file has no states of it: how much it has read is known all the same.
+  void remember_nothing(StatePast& cache, const std::string& name, const json& state) const;
   /// Other ranks load theirs.
   void ignore_other_pieces();
   /// Leaves the file's caches out.
@@ -247,7 +249,10 @@ bool SessionLoad::goes_on(Reader& reader, const json& saved) const {
 
 void SessionLoad::load_caches(const json& state, const std::vector<NamedCache>& caches) {
   for (const auto& [name, cache, rank] : caches) {
-    if (!file_.has(name)) continue;
+    if (!file_.has(name)) {
+      remember_nothing(*cache, name, state);
+      continue;
+    }
     make_room(*cache, name, state);
     caches_.push_back({name, cache->states()});
   }
@@ -255,7 +260,10 @@ void SessionLoad::load_caches(const json& state, const std::vector<NamedCache>& 
 
 void SessionLoad::load_validation_caches(const json& state) {
   for (const ValidationCache& cache : validation_caches(session_)) {
-    if (!file_.has(cache.name)) continue;
+    if (!file_.has(cache.name)) {
+      for (StatePast* const piece : cache.own) remember_nothing(*piece, cache.name, state);
+      continue;
+    }
     for (StatePast* const piece : cache.own) make_room(*piece, cache.name, state);
     caches_.push_back(gathered(cache, session_));
     gathered_.emplace_back(cache, caches_.back().tensor);
@@ -267,6 +275,11 @@ void SessionLoad::make_room(StatePast& cache, const std::string& name, const jso
   if (shape.rank() != 3)
     throw FileError(text("checkpoint: '", name, "' must be [streams, positions, width], got ", shape));
   cache.restore(shape[1], state.at("positions_seen").at(name).get<std::int64_t>());
+}
+
+void SessionLoad::remember_nothing(StatePast& cache, const std::string& name, const json& state) const {
+  const std::int64_t seen = state.at("positions_seen").value(name, std::int64_t{0});
+  if (seen > 0 && empty(cache)) cache.restore(0, seen);
 }
 
 void SessionLoad::ignore_other_pieces() {

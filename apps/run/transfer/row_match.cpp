@@ -37,6 +37,20 @@ std::optional<SymbolTensor> symbol_tensor(std::string_view name) {
   return known ? std::optional(found) : std::nullopt;
 }
 
+/// What a recurrent model calls a tensor of all symbols if it is tied, for one that is not, and the other way; empty:
+/// there is no such name. The table of a tied one is that of input and output.
+std::string other_name(std::string_view whole) {
+  if (whole == "output.weight" || whole == "embedding.weight") return "embedding.table";
+  return whole == "embedding.table" ? "embedding.weight" : "";
+}
+
+/// The name in a recurrent model of one layer, or of several, of what the other calls so: the only layer is the first.
+std::string name_of_other_depth(const std::string& name) {
+  constexpr std::string_view kOnly = "encoder.", kAny = "encoder.layers.", kFirst = "encoder.layers.0.";
+  if (name.starts_with(kFirst)) return text(kOnly, name.substr(kFirst.size()));
+  return name.starts_with(kOnly) && !name.starts_with(kAny) ? text(kFirst, name.substr(kOnly.size())) : name;
+}
+
 std::int64_t first_symbol(const std::vector<std::int64_t>& cutoffs, int cluster) {
   return cluster <= 0 ? 0 : cutoffs.at(static_cast<std::size_t>(cluster) - 1);
 }
@@ -96,8 +110,10 @@ std::vector<RowMatcher::Cluster> RowMatcher::clusters_before(const std::string& 
     const std::string name = text(whole.substr(0, dot), ".clusters.", i, whole.substr(dot));
     if (shape_of_(name)) found.push_back({name, first_symbol(before_->model.cutoffs(), i), i});
   }
+  if (!found.empty()) return found;
+  if (const std::string other = other_name(whole); shape_of_(other)) return {{other, 0, -1}};
   // What is tied has the name that the input gives it.
-  return found.empty() && whole == "output.table" ? clusters_before("embedding.table") : found;
+  return whole == "output.table" ? clusters_before("embedding.table") : found;
 }
 
 std::optional<RowMatch> RowMatcher::of_symbols(const std::string& name, const Shape& shape) const {
@@ -197,6 +213,7 @@ std::optional<RowMatch> RowMatcher::whole(const std::string& name, const Shape& 
   // What is tied has the name that the input gives it.
   if (!shape_of_(from) && name.starts_with(kOutputPart) && name.ends_with("projection"))
     from = text("embedding.", name.substr(kOutputPart.size()));
+  if (!shape_of_(from)) from = name_of_other_depth(name);
   const std::optional<Shape> old = shape_of_(from);
   if (!old || *old != shape) return std::nullopt;
   const std::int64_t rows = shape.rank() == 0 ? 1 : shape[0];

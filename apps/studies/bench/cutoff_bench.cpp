@@ -26,12 +26,23 @@ ModelOptions with_cutoffs(ModelOptions model, std::vector<std::int64_t> cutoffs)
     case ModelFamily::transformer_xl:
       model.transformer_xl.cutoffs = std::move(cutoffs);
       return model;
-    case ModelFamily::product_key:
     case ModelFamily::recurrent:
+      if (model.recurrent.vector_width() != model.recurrent.hidden_width())
+        throw UsageError(text("count: --choose-cutoffs needs a recurrent model whose input has the width that its ",
+                              "softmax sees, ", model.recurrent.hidden_width(), ", got ",
+                              model.recurrent.vector_width(), "\n  model.embedding_width sets it"));
+      model.recurrent.cutoffs = std::move(cutoffs);
+      return model;
+    case ModelFamily::product_key:
       break;
   }
-  throw UsageError(text("count: --choose-cutoffs must be for a family whose vocabulary has clusters, all_attention or ",
-                        "transformer_xl, got ", name_of(model.family)));
+  throw UsageError(text("count: --choose-cutoffs must be for a family whose vocabulary has clusters, all_attention, ",
+                        "transformer_xl or recurrent, got ", name_of(model.family)));
+}
+
+/// Of what the softmax sees.
+std::int64_t hidden_width(const ModelOptions& model) {
+  return model.family == ModelFamily::recurrent ? model.recurrent.hidden_width() : model.width();
 }
 
 /// The widths of so many clusters' vectors.
@@ -159,7 +170,7 @@ CutoffReport choose_cutoffs(const CutoffQuestion& question, const data::TokenVie
   const std::int64_t all = report.points + question.rounds + 1;
   std::int64_t done = 0;
   const auto timed = [&] { progress(++done, all); };
-  const ClusterBench bench(runtime, config.model.width(), question.rounds, timed);
+  const ClusterBench bench(runtime, hidden_width(config.model), question.rounds, timed);
   std::map<std::int64_t, MeasuredTimes> times;
   for (const std::int64_t width : distinct) times.emplace(width, bench.measure(width, tokens, words));
 

@@ -226,7 +226,7 @@ struct SavedModel : TemporaryFolder {
 TEST_CASE("checkpoints say how text became words, and old ones do not", "[data][articles]") {
   {
     const SavedModel saved{ArticleRules{}};
-    CHECK(saved.generated("The Cat left in 7. It") == "the cat left in N .\nit");
+    CHECK(saved.generated("The Cat left in 7. It") == "the cat left in N.\nit");
     saved.rewrite([](Metadata& metadata) { metadata.erase(std::string(metadata_keys::kText)); });
     CHECK_THAT(saved.generated("The cat"), ContainsSubstring("'The' at position 0"));
     CHECK(saved.generated("the cat left in N . </s> it") == "the cat left in N .\nit");

@@ -140,6 +140,18 @@ TEST_CASE("transformer-xl: a run that is stopped and resumed is bit-identical to
   }
 }
 
+TEST_CASE("transformer-xl: without a memory a resumed run knows how much it has read, too") {
+  const RunFolder folder;
+  const std::vector<std::string> without{"model.memory=0"};
+  const TrainingRunOptions whole = xl_run(folder, "whole", without);
+  run_training(whole, never());
+  TrainingRunOptions parts = xl_run(folder, "parts", without);
+  CHECK_THROWS_AS(run_training(parts, after_steps(7)), Interrupted);
+  parts.resume = true;
+  run_training(parts, never());
+  CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
+}
+
 TEST_CASE("transformer-xl: a model whose weights were averaged is read as their mean") {
   const RunFolder folder;
   const TrainingRunOptions options =

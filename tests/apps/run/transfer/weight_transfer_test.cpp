@@ -168,6 +168,49 @@ TEST_CASE("tables of positions keep the rows of the same distances") {
           (row < 2 ? recurrent.fresh.at(kTemporal)[row * width] : recurrent.before.at(kTemporal)[(row - 2) * width]));
 }
 
+TEST_CASE("a recurrent model's tables are found where they are tied, and where they are not") {
+  constexpr const char *kTied = "model.tie_tables=true", *kApart = "model.tie_tables=false";
+  const std::vector<std::string> plain{"model.readout=n_gram", "model.parts=1", "model.embedding_width=24"};
+  std::vector<std::string> source = plain;
+  source.emplace_back(kTied);
+  const Pair apart(small_recurrent_config(), source, {kApart});
+  const std::vector<double>& table = apart.before.at("embedding.table");
+  CHECK(apart.now.at("embedding.weight") == table);
+  CHECK(apart.now.at("output.weight") == table);
+  CHECK(apart.now.at("output.bias") == apart.before.at("output.bias"));
+  CHECK(apart.transfer.taken_numbers() == apart.transfer.all_numbers());
+  CHECK(apart.transfer.left.empty());
+  // One table is that of the input; that of the output is left, and named.
+  source.back() = kApart;
+  const Pair tied(small_recurrent_config(), source, {kTied});
+  CHECK(tied.now.at("embedding.table") == tied.before.at("embedding.weight"));
+  CHECK(tied.transfer.left == std::vector<std::string>{"output.weight"});
+}
+
+TEST_CASE("the only layer of a recurrent model is the first of several, and the first of several the only one") {
+  for (const std::string encoder : {"lstm", "qrnn"}) {
+    CAPTURE(encoder);
+    const std::vector<std::string> plain{"model.readout=n_gram", "model.parts=1", "model.encoder=" + encoder};
+    std::vector<std::string> several = plain;
+    several.emplace_back("model.layers=3");
+    const auto check = [](const Pair& pair, const std::string& from, const std::string& to) {
+      int found = 0;
+      for (const auto& [name, values] : pair.now) {
+        if (!name.starts_with(to)) continue;
+        CHECK(values == pair.before.at(from + name.substr(to.size())));
+        ++found;
+      }
+      CHECK(found > 0);
+    };
+    const Pair more(small_recurrent_config(), plain, {"model.layers=3"});
+    check(more, "encoder.", "encoder.layers.0.");
+    CHECK(more.transfer.left.empty());
+    for (const auto& [name, values] : more.now)
+      if (name.starts_with("encoder.layers.1.")) CHECK(values == more.fresh.at(name));
+    check(Pair(small_recurrent_config(), several, {"model.layers=1"}), "encoder.layers.0.", "encoder.");
+  }
+}
+
 TEST_CASE("Transformer-XL takes another length of memory without a change") {
   const Pair pair(small_xl_config(), {}, {"model.memory=40"});
   CHECK(pair.now == pair.before);

@@ -8,6 +8,7 @@
 #include "apps/studies/bench/cutoff_bench.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
 #include "tests/reference/central_differences.hpp"
 
 namespace engram::harness::cutoff_choice_test {
@@ -104,10 +105,26 @@ TEST_CASE("cut-offs: what is chosen for a text is timed beside the config's own"
   VocabularyClusters::check(report.chosen.cutoffs, model.vocabulary, model.width);
   CHECK(table_of(report).find("--set model.cutoffs=") != std::string::npos);
 
-  question.config.model.family = ModelFamily::recurrent;
+  const auto chosen = [&] {
+    return choose_cutoffs(question, data::TokenView(words), runtime, [](std::int64_t, std::int64_t) {});
+  };
   question.clusters = 3;
-  CHECK_THROWS_AS(choose_cutoffs(question, data::TokenView(words), runtime, [](std::int64_t, std::int64_t) {}),
-                  UsageError);
+  question.config.model.family = ModelFamily::recurrent;
+  RecurrentOptions& recurrent = question.config.model.recurrent;
+  recurrent.vocabulary = model.vocabulary;
+  recurrent.width = 32;
+  recurrent.readout = ReadoutKind::n_gram;
+  recurrent.parts = 1;
+  for (const bool tied : {false, true}) {
+    recurrent.tie_tables = tied;
+    CHECK(chosen().widths == std::vector<std::int64_t>{32, 8, 2});
+  }
+  // Both ends are timed as one table.
+  recurrent.tie_tables = false;
+  recurrent.embedding_width = 16;
+  CHECK_THAT(message_of<UsageError>(chosen), ContainsSubstring("its softmax sees, 32, got 16"));
+  question.config.model.family = ModelFamily::product_key;
+  CHECK_THROWS_AS(chosen(), UsageError);
 }
 
 }  // namespace

@@ -177,6 +177,19 @@ TEST_CASE("cbt command: scores of another program", "[cbt]") {
                ContainsSubstring("line 1 of") && ContainsSubstring("got '" + std::string(wrong) + "'"));
   }
   CHECK_THAT(error_of(with({path("run"), "--scores", path("scores.txt")}), 2), ContainsSubstring("without a run"));
+  // What has no effect without a model is refused by its name.
+  const std::vector<Arguments> of_models{{"--score", "word"}, {"--carry", "none"}, {"--batch", "3"},  {"--best"},
+                                         {"--device", "cpu"}, {"--dtype", "f64"},  {"--threads", "1"}};
+  for (const Arguments& option : of_models)
+    for (const Arguments& way : {Arguments{"--scores", path("scores.txt")}, {"--sentences", path("again.txt")}}) {
+      Arguments all = way;
+      all.insert(all.end(), option.begin(), option.end());
+      CHECK_THAT(error_of(with(all), 2), StartsWith("engram: error: cbt: " + option[0] + " is for a model's answers") &&
+                                             ContainsSubstring("got it with " + way[0]));
+    }
+  CHECK_THAT(error_of(with({"--sentences", path("again.txt"), "--csv", path("more.csv")}), 2),
+             ContainsSubstring("--csv is for candidates with scores"));
+  CHECK_FALSE(std::filesystem::exists(path("again.txt")));
   CHECK_THAT(error_of(with({}), 2), ContainsSubstring("got no run"));
   CHECK_THAT(error_of(with({path("run")}), 2), ContainsSubstring("got no --data"));
 }
