@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes data sets of 31.6 MB of English from the Debian package dict-gcide: the GNU Collaborative International Dictionary
+# Makes data sets of 31.7 MB of English from the Debian package dict-gcide: the GNU Collaborative International Dictionary
 # (Webster's of 1913, with later additions), free under the GPL, version 2 or later.
 #   bash apps/dictionary.sh KIND...   makes runs/data/dictionary-KIND, a folder for engram train --data
 #     characters    a token is a byte
@@ -79,7 +79,8 @@ dictionary_file() {
     echo "$installed"
   else
     if [[ ! -r $files/gcide$installed ]]; then
-      command -v apt-get >/dev/null || fail "apt-get must be there to download dict-gcide, got none; --from names a gcide.dict.dz"
+      command -v apt-get >/dev/null ||
+        fail "apt-get must be there to download dict-gcide, got none; --from names a gcide.dict.dz"
       (cd -- "$files" && apt-get -qq download dict-gcide >&2) || fail "apt-get could not download dict-gcide"
       packages=("$files"/dict-gcide_*.deb)
       dpkg-deb -x "${packages[-1]}" "$files/gcide" || fail "'${packages[-1]}' must be a Debian package"
@@ -131,7 +132,8 @@ make_text() {
   if [[ -s $files/dictionary-test$suffix ]]; then return; fi
   packed=$(dictionary_file)
   rm -f -- "$files"/dictionary-*"$suffix".partial
-  gzip -dc -- "$packed" | plain_entries | cut_pages "$suffix" "$2" "$3" || fail "'$packed' must be a packed dictionary, got none"
+  gzip -dc -- "$packed" 2>/dev/null | plain_entries | cut_pages "$suffix" "$2" "$3" ||
+    fail "'$packed' must be a packed dictionary, got another file"
   for name in train valid test; do
     if [[ ! -s $files/dictionary-$name$suffix.partial ]]; then fail "'$packed' must have 66 pages or more, got fewer"; fi
   done

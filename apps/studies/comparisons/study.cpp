@@ -74,17 +74,24 @@ Outcome StudyWork::done(const SweepRun& run, std::string_view split, const std::
     outcome.losses = held_out_losses(run, data_, split, plan_.block, kept, options_.threads, progress, stop_);
     outcome.result.loss = outcome.losses->mean();
     outcome.result.tokens_per_s = read_run_end(run.folder / "metrics.jsonl").tokens_per_second;
-  } catch (const Diverged& error) {
-    outcome.result.reason = text("diverged: ", error.what());
   } catch (const OutOfMemory&) {
     outcome.result.reason = "out of memory";
   } catch (const std::bad_alloc&) {
     outcome.result.reason = "out of memory";
+  } catch (const UsageError&) {
+    throw;
+  } catch (const FileError&) {
+    throw;
+  } catch (const DeviceError&) {
+    throw;
   } catch (const Interrupted& stopped) {
     std::string what = stopped.what();
     // run_training speaks of its own option.
     what = what.substr(0, what.find("; --resume"));
     throw Interrupted(text("run '", run.name, "': ", what, "; the same study again goes on from there"));
+  } catch (const Error& error) {
+    // It diverged, or found a number that is not finite.
+    outcome.result.reason = error.what();
   }
   if (!outcome.result.reason.empty()) log(LogLevel::warning, text("study: ", run.name, " ", outcome.result.reason));
   return outcome;
