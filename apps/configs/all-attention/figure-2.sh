@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Figure 2 of Sukhbaatar et al.: "Augmenting Self-attention with Persistent Memory" (2019), scaled down to two cores and the
-# King James Bible: the number of persistent slots, where they are, and adaptive against fixed spans; then the tables.
+# King James Bible: the number of persistent slots, where they are, and adaptive against fixed spans; then the tables, which
+# of the paper's orderings hold, and the figure: runs/figure-2/place.svg and slots.svg.
 #   bash apps/configs/all-attention/figure-2.sh [SEEDS] [STEPS]    SEEDS: 1,2,3 unless given; STEPS: those of the config
 # Interrupted, it goes on where it stopped when it is given the same command again.
 set -euo pipefail
@@ -41,3 +42,15 @@ second="model.layers=4,model.slots=0,model.inner=384"
   --variant fixed-64:model.span=fixed,model.max_span=64,training.span_loss=0 \
   --variant fixed-256:model.span=fixed,training.span_loss=0 \
   --variant dynamic:model.span=dynamic
+
+echo
+"$engram" orderings runs/figure-2/place \
+  --claim "slots in the attention do as well as a feed-forward sublayer: test_bpc: all < transformer" \
+  --claim "one softmax over positions and slots is better than two: test_bpc: all < attn-split" \
+  --claim "slots of each head are better than shared ones: test_bpc: attn-split < single-head" \
+  --claim "heads for slots alone are worse: test_bpc: all < head-split" \
+  --claim "slots in every layer are better than a sublayer of them: test_bpc: all < ff-attn"
+"$engram" orderings runs/figure-2/slots \
+  --claim "more slots, fewer bits: test_bpc: 0 > 24 > 48 > 96 > 384"
+"$engram" figure sweep runs/figure-2/place --metric test_bpc --x variant --out runs/figure-2/place.svg
+"$engram" figure sweep runs/figure-2/slots --metric test_bpc --x model.slots --out runs/figure-2/slots.svg

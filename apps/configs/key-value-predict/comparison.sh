@@ -90,6 +90,7 @@ for parts in 2 3 4 5; do variant "$parts-gram" model.readout=n_gram "model.parts
 wide=$(width_of model.readout=key_value_predict)
 sweep+=(--variant "wide-lstm:model.width=$wide,model.readout=n_gram,model.parts=1,model.output_width=$((wide / 3))")
 "$engram" sweep "${sweep[@]}"
+"$engram" figure sweep "$out" --metric test_ppl --x variant --out "$out/comparison.svg"
 
 # Perplexities of different texts are compared by what they are of the LSTM's on the same text.
 echo

@@ -53,6 +53,7 @@ for reads in "1 8" "1 16" "1 32" "2 16" "2 32" "4 8" "4 32"; do
   sweep+=(--variant "heads-$heads-reads-$selected:product_key.heads=$heads,product_key.selected=$selected")
 done
 "$engram" sweep "${sweep[@]}"
+"$engram" figure sweep runs/product-key --metric test_ppl_bpe --x variant --out runs/product-key/ablations.svg
 
 # What the paper found. Its "alike" is here: perplexities at most 2% apart.
 strict=()

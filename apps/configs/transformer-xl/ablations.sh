@@ -66,3 +66,18 @@ mapfile -t group < <(trained memory-{relative,shaw}-full relative-full learned-h
 "$engram" recl "${group[@]}" --data "$chapters" --first 8 --step 8 --longest 160 --positions 2000 --csv runs/transformer-xl/recl.csv
 
 "$engram" bench --against-vanilla --lengths 100,200,400,800,1800,2800,3800 --steps 1 --svg runs/transformer-xl/table-9.svg
+
+# Which of the papers' orderings hold, and the figure.
+echo
+"$engram" orderings runs/transformer-xl/table-6 \
+  --claim "memory helps, relative positions: test_bpc: memory-relative-full < relative-full" \
+  --claim "memory helps, Shaw's positions: test_bpc: memory-shaw-full < shaw-full" \
+  --claim "memory helps under half loss: test_bpc: memory-relative-half < relative-half" \
+  --claim "with memory, relative positions beat Shaw's: test_bpc: memory-relative-full < memory-shaw-full" \
+  --claim "without memory too: test_bpc: relative-full < shaw-full" \
+  --claim "full loss beats half loss: test_bpc: memory-relative-full < memory-relative-half" \
+  --claim "positions under half loss: test_bpc: relative-half < shaw-half < sinusoidal-half < learned-half"
+"$engram" orderings runs/transformer-xl/table-7 \
+  --claim "memory helps even without long dependencies: test_ppl: memory-relative < relative" \
+  --claim "with relative positions more than with Shaw's: test_ppl: memory-relative < memory-shaw"
+"$engram" figure sweep runs/transformer-xl/table-6 --metric test_bpc --x variant --out runs/transformer-xl/table-6.svg
