@@ -56,8 +56,7 @@ void run_study_command(const ComparisonArguments& arguments) {
 }  // namespace
 
 Command* add_study_command(Command& program) {
-  Command* command =
-      program.add_subcommand("study", "compare variants with intervals of confidence, each at its best learning rate");
+  Command* command = program.add_subcommand("study", "compare variants at their best rates, with intervals");
   const auto arguments = std::make_shared<ComparisonArguments>();
   command->add_option("study", arguments->study, "file of a study, or the name of one that comes with the program")
       ->required();

@@ -79,7 +79,7 @@ TEST_CASE("dictionary: pages of whole entries in three splits") {
                     test = dictionary.text_of("test.txt");
   // Pages 33 and 66, whole, and no other.
   CHECK(
-      valid.starts_with("\nword33a \\word33a\\, n.\n0. A thing of this kind, which is told in a line, and in another"));
+      valid.starts_with("\nword33a \\word33a\\, n. 0. A thing of this kind, which is told in a line, and in another"));
   CHECK_THAT(valid,
              ContainsSubstring("\n\nword33b \\") && !ContainsSubstring("word32") && !ContainsSubstring("word34"));
   CHECK_THAT(test, ContainsSubstring("word66a") && ContainsSubstring("word66b") && !ContainsSubstring("word67"));
