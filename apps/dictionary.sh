@@ -4,8 +4,8 @@
 #   bash apps/dictionary.sh KIND...   makes runs/data/dictionary-KIND, a folder for engram train --data
 #     characters    a token is a byte
 #     subwords      8000 byte pairs
-#     words         and punctuation, 20,000 of them
-#     articles      the same, a page of the dictionary an article: for models that begin each from nothing
+#     words         and punctuation, those that the training text has nine times or more
+#     articles      the 20,000 most frequent of them; a page of the dictionary is an article, which begins from nothing
 #     --to FOLDER       FOLDER/dictionary-KIND instead; the text lies in FOLDER/files
 #     --engram PROGRAM  what prepares it; otherwise build/program/apps/engram, or, installed, the program that is too
 #     --from FILE       a gcide.dict.dz that is there, instead of the installed package's or a downloaded one's
