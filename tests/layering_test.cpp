@@ -76,6 +76,7 @@ const std::map<std::string, std::map<std::string, int>> floors{
       {"tape", 0},
       {"tensorboard", 0},
       {"figures", 1},
+      {"comparisons", 2},
       {"page", 2}}},
     {"core", {{"", 0}, {"rules", 1}, {"files", 1}, {"kernels", 2}}},
     {"cpu", {{"", 0}, {"attention", 1}, {"ranks", 1}, {"recurrence", 1}}},

@@ -10,7 +10,7 @@ void add_all_commands(Command& program, Communicator* ranks) {
   const auto add_sweep = [ranks](Command& to) { return add_sweep_command(to, ranks); };
   const auto add_evaluate = [ranks](Command& to) { return add_evaluate_command(to, ranks); };
   const auto add_bench = [ranks](Command& to) { return add_bench_command(to, ranks); };
-  add("Training", add_train, add_sweep, add_orderings_command);
+  add("Training", add_train, add_sweep, add_orderings_command, add_study_command);
   add("Using a model", add_evaluate, add_generate_command, add_cbt_command, add_map_command, add_import_command,
       add_export_command);
   add("Studying a model", add_spans_command, add_attention_command, add_memory_command, add_gradients_command,

@@ -39,6 +39,10 @@ Command* add_sweep_command(Command& program, Communicator* ranks = nullptr);
 /// parse_claim() and judge() do, FileError for a folder without sweep.csv, and with --strict Error unless all claims
 /// hold.
 Command* add_orderings_command(Command& program);
+/// `engram study`: variants at their best rates, compared with intervals of confidence. Throws UsageError for a study
+/// that is none or whose variants are not equal in what it says, FileError for files that cannot be read or written,
+/// and what prepare_runs() throws.
+Command* add_study_command(Command& program);
 /// `engram evaluate`: how well a trained model predicts a split it has not seen. Throws FileError for a checkpoint or
 /// data that cannot be read or do not belong together, UsageError for options that exclude each other.
 Command* add_evaluate_command(Command& program, Communicator* ranks = nullptr);

@@ -22,6 +22,7 @@ std::vector<ManualSection> sections() {
       {"FILES",
        {{"../share/engram/configs", "from the folder of the program: the configurations that engram configs lists"},
         {"../share/engram/fetch.sh", "from there too: downloads published data sets, checks and prepares them"},
+        {"../share/engram/dictionary.sh", "from there too: makes data sets of a free dictionary of 31.7 MB"},
         {"../share/doc/engram", "from there too: the pages docs/... that messages and the help name"}}},
       {"ENVIRONMENT",
        {{"COLUMNS", "width of what is printed, where that is no terminal"},

@@ -106,6 +106,7 @@ std::string page_of_command(const std::string& command) {
       {"train", "training.md"},
       {"sweep", "studies.md#sweep"},
       {"orderings", "studies.md#orderings"},
+      {"study", "study.md"},
       {"evaluate", "evaluation.md"},
       {"generate", "generation.md"},
       {"cbt", "evaluation.md#cbt"},
