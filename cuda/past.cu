@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/blas.hpp"
-#include "cuda/elements.cuh"
+#include "cuda/summed_product.cuh"
 
 namespace engram::cuda::past_kernels {
 namespace {
@@ -75,15 +74,21 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
       }
       const T* const rows = dy.data<const T>() + (past.first_row + past.window - past.used) * depth;
       // A batch stride of 0: the sum over the streams, in order.
-      multiply(step, Product<T, Sum>{.m = depth,
-                                     .n = width,
-                                     .k = past.used,
-                                     .batch = streams,
-                                     .a = {rows, depth, past.window * depth, true},
-                                     .b = {cache.data<const T>() + (cached - past.used) * width, width, cached * width},
-                                     .write = dweight.write,
-                                     .c = target,
-                                     .row_stride = width});
+      const Product<T, Sum> product{.m = depth,
+                                    .n = width,
+                                    .k = past.used,
+                                    .batch = streams,
+                                    .a = {rows, depth, past.window * depth, true},
+                                    .b = {cache.data<const T>() + (cached - past.used) * width, width, cached * width},
+                                    .write = dweight.write,
+                                    .c = target,
+                                    .row_stride = width};
+      // Where streams follow each other in both, the library sees one long product.
+      const bool follow = past.used == past.window && past.used == cached;
+      if (streams == 1 || follow)
+        multiply(step, product);
+      else
+        multiply_summed(step, product);
     }
   });
 }
