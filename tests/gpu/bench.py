@@ -28,10 +28,10 @@ def run(command):
     return json.loads(result.stdout)
 
 
-def engram_rows(name, result, limits, lines):
+def engram_rows(name, what, result, limits, lines):
     one = result["configs"][0]
     rate = limits["bf16_product_flops_per_second"]
-    lines.append(f"{name}: engram, bf16 products: {one['milliseconds_median']:.1f} ms a step, "
+    lines.append(f"{name}: engram, bf16 {what}: {one['milliseconds_median']:.1f} ms a step, "
                  f"{one['tokens_per_second']:.0f} tokens/s, {100 * one['flops_per_second'] / rate:.1f}% of the product "
                  f"rate, {one['device_bytes'] / 2**30:.2f} GiB on the card")
     if one["milliseconds_one_by_one"] > 0:
@@ -63,17 +63,22 @@ def main():
     for name, config, batch, spans, with_torch in CASES:
         path = ROOT / "apps/configs" / f"{config}.toml"
         shared = ["--steps", arguments.steps, "--device", "cuda", "--dtype", "bf16", *(["--spans", spans] if spans else [])]
-        ours = run([arguments.engram, "bench", "--config", path, "--set", f"training.batch={batch}", "--set",
-                    "training.split=1", "--product-size", 8192, "--json", *shared])
-        if isinstance(ours, str):
-            sys.exit(f"bench: {name}: {ours}")
-        record[name] = {"engram": ours}
-        limits = ours["machine"]
+        # Products of f32 activations round both operands anew; activations of bf16 need no rounding and half the bytes.
+        both = {}
+        for what, activations in (("products", "f32"), ("activations", "bf16")):
+            both[what] = run([arguments.engram, "bench", "--config", path, "--set", f"training.batch={batch}", "--set",
+                              "training.split=1", "--set", f"training.activations={activations}", "--product-size", 8192,
+                              "--json", *shared])
+            if isinstance(both[what], str):
+                sys.exit(f"bench: {name}: bf16 {what}: {both[what]}")
+        record[name] = {"engram": both["products"], "engram_bf16_activations": both["activations"]}
+        limits = both["products"]["machine"]
         if name == CASES[0][0]:
             lines.append(f"products: f32 {limits['product_flops_per_second'] / 1e12:.1f}, bf16 "
                          f"{limits['bf16_product_flops_per_second'] / 1e12:.1f} TFLOP/s; copies "
                          f"{limits['copy_bytes_per_second'] / 1e9:.0f} GB/s")
-        mine = engram_rows(name, ours, limits, lines)
+        for what, ours in both.items():
+            mine = engram_rows(name, what, ours, limits, lines)  # the last is compared with PyTorch, which casts too
         for kind in (["eager", "compile"] if with_torch and has_torch else []):
             theirs = run([sys.executable, ROOT / "tests/peers/train_steps.py", "--config", path, "--batch", batch, *shared,
                           *(["--compile"] if kind == "compile" else [])])
