@@ -16,9 +16,14 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-/// This lane's part of a 16x16 block of bf16. Words, each with the lower column in the lower half: row g of the left
-/// half, row g + 8 of it, row g of the right half, row g + 8 of it.
+/// This lane's part of a 16x16 block of bf16 as the left operand. Words, each with the lower column in the lower half:
+/// row g of the left half, row g + 8 of it, row g of the right half, row g + 8 of it.
 struct Fragment {
+  std::uint32_t word[4];
+};
+/// The same of the right operand, in the order in which the instruction takes register pairs: row g of the left half,
+/// row g of the right half, row g + 8 of the left half, row g + 8 of the right half.
+struct RightFragment {
   std::uint32_t word[4];
 };
 
@@ -67,17 +72,17 @@ __device__ __forceinline__ void mma_16x8x16(float* c, const Fragment& a, std::ui
 }
 
 /// sums += a times the transpose of b.
-__device__ __forceinline__ void multiply_add(Sums& sums, const Fragment& a, const Fragment& b) {
-  mma_16x8x16(sums.value, a, b.word[0], b.word[2]);
-  mma_16x8x16(sums.value + 4, a, b.word[1], b.word[3]);
+__device__ __forceinline__ void multiply_add(Sums& sums, const Fragment& a, const RightFragment& b) {
+  mma_16x8x16(sums.value, a, b.word[0], b.word[1]);
+  mma_16x8x16(sums.value + 4, a, b.word[2], b.word[3]);
 }
 
 #if !defined(ENGRAM_CUDA_SIMULATED)
 /// Lane l gives the address of row l % 8 of quarter l / 8 of a block, 16 bytes in shared memory.
-template <bool kTransposed>
-__device__ __forceinline__ Fragment load_quarters(const bf16* row) {
+template <class Operand, bool kTransposed>
+__device__ __forceinline__ Operand load_quarters(const bf16* row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  Fragment f;
+  Operand f;
   if constexpr (kTransposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(f.word[0]), "=r"(f.word[1]), "=r"(f.word[2]), "=r"(f.word[3])
@@ -102,23 +107,36 @@ __device__ __forceinline__ Fragment load_fragment(const bf16* block, int stride)
   for (int i = 0; i < 4; ++i) std::memcpy(&f.word[i], first + i % 2 * 8 * stride + i / 2 * 8, 4);
   return f;
 #else
-  return load_quarters<false>(block + lane % 16 * stride + lane / 16 * 8);
+  return load_quarters<Fragment, false>(block + lane % 16 * stride + lane / 16 * 8);
 #endif
 }
 
-/// The transpose of such a block.
-__device__ __forceinline__ Fragment load_transposed(const bf16* block, int stride) {
+/// Such a block as the right operand.
+__device__ __forceinline__ RightFragment load_right(const bf16* block, int stride) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
 #if defined(ENGRAM_CUDA_SIMULATED)
-  Fragment f;
+  RightFragment f;
+  const bf16* const first = block + lane / 4 * stride + lane % 4 * 2;
+  for (int i = 0; i < 4; ++i) std::memcpy(&f.word[i], first + i / 2 * 8 * stride + i % 2 * 8, 4);
+  return f;
+#else
+  return load_quarters<RightFragment, false>(block + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8);
+#endif
+}
+
+/// The transpose of such a block as the right operand.
+__device__ __forceinline__ RightFragment load_right_transposed(const bf16* block, int stride) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+#if defined(ENGRAM_CUDA_SIMULATED)
+  RightFragment f;
   const bf16* const first = block + lane % 4 * 2 * stride + lane / 4;
   for (int i = 0; i < 4; ++i) {
-    const bf16* const pair = first + i / 2 * 8 * stride + i % 2 * 8;
+    const bf16* const pair = first + i % 2 * 8 * stride + i / 2 * 8;
     f.word[i] = pair[0].bits | static_cast<std::uint32_t>(pair[stride].bits) << 16;
   }
   return f;
 #else
-  return load_quarters<true>(block + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8);
+  return load_quarters<RightFragment, true>(block + lane % 16 * stride + lane / 16 * 8);
 #endif
 }
 

@@ -24,14 +24,16 @@ bool are_aligned(const AttentionOperands<T>& operands) {
 }
 
 /// The fused form multiplies in bf16, so it serves steps that ask for that, in what they store or in what they
-/// multiply. It knows neither positions of values nor spans of single queries. Smaller cards lack the shared memory for
+/// multiply. It knows neither positions of values nor spans of single queries, and takes the largest
+/// score before it is scaled, so that scales are positive. Smaller cards lack the shared memory for
 /// deep heads.
 bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
   const Shape& shape = in.content_query.shape();
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
   const bool in_bf16 =
       out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
-  return in_bf16 && out.count() > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
+  return in_bf16 && out.count() > 0 && options.score_scale > 0 && options.slot_score_scale > 0 &&
+         options.slot_value_scale > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
          rows < std::numeric_limits<std::int32_t>::max() && !in.position_values && !has_query_spans(in) &&
          are_aligned(in) && is_aligned(out) &&
          std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options)) <=

@@ -17,6 +17,14 @@ HeadItems number_items(int heads, CountOf count_of) {
   return items;
 }
 
+/// Block h adds up the shares of head h, in order, and writes its span's gradient.
+__global__ void __launch_bounds__(kSumThreads)
+    sum_span_shares(const double* shares, std::int64_t count, double factor, float* dspan, Write write) {
+  const int head = static_cast<int>(blockIdx.x);
+  const double sum = sum_in_block(0, count, PartialSum{shares + head * count});
+  if (threadIdx.x == 0) StoreSpanGradient<float>{factor, dspan + head, write}(sum);
+}
+
 /// One backward pass with heads of kDepth.
 template <class T, int kDepth>
 struct Backward {
@@ -29,7 +37,7 @@ struct Backward {
   LaunchSize size(std::int64_t blocks, std::size_t shared_bytes) const {
     return {.blocks = blocks, .threads = kAttentionThreads, .shared_bytes = shared_bytes};
   }
-  std::int64_t query_tiles() const { return call.streams * call.tiles; }
+  std::int64_t query_tiles() const { return std::int64_t{call.streams} * call.tiles; }
 
   void queries(const T* out, double span_factor) const {
     const std::int64_t items = call.heads * query_tiles();
@@ -39,19 +47,18 @@ struct Backward {
     float* const dspan = gradients.span.data<float>();
     if (dspan == nullptr) return;
     if (call.ramp == 0) return kernels::clear_if_set(step, gradients.span);
-    for (int head = 0; head < call.heads; ++head)
-      ordered_sum(step, query_tiles(), PartialSum{shares.data<const double>() + head * query_tiles()},
-                  StoreSpanGradient<float>{span_factor, dspan + head, gradients.span.write});
+    launch(step, {.blocks = call.heads, .threads = kSumThreads}, sum_span_shares, shares.data<const double>(),
+           query_tiles(), span_factor, dspan, gradients.span.write);
   }
 
   void keys() const {
     const AttentionGradients& g = gradients;
     if (call.keys == nullptr || !(g.past_keys || g.past_values || g.keys || g.values)) return;
-    const HeadItems items = number_items(
-        call.heads, [&](int rank) { return call.streams * tiles_of(call.block - first_key(call.table.window[rank])); });
-    launch(step, size(items.first[call.heads], GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions)),
-           key_gradients<T, kDepth>, call, items, dout, numbers,
-           KeyGradients<T>{g.past_keys, g.past_values, g.keys, g.values});
+    const HeadItems items = number_items(call.heads, [&](int rank) {
+      return std::int64_t{call.streams} * tiles_of(call.block - first_key(call.table.window[rank]));
+    });
+    launch(step, size(items.first[call.heads], key_gradient_bytes<T, kDepth>(call)), key_gradients<T, kDepth>, call,
+           items, dout, numbers, KeyGradients<T>{g.past_keys, g.past_values, g.keys, g.values});
   }
 
   void slots() const {

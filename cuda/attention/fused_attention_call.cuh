@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <utility>
 
 #include "cuda/attention/fused_attention.hpp"
 #include "cuda/launch.hpp"
@@ -40,26 +41,39 @@ struct HeadItems {
 /// The head and the stream that a block of threads works on.
 struct Place {
   int head, window;
-  std::int64_t stream;
+  int stream;
   std::int64_t past_row;  ///< first row of this stream's past
   int ring_start;         ///< place of the oldest position in that past
   int oldest;             ///< first position that exists, counted from the start of the block; at least -window
 };
 
+/// `count` rows, `stride` elements apart; fewer than 2^31 elements in all.
+template <class U>
+struct TensorRows {
+  U* first;
+  int stride, count;
+
+  /// nullptr for a row that there is not.
+  __device__ __forceinline__ U* row(int number) const {
+    if (static_cast<unsigned>(number) >= static_cast<unsigned>(count)) return nullptr;
+    return first + static_cast<unsigned>(number) * static_cast<unsigned>(stride);
+  }
+};
+
 /// T: storage of the large tensors; sums, scores and statistics are f32.
 template <class T>
 struct FusedCall {
-  std::int64_t streams;
-  int block, heads, depth, persistent;
+  int streams, block, heads, depth, persistent;
   int tiles;  ///< of a stream's queries
   int nearest, longest, mask_offset;
   int ramp;  ///< 0: no mask
   RampGradient ramp_gradient;
   std::int64_t past_count;
   bool two_queries, positions, drops;
-  DropoutRule dropout;
   RandomStream random;
-  std::int64_t dropout_reach, dropout_stride;
+  std::uint32_t round_keys[10][2];                 ///< of Philox, under the random stream's seed
+  std::uint32_t keep_low_bits, keep_reversed_top;  ///< of the threshold of dropout, for both half-words
+  int dropout_reach, dropout_stride;
   float dropout_multiplier, score_scale, slot_score_scale, slot_value_scale;
   const T *content_query, *position_query;  ///< one and the same without two_queries
   const T *past_keys, *past_values, *keys, *values, *position_keys, *slot_keys, *slot_values;
@@ -70,7 +84,7 @@ struct FusedCall {
   HeadTable table;
 
   FusedCall(const AttentionInputs& in, const AttentionOptions& options, RandomStream of_random)
-      : streams(in.content_query.shape()[0]),
+      : streams(static_cast<int>(in.content_query.shape()[0])),
         block(static_cast<int>(in.content_query.shape()[1])),
         heads(options.heads),
         depth(static_cast<int>(in.content_query.shape()[2] / options.heads)),
@@ -85,8 +99,9 @@ struct FusedCall {
         two_queries(static_cast<bool>(in.position_query)),
         positions(static_cast<bool>(in.position_keys)),
         drops(options.dropout.active()),
-        dropout(options.dropout),
         random(of_random),
+        keep_low_bits((options.dropout.threshold & 0x7fffu) * 0x10001u),
+        keep_reversed_top((~options.dropout.threshold & 0x8000u) * 0x10001u),
         dropout_reach((options.max_distance + 1 - options.min_distance + 7) / 8 * 8),
         dropout_stride((dropout_reach + persistent + 7) / 8 * 8),
         dropout_multiplier(static_cast<float>(options.dropout.multiplier)),
@@ -106,6 +121,11 @@ struct FusedCall {
         positions_per_head(position_stride > depth),
         span(in.span ? in.span.data<const float>() : nullptr),
         past_valid(in.past_valid ? in.past_valid.data<const std::int32_t>() : nullptr) {
+    std::uint32_t running[] = {static_cast<std::uint32_t>(random.seed), static_cast<std::uint32_t>(random.seed >> 32)};
+    for (auto& round : round_keys) {
+      round[0] = std::exchange(running[0], running[0] + 0x9E3779B9u);
+      round[1] = std::exchange(running[1], running[1] + 0xBB67AE85u);
+    }
     const auto window_of = [&](int head) {
       return options.max_distance == 0 ? -1 : options.windows.window[static_cast<std::size_t>(head)];
     };
@@ -124,12 +144,12 @@ struct FusedCall {
   /// Places of the band of the head with this rank.
   int slots(int rank) const { return table.window[rank] < 0 ? 0 : std::max(0, table.window[rank] + 1 - nearest); }
 
-  __device__ Place place(int rank, std::int64_t stream) const {
+  __device__ Place place(int rank, int stream) const {
     Place p;
     p.head = table.head[rank];
     p.window = table.window[rank];
     p.stream = stream;
-    p.past_row = table.first_past[rank] + stream * p.window;
+    p.past_row = table.first_past[rank] + std::int64_t{stream} * p.window;
     p.ring_start = p.window > 0 ? static_cast<int>(past_count % p.window) : 0;
     p.oldest = -p.window;
     if (past_valid != nullptr && past_valid[stream] < p.window) p.oldest = -past_valid[stream];
@@ -141,31 +161,47 @@ struct FusedCall {
   /// Of a [B, M, H D] tensor.
   template <class U>
   __device__ __forceinline__ U* query_row(U* tensor, const Place& p, int query) const {
-    if (tensor == nullptr || query >= block) return nullptr;
-    return tensor + ((p.stream * block + query) * heads + p.head) * depth;
+    return query_rows(tensor, p).row(query);
+  }
+  template <class U>
+  __device__ __forceinline__ TensorRows<U> query_rows(U* tensor, const Place& p) const {
+    return {tensor == nullptr ? nullptr : tensor + (std::int64_t{p.stream} * block * heads + p.head) * depth,
+            heads * depth, tensor == nullptr ? 0 : block};
+  }
+  /// Of a stream's past. kDepth is the depth, for the compiler.
+  template <int kDepth, class U>
+  __device__ __forceinline__ TensorRows<U> past_rows(U* past, const Place& p) const {
+    return {past == nullptr ? nullptr : past + p.past_row * kDepth, kDepth, past == nullptr ? 0 : p.window};
+  }
+  /// Which of them a position is that is below 0 and at least -window.
+  __device__ __forceinline__ int past_place(const Place& p, int position) const {
+    const int row = position + p.window + p.ring_start;
+    return row >= p.window ? row - p.window : row;
   }
   /// Of a position, from the packed past or the block.
   template <class U>
   __device__ __forceinline__ U* context_row(U* past, U* here, const Place& p, int position) const {
     if (position >= 0) return query_row(here, p, position);
     if (past == nullptr || position < -p.window) return nullptr;
-    int row = position + p.window + p.ring_start;
-    if (row >= p.window) row -= p.window;
-    return past + (p.past_row + row) * depth;
+    return past + (p.past_row + past_place(p, position)) * depth;
   }
-  template <class U>
-  __device__ __forceinline__ U* slot_row(U* tensor, int head, int slot) const {
-    if (tensor == nullptr || slot >= persistent) return nullptr;
-    return tensor + (static_cast<std::int64_t>(head) * persistent + slot) * depth;
+  template <int kDepth, class U>
+  __device__ __forceinline__ TensorRows<U> slot_rows(U* tensor, int head) const {
+    return {tensor + static_cast<std::int64_t>(head) * persistent * kDepth, kDepth, persistent};
   }
-  __device__ __forceinline__ const T* position_row(const Place& p, int distance) const {
-    if (distance < nearest || distance > p.window) return nullptr;
-    return position_keys + (distance - nearest) * position_stride + (positions_per_head ? p.head * depth : 0);
+  /// By distance - nearest.
+  __device__ __forceinline__ TensorRows<const T> position_rows(const Place& p) const {
+    return {position_keys + (positions_per_head ? p.head * depth : 0), static_cast<int>(position_stride),
+            p.window + 1 - nearest};
   }
 
+  /// Number of a query among those of all streams and heads.
+  __device__ __forceinline__ int query_number(const Place& p, int query) const {
+    return (p.stream * heads + p.head) * block + query;
+  }
   /// Number of the first random element of a query; see core/kernels/attention.hpp.
   __device__ __forceinline__ std::uint64_t dropout_row(const Place& p, int query) const {
-    return static_cast<std::uint64_t>(((p.stream * heads + p.head) * block + query) * dropout_stride);
+    return static_cast<std::uint64_t>(std::int64_t{query_number(p, query)} * dropout_stride);
   }
   /// Number of the random element of the place in the query's row of the key at `position`. Meaningless, but the
   /// neighbour of meaningful ones, outside of the window.

@@ -13,12 +13,10 @@ struct QueryNumbers {
   const float* lse;  ///< the forward pass's
   float* total;      ///< dout . out; the kernel of the queries' gradients writes it for the others
 
-  __device__ std::int64_t at(std::int64_t stream, int head, int query, int heads, int block) const {
-    return (stream * heads + head) * block + query;
-  }
-  /// To base 2; +infinity, which makes all weights 0, for a query that sees nothing or does not exist.
-  __device__ float base_of(std::int64_t place, bool exists) const {
-    const float natural = exists ? lse[place] : -INFINITY;
+  /// Of the query with a number (FusedCall). To base 2; +infinity, which makes all weights 0, for one that sees nothing
+  /// or does not exist.
+  __device__ float base_of(int number, bool exists) const {
+    const float natural = exists ? lse[number] : -INFINITY;
     return natural == -INFINITY ? INFINITY : kLog2OfE * natural;
   }
 };
@@ -32,55 +30,68 @@ __device__ __forceinline__ float weight_of(const Band& band, int distance, bool 
 /// A tile of queries that the other kernels meet: rows, and two numbers for each.
 template <class T, int kDepth>
 struct QueryTile {
-  bf16 *content, *position, *dout;
+  bf16 *content, *dout, *position;
   float *base, *total;
 
   static std::size_t bytes(bool two_queries) {
     return (two_queries ? 3 : 2) * kTileBytes<kDepth> + 2 * kTileRows * sizeof(float);
   }
-  __device__ QueryTile(SharedPieces& shared, bool two_queries) {
-    content = position = shared.take<bf16>(kTileBytes<kDepth>);
-    if (two_queries) position = shared.take<bf16>(kTileBytes<kDepth>);
+  /// first: where the content queries are to lie; nullptr: anywhere.
+  __device__ explicit QueryTile(SharedPieces& shared, bf16* first = nullptr) {
+    content = position = first != nullptr ? first : shared.take<bf16>(kTileBytes<kDepth>);
     dout = shared.take<bf16>(kTileBytes<kDepth>);
     base = shared.take<float>(kTileRows * sizeof(float));
     total = shared.take<float>(kTileRows * sizeof(float));
   }
-  /// From query `first` on; all threads of the block call, between two barriers.
+  /// After all other pieces, so that these lie where the compiler knows.
+  __device__ void take_second_query(SharedPieces& shared) { position = shared.take<bf16>(kTileBytes<kDepth>); }
+  /// From query `first` on, totals multiplied by total_scale; all threads of the block call, between two barriers.
   __device__ __forceinline__ void load(const FusedCall<T>& call, const QueryNumbers& numbers, const T* of_out,
-                                       const Place& place, int first) const {
-    load_tile<kDepth>(content, first, [&](int q) { return call.query_row(call.content_query, place, q); });
-    if (position != content)
-      load_tile<kDepth>(position, first, [&](int q) { return call.query_row(call.position_query, place, q); });
-    load_tile<kDepth>(dout, first, [&](int q) { return call.query_row(of_out, place, q); });
-    for (int row = static_cast<int>(threadIdx.x); row < kTileRows; row += kAttentionThreads) {
-      const bool exists = first + row < call.block;
-      const std::int64_t at = numbers.at(place.stream, place.head, first + row, call.heads, call.block);
-      base[row] = numbers.base_of(at, exists);
-      total[row] = exists ? numbers.total[at] : 0.0f;
-    }
+                                       const Place& place, int first, float total_scale) const {
+    TileShare<kDepth> of_content, of_dout;
+    of_content.load(call.query_rows(call.content_query, place), first);
+    of_dout.load(call.query_rows(of_out, place), first);
+    if (position != content) load_tile<kDepth>(position, call.query_rows(call.position_query, place), first);
+    const int row = static_cast<int>(threadIdx.x) % kTileRows, number = call.query_number(place, first + row);
+    const bool exists = first + row < call.block;
+    if (threadIdx.x < kTileRows)
+      base[row] = numbers.base_of(number, exists);
+    else
+      total[row] = exists ? total_scale * numbers.total[number] : 0.0f;
+    of_content.store(content);
+    of_dout.store(dout);
   }
+};
+
+/// Of a lane's four columns of a 16x16 block of queries: columns 2 t, 2 t + 1, 2 t + 8 and 2 t + 9.
+struct ColumnNumbers {
+  Pack<float, 2> half[2];
+
+  __device__ explicit ColumnNumbers(const float* numbers)
+      : half{load<2>(numbers + Sums::column_of(0)), load<2>(numbers + Sums::column_of(4))} {}
+  /// Of element e.
+  __device__ __forceinline__ float operator[](int e) const { return half[e / 4].value[e % 2]; }
 };
 
 /// Shared memory of the kernels over queries and over keys.
 template <class T, int kDepth>
 struct GradientMemory {
   QueryTile<T, kDepth> tile;
-  bf16 *keys, *values;           // or slots
-  bf16* positions = nullptr;     // a ring of position keys
-  float* by_distance = nullptr;  // a ring of scores of this warp
-  std::uint8_t* bits;            // of this warp
+  bf16 *keys, *values;        // or slots
+  bf16* positions = nullptr;  // a ring of position keys
+  std::uint32_t* bits;
 
-  __device__ GradientMemory(SharedPieces& shared, bool two_queries, bool with_positions) : tile(shared, two_queries) {
+  __device__ GradientMemory(SharedPieces& shared, bool two_queries, bool with_positions, bf16* first = nullptr)
+      : tile(shared, first) {
     keys = shared.take<bf16>(kTileBytes<kDepth>);
     values = shared.take<bf16>(kTileBytes<kDepth>);
-    bits = shared.of_warp<std::uint8_t>(KeepBits<16>::kBytes);
-    if (!with_positions) return;
-    positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
-    by_distance = shared.of_warp<float>(kRingBytes);
+    bits = shared.take<std::uint32_t>(KeepBits::kBytes);
+    if (with_positions) positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
+    if (two_queries) tile.take_second_query(shared);
   }
   static std::size_t bytes(bool two_queries, bool with_positions) {
-    return QueryTile<T, kDepth>::bytes(two_queries) + 2 * kTileBytes<kDepth> + kTileWarps * KeepBits<16>::kBytes +
-           (with_positions ? 2 * kTileBytes<kDepth> + kTileWarps * kRingBytes : 0);
+    return QueryTile<T, kDepth>::bytes(two_queries) + 2 * kTileBytes<kDepth> + KeepBits::kBytes +
+           (with_positions ? 2 * kTileBytes<kDepth> : 0);
   }
 };
 

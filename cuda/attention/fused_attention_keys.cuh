@@ -18,83 +18,110 @@ struct KeyGradients {
 /// First position of the first tile of keys of a head.
 __host__ __device__ constexpr int first_key(int window) { return -((window + 15) / 16 * 16); }
 
+/// Adds what 16 queries give to 16 keys and their values, without what kept weights are multiplied by. weights: before
+/// dropout; total: divided by that multiplier.
+template <int kDepth>
+__device__ __forceinline__ void add_key_gradients(const Sums& weights, const Sums& dweights,
+                                                  const KeptColumns<false>& kept, const ColumnNumbers& total,
+                                                  const bf16* content, const bf16* outs, RowSums<kDepth>& dkeys,
+                                                  RowSums<kDepth>& dvalues) {
+  Sums kept_weights, dscores;
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    kept_weights.value[e] = kept.keeps(e) ? weights.value[e] : 0.0f;
+    dscores.value[e] = kept_weights.value[e] * dweights.value[e] - weights.value[e] * total[e];
+  }
+  dvalues.add(fragment(kept_weights), outs);
+  dkeys.add(fragment(dscores), content);
+}
+
+/// Scores of a block of 16 keys and 16 queries by distance: rows are queries.
+using QueryDistances = Diagonals<32>;
+
+template <class T, int kDepth>
+std::size_t key_gradient_bytes(const FusedCall<T>& call) {
+  return GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions) +
+         (call.positions ? kTileWarps * QueryDistances::kBytes : 0);
+}
+
 template <class T, int kDepth>
 __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     key_gradients(FusedCall<T> call, HeadItems items, const T* dout, QueryNumbers numbers, KeyGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
   const int rank = items.rank_of(static_cast<int>(blockIdx.x));
   const int item = static_cast<int>(blockIdx.x) - items.first[rank];
-  const int tiles = (items.first[rank + 1] - items.first[rank]) / static_cast<int>(call.streams);
+  const int tiles = (items.first[rank + 1] - items.first[rank]) / call.streams;
   const Place place = call.place(rank, item / tiles);
   const Band band(call, place);
   const int key0 = first_key(place.window) + item % tiles * kTileRows, own = key0 + 16 * warp_of_block();
   SharedPieces shared;
   const GradientMemory<T, kDepth> memory(shared, call.two_queries, call.positions);
   const QueryTile<T, kDepth>& tile = memory.tile;
+  const QueryDistances by_distance(call.positions ? shared.of_warp<float>(QueryDistances::kBytes) : nullptr);
 
-  load_context<kDepth>(call, place, key0, memory.keys, memory.values);
+  load_context<kDepth>(call, place, ContextRows<T, kDepth>(call, place), key0, memory.keys, memory.values);
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
-  const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
-  const KeepBits<16> keep(memory.bits, call);
+  const LeftRows<kDepth, false> values(memory.values + 16 * warp_of_block() * kStride);
+  const KeepBits keep(memory.bits, call);
+  const float scale = call.score_scale * kLog2OfE;
+  const float total_scale = 1 / call.dropout_multiplier;
   RowSums<kDepth> dkeys, dvalues;
 
   const int begin = key0 + band.nearest > 0 ? floor16(key0 + band.nearest) : 0;
   int end = key0 + kTileRows + band.visible < call.block ? key0 + kTileRows + band.visible : call.block;
   if (key0 + kTileRows <= place.oldest) end = begin;  // none of the keys exists
+  if (call.positions && begin < end) load_distances<kDepth>(call, place, begin - key0 - kTileRows, memory.positions);
   for (int query0 = begin; query0 < end; query0 += kTileRows) {
     __syncthreads();
-    tile.load(call, numbers, dout, place, query0);
-    if (call.positions) {
-      const bool fresh = query0 == begin;
-      load_distances<kDepth>(call, place, query0 - key0 - (fresh ? kTileRows : 0), fresh ? kRingRows : kTileRows,
-                             memory.positions);
-    }
+    tile.load(call, numbers, dout, place, query0, total_scale);
+    if (call.positions) load_distances<kDepth>(call, place, query0 - key0, memory.positions);
+    keep.template draw<false>(call, call.dropout_element(place, query0 + KeepBits::drawn_query(), key0));
     __syncthreads();
+#pragma unroll 1
     for (int step = 0; step < kTileRows; step += 16) {
       const int query = query0 + step, apart = query - own;  // distance of the diagonal
       if (query >= call.block || apart + 15 < band.nearest || apart - 15 > band.visible || own + 15 < place.oldest)
         continue;
       const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
-      const Sums scores = keys.times(content), dweights = values.times(outs);
-      const auto element_of = [&](int row) { return call.dropout_element(place, query + row, own); };
-      keep.draw(element_of);
-      const unsigned kept = keep.kept(element_of, Sums::column_of, Sums::row_of);
       if (call.positions) {
         const LeftRows<kDepth, false> queries(tile.position + step * kStride);
         __syncwarp();
-        put_products(memory.by_distance, apart - 16, queries, memory.positions);
-        put_products(memory.by_distance, apart, queries, memory.positions);
+        by_distance.put(0, queries.times(ring_rows<kDepth>(memory.positions, apart - 16)));
+        by_distance.put(16, queries.times(ring_rows<kDepth>(memory.positions, apart)));
         __syncwarp();
       }
-      const bool masked = apart - 15 < band.nearest || apart + 15 > band.full || own < place.oldest;
-      Sums weights, dscores;
+      Sums scores = keys.times(content);
+      if (call.positions) {
 #pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        const int row = Sums::row_of(e), column = Sums::column_of(e), distance = apart + column - row;
-        float score = scores.value[e];
-        if (call.positions) score += ring_value(memory.by_distance, column, distance);
-        const float exponent = call.score_scale * kLog2OfE * score - tile.base[step + column];
-        const float multiplier = keep.multiplier(kept, e);
-        const float weight =
-            masked ? weight_of(band, distance, own + row >= place.oldest, exponent) : power_of_two(exponent);
-        weights.value[e] = weight * multiplier;
-        dscores.value[e] = weight * (multiplier * dweights.value[e] - tile.total[step + column]);
+        for (int e = 0; e < 8; ++e) scores.value[e] += by_distance.of_columns(e);
       }
-      dvalues.add(fragment(weights), outs);
-      dkeys.add(fragment(dscores), content);
+      const ColumnNumbers base(tile.base + step);
+      if (apart - 15 < band.nearest || apart + 15 > band.full || own < place.oldest) {
+#pragma unroll
+        for (int e = 0; e < 8; ++e) {
+          const int row = Sums::row_of(e);
+          scores.value[e] = weight_of(band, apart + Sums::column_of(e) - row, own + row >= place.oldest,
+                                      scale * scores.value[e] - base[e]);
+        }
+      } else {
+#pragma unroll
+        for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scale * scores.value[e] - base[e]);
+      }
+      add_key_gradients(scores, values.times(outs), keep.columns(step), ColumnNumbers(tile.total + step), content, outs,
+                        dkeys, dvalues);
     }
   }
 
   T* const none = nullptr;
-  const auto one = [](int) { return 1.0f; };
-  const auto score_scale = [&](int) { return call.score_scale; };
+  const auto score_scale = [&](int) { return call.score_scale * call.dropout_multiplier; };
+  const auto multiplier = [&](int) { return call.dropout_multiplier; };
   const auto past = [&](T* to) { return [&, to](int row) { return call.context_row(to, none, place, own + row); }; };
   const auto here = [&](T* to) { return [&, to](int row) { return call.context_row(none, to, place, own + row); }; };
   dkeys.write(past(wanted.past_keys.data), score_scale, wanted.past_keys.write);
   dkeys.write(here(wanted.keys.data), score_scale, wanted.keys.write);
-  dvalues.write(past(wanted.past_values.data), one, wanted.past_values.write);
-  dvalues.write(here(wanted.values.data), one, wanted.values.write);
+  dvalues.write(past(wanted.past_values.data), multiplier, wanted.past_values.write);
+  dvalues.write(here(wanted.values.data), multiplier, wanted.values.write);
 }
 
 /// One item for every head, tile of slots and share of the queries.
@@ -114,45 +141,35 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
-  const KeepBits<16> keep(memory.bits, call);
+  const KeepBits keep(memory.bits, call);
+  const float scale = call.slot_score_scale * kLog2OfE, value_scale = call.dropout_multiplier * call.slot_value_scale;
   RowSums<kDepth> dkeys, dvalues;
 
-  const QueryShare queries(share, shares, call.streams * call.tiles);
-  for (std::int64_t number = queries.begin; number < queries.end; ++number) {
-    const Place place = call.place(rank, number / call.tiles);
-    const int query0 = static_cast<int>(number % call.tiles) * kTileRows;
+  for (QueryTiles queries(call, rank, share, shares); queries.any(); queries.advance(call, rank)) {
+    const Place& place = queries.place();
+    const int query0 = queries.first_query();
     __syncthreads();
-    tile.load(call, numbers, dout, place, query0);
+    keep.template draw<true>(call, call.dropout_row(place, query0 + KeepBits::drawn_query()) +
+                                       static_cast<std::uint64_t>(call.dropout_reach + slot0));
+    tile.load(call, numbers, dout, place, query0, 1 / value_scale);
     __syncthreads();
+#pragma unroll 1
     for (int step = 0; step < kTileRows; step += 16) {
       if (query0 + step >= call.block || own >= call.persistent) continue;
       const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
-      const Sums scores = keys.times(content), dweights = values.times(outs);
-      const auto element_of = [&](int row) {
-        return call.dropout_row(place, query0 + step + row) + static_cast<std::uint64_t>(call.dropout_reach + own);
-      };
-      keep.draw(element_of);
-      const unsigned kept = keep.kept(element_of, Sums::column_of, Sums::row_of);
-      Sums weights, dscores;
+      const ColumnNumbers base(tile.base + step);
+      Sums scores = keys.times(content);
 #pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        const int column = Sums::column_of(e);
-        const float exponent = call.slot_score_scale * kLog2OfE * scores.value[e] - tile.base[step + column];
-        const float multiplier = keep.multiplier(kept, e);
-        const float weight = power_of_two(exponent);
-        weights.value[e] = weight * multiplier;
-        dscores.value[e] =
-            weight * (multiplier * call.slot_value_scale * dweights.value[e] - tile.total[step + column]);
-      }
-      dvalues.add(fragment(weights), outs);
-      dkeys.add(fragment(dscores), content);
+      for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scale * scores.value[e] - base[e]);
+      add_key_gradients(scores, values.times(outs), keep.columns(step), ColumnNumbers(tile.total + step), content, outs,
+                        dkeys, dvalues);
     }
   }
   // Sums of rows behind the last slot have no place there.
   dkeys.write([&](int row) { return dkeys_to.row(rank, share, own + row, kDepth); },
-              [&](int) { return call.slot_score_scale; }, Write::set);
+              [&](int) { return call.slot_score_scale * value_scale; }, Write::set);
   dvalues.write([&](int row) { return dvalues_to.row(rank, share, own + row, kDepth); },
-                [&](int) { return call.slot_value_scale; }, Write::set);
+                [&](int) { return value_scale; }, Write::set);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -8,12 +8,31 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-/// Tiles of queries begin <= number < end, numbered stream by stream.
-struct QueryShare {
-  std::int64_t begin, end;
+/// One of `shares` parts of a head's tiles of queries, which are numbered stream by stream.
+class QueryTiles {
+ public:
+  template <class T>
+  __device__ QueryTiles(const FusedCall<T>& call, int rank, int share, int shares) {
+    const std::int64_t all = std::int64_t{call.streams} * call.tiles;
+    const int begin = static_cast<int>(all * share / shares);
+    left_ = static_cast<int>(all * (share + 1) / shares) - begin;
+    tile_ = begin % call.tiles;
+    place_ = call.place(rank, begin / call.tiles);
+  }
+  __device__ bool any() const { return left_ > 0; }
+  __device__ const Place& place() const { return place_; }
+  __device__ int first_query() const { return tile_ * kTileRows; }
+  template <class T>
+  __device__ __forceinline__ void advance(const FusedCall<T>& call, int rank) {
+    --left_;
+    if (++tile_ < call.tiles) return;
+    tile_ = 0;
+    place_ = call.place(rank, place_.stream + 1 < call.streams ? place_.stream + 1 : 0);
+  }
 
-  __device__ QueryShare(int share, int shares, std::int64_t tiles)
-      : begin(tiles * share / shares), end(tiles * (share + 1) / shares) {}
+ private:
+  int left_, tile_;
+  Place place_;
 };
 
 /// f32 sums of every head's rows, share by share; heads by rank.
@@ -30,10 +49,10 @@ struct Partials {
   }
 };
 
-/// Shares for a head whose result has this many tiles: so many blocks that all heads together fill a large card, but
-/// none without work.
+/// Shares for a head whose result has this many tiles: so many blocks that all heads together fill a large card four
+/// times, so that little is lost in the last round, but none without work.
 inline int query_shares(int heads, std::int64_t result_tiles, std::int64_t query_tiles) {
-  constexpr std::int64_t kBlocks = 384;  // three for each of 128 multiprocessors
+  constexpr std::int64_t kBlocks = 1536;  // four times three for each of 128 multiprocessors
   const std::int64_t blocks_of_a_share = std::max<std::int64_t>(1, heads * result_tiles);
   const std::int64_t wanted = (kBlocks + blocks_of_a_share - 1) / blocks_of_a_share;
   return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, query_tiles)));

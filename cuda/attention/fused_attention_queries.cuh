@@ -20,34 +20,50 @@ struct QueryGradients {
 template <int kDepth>
 class DistanceGradients {
  public:
-  static constexpr std::size_t kBytes = sizeof(bf16) * 16 * kRingStride;
+  static constexpr int kColumns = 32, kStride = 40;  // a ring; neighbouring rows in other banks
+  static constexpr std::size_t kBytes = sizeof(bf16) * 16 * kStride;
 
   __device__ explicit DistanceGradients(bf16* ring) : ring_(ring) {}
   /// Makes 16 columns zero. The lanes need a barrier before and after.
   __device__ __forceinline__ void clear(int first) const {
 #pragma unroll
     for (int e = 0; e < 8; e += 2)
-      store(at(Sums::row_of(e), (first & (kRingColumns - 1)) + Sums::column_of(e)), Pack<float, 2>{});
+      store(at(Sums::row_of(e), (first & (kColumns - 1)) + Sums::column_of(e)), Pack<float, 2>{});
   }
-  __device__ __forceinline__ void put(int row, int distance, float gradient) const {
-    *at(row, distance & (kRingColumns - 1)) = bf16(gradient);
+  __device__ __forceinline__ void put(int row, int distance, std::uint16_t gradient) const {
+    at(row, distance & (kColumns - 1))->bits = gradient;
   }
   /// sums += the 16 columns times the position keys of their distances, which are in `ring_of_keys`.
   __device__ __forceinline__ void finish(int first, const bf16* ring_of_keys, RowSums<kDepth>& sums) const {
-    sums.add(load_fragment(at(0, first & (kRingColumns - 1)), kRingStride),
-             ring_of_keys + (first & (kRingRows - 1)) * kTileStride<kDepth>);
+    sums.add(load_fragment(at(0, first & (kColumns - 1)), kStride), ring_rows<kDepth>(ring_of_keys, first));
   }
 
  private:
-  __device__ __forceinline__ bf16* at(int row, int column) const { return ring_ + row * kRingStride + column; }
+  __device__ __forceinline__ bf16* at(int row, int column) const { return ring_ + row * kStride + column; }
 
   bf16* ring_;
 };
 
+/// Scores of 16 queries by distance, in two runs of 16 whose places are exchanged from block to block. The first place
+/// is there twice, so that both runs are neighbours in either order.
+using QueryDistanceScores = Diagonals<48>;
+
+/// Memory of a warp for what lies by distance.
+template <int kDepth>
+inline constexpr std::size_t kQueryDistanceBytes = QueryDistanceScores::kBytes + DistanceGradients<kDepth>::kBytes;
+/// With heads of 64, that of all warps takes two tiles, and content queries are held in registers. So three tiles lie
+/// side by side: content queries, spare, position queries. The first two serve again, or the last two where one query
+/// serves both: three blocks share a multiprocessor either way.
+template <int kDepth>
+inline constexpr bool kQueriesReused =
+    kDepth <= 64 && kTileWarps* kQueryDistanceBytes<kDepth> <= 2 * kTileBytes<kDepth>;
+
 template <class T, int kDepth>
 std::size_t query_gradient_bytes(const FusedCall<T>& call) {
+  if constexpr (kQueriesReused<kDepth>)
+    return GradientMemory<T, kDepth>::bytes(false, call.positions) + 2 * kTileBytes<kDepth>;
   return GradientMemory<T, kDepth>::bytes(call.two_queries, call.positions) +
-         (call.positions ? kTileWarps * DistanceGradients<kDepth>::kBytes : 0);
+         (call.positions ? kTileWarps * kQueryDistanceBytes<kDepth> : 0);
 }
 
 /// Totals of the tile's queries, dout . out, each made by two lanes: to memory for the other kernels, and for this one.
@@ -67,10 +83,21 @@ __device__ __forceinline__ void sum_totals(const FusedCall<T>& call, const Place
     }
   sum += __shfl_xor_sync(kAllLanes, sum, 1);
   if (half != 0) return;
-  const std::int64_t at = numbers.at(place.stream, place.head, first + row, call.heads, call.block);
-  tile.base[row] = numbers.base_of(at, x != nullptr);
+  const int number = call.query_number(place, first + row);
+  tile.base[row] = numbers.base_of(number, x != nullptr);
   tile.total[row] = sum;
-  if (x != nullptr) numbers.total[at] = sum;
+  if (x != nullptr) numbers.total[number] = sum;
+}
+
+/// Gradients of scores, without the factor of scores and without what kept weights are multiplied by. weights: before
+/// dropout; total: divided by that multiplier.
+__device__ __forceinline__ Fragment score_gradients(const Sums& weights, const Sums& dweights, const KeptRows& kept,
+                                                    const float (&total)[2]) {
+  Sums dscores;
+#pragma unroll
+  for (int e = 0; e < 8; ++e)
+    dscores.value[e] = weights.value[e] * ((kept.keeps(e) ? dweights.value[e] : 0.0f) - total[e / 2 % 2]);
+  return fragment(dscores);
 }
 
 template <class T, int kDepth>
@@ -78,127 +105,154 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     query_gradients(FusedCall<T> call, const T* out, const T* dout, QueryNumbers numbers, QueryGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
   const int item = static_cast<int>(blockIdx.x);
-  const Place place = call.place(item / call.tiles / static_cast<int>(call.streams), item / call.tiles % call.streams);
+  const Place place = call.place(item / call.tiles / call.streams, item / call.tiles % call.streams);
   const int first = item % call.tiles * kTileRows, row0 = first + 16 * warp_of_block();
-  const Band band(call, place);
   SharedPieces shared;
-  const GradientMemory<T, kDepth> memory(shared, call.two_queries, call.positions);
-  const QueryTile<T, kDepth>& tile = memory.tile;
+  constexpr bool kReused = kQueriesReused<kDepth>;
+  bf16* const queries_memory = kReused ? shared.take<bf16>(3 * kTileBytes<kDepth>) : nullptr;
+  const GradientMemory<T, kDepth> memory(shared, call.two_queries && !kReused, call.positions, queries_memory);
+  QueryTile<T, kDepth> tile = memory.tile;
+  if (kReused && call.two_queries) tile.position = queries_memory + 2 * kTileRows * kStride;
 
-  load_tile<kDepth>(tile.content, first, [&](int q) { return call.query_row(call.content_query, place, q); });
-  if (call.two_queries)
-    load_tile<kDepth>(tile.position, first, [&](int q) { return call.query_row(call.position_query, place, q); });
-  load_tile<kDepth>(tile.dout, first, [&](int q) { return call.query_row(dout, place, q); });
+  load_tile<kDepth>(tile.content, call.query_rows(call.content_query, place), first);
+  if (call.two_queries) load_tile<kDepth>(tile.position, call.query_rows(call.position_query, place), first);
+  load_tile<kDepth>(tile.dout, call.query_rows(dout, place), first);
   sum_totals<T, kDepth>(call, place, first, out, dout, numbers, tile);
   __syncthreads();
   const int warp_row = 16 * warp_of_block();
-  const LeftRows<kDepth> queries(tile.content + warp_row * kStride), outs(tile.dout + warp_row * kStride);
-  const LeftRows<kDepth, false> position_queries(tile.position + warp_row * kStride);
-  const KeepBits<16> keep(memory.bits, call);
-  const DistanceGradients<kDepth> by_distance(call.positions ? shared.of_warp<bf16>(DistanceGradients<kDepth>::kBytes)
-                                                             : nullptr);
+  const LeftRows<kDepth> queries(tile.content + warp_row * kStride);
+  const KeepBits keep(memory.bits, call);
+  const std::uint64_t drawn_row = call.dropout_row(place, first + KeepBits::drawn_query());
   const float base[] = {tile.base[warp_row + Sums::row_of(0)], tile.base[warp_row + Sums::row_of(2)]};
-  const float total[] = {tile.total[warp_row + Sums::row_of(0)], tile.total[warp_row + Sums::row_of(2)]};
-  RowSums<kDepth> dcontent, dposition;
-  float of_span = 0;
+  // Divided by what kept weights are multiplied by: here for slots, then for the context.
+  const float slot_value_scale = call.dropout_multiplier * call.slot_value_scale;
+  float total[] = {tile.total[warp_row + Sums::row_of(0)] / slot_value_scale,
+                   tile.total[warp_row + Sums::row_of(2)] / slot_value_scale};
+  RowSums<kDepth> dcontent;
 
-  const int farthest = band.farthest(), calm = band.calm();
-  const KeyRange of_tile(call, place, farthest, first, kTileRows), of_warp(call, place, farthest, row0, 16);
-  int ready = row0 + 1;  // the distances from here on have scores; no multiple of 16: none have
-  for (int key0 = floor16(of_tile.low); key0 <= of_tile.high; key0 += kTileRows) {
-    const bool fresh = key0 == floor16(of_tile.low);
-    __syncthreads();
-    load_context<kDepth>(call, place, key0, memory.keys, memory.values);
-    if (call.positions)
-      load_distances<kDepth>(call, place, first - key0 - kTileRows, fresh ? kRingRows : kTileRows, memory.positions);
-    __syncthreads();
-    for (int key = key0; key < key0 + kTileRows; key += 16) {
-      if (key + 15 < of_warp.low || key > of_warp.high) continue;
-      const int apart = row0 - key;  // distance of the diagonal
-      const bf16* const keys = memory.keys + (key - key0) * kStride;
-      const Sums scores = queries.times(keys);
-      const Sums dweights = outs.times(memory.values + (key - key0) * kStride);
-      const auto element_of = [&](int row) { return call.dropout_element(place, row0 + row, key); };
-      keep.draw(element_of);
-      const unsigned kept = keep.kept(element_of, Sums::row_of, Sums::column_of);
-      if (call.positions) {
-        __syncwarp();
-        if (ready != apart) {
-          put_products(memory.by_distance, apart, position_queries, memory.positions);
-          by_distance.clear(apart);
-        }
-        ready = apart - 16;
-        put_products(memory.by_distance, ready, position_queries, memory.positions);
-        by_distance.clear(ready);
-        __syncwarp();
-      }
-      const bool masked = apart - 15 < band.nearest || apart + 15 > calm || key < place.oldest;
-      Sums dscores;
-#pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        const int row = Sums::row_of(e), column = Sums::column_of(e), distance = apart + row - column;
-        float score = scores.value[e];
-        if (call.positions) score += ring_value(memory.by_distance, row, distance);
-        const float exponent = call.score_scale * kLog2OfE * score - base[e / 2 % 2];
-        const float multiplier = keep.multiplier(kept, e);
-        const float excess = multiplier * dweights.value[e] - total[e / 2 % 2];
-        float weight;
-        if (masked) {
-          const bool exists = key + column >= place.oldest;
-          weight = weight_of(band, distance, exists, exponent);
-          if (exists && band.is_corner(distance)) of_span += power_of_two(fminf(exponent, 18 * kLog2OfE)) * excess;
-        } else {
-          weight = power_of_two(exponent);
-        }
-        dscores.value[e] = call.score_scale * weight * excess;
-        if (call.positions) by_distance.put(row, distance, dscores.value[e]);
-      }
-      dcontent.add(fragment(dscores), keys);
-      if (call.positions) {
-        __syncwarp();
-        by_distance.finish(apart, memory.positions, dposition);
-        if (key + 16 > of_warp.high) by_distance.finish(ready, memory.positions, dposition);
-      }
-    }
-  }
-
+  // Persistent slots. First: what multiplies their scores alone is applied once.
+  const float slot_scale = call.slot_score_scale * kLog2OfE;
+  const LeftRows<kDepth> held_outs(tile.dout + warp_row * kStride);
   for (int slot0 = 0; slot0 < call.persistent; slot0 += kTileRows) {
     __syncthreads();
     load_slots<kDepth>(call, place.head, slot0, memory.keys, memory.values);
+    keep.template draw<true>(call, drawn_row + static_cast<std::uint64_t>(call.dropout_reach + slot0));
     __syncthreads();
-    for (int slot = slot0; slot < slot0 + kTileRows; slot += 16) {
-      if (slot >= call.persistent || row0 >= call.block) continue;
-      const bf16* const keys = memory.keys + (slot - slot0) * kStride;
-      const Sums scores = queries.times(keys);
-      const Sums dweights = outs.times(memory.values + (slot - slot0) * kStride);
-      const auto element_of = [&](int row) {
-        return call.dropout_row(place, row0 + row) + static_cast<std::uint64_t>(call.dropout_reach + slot);
-      };
-      keep.draw(element_of);
-      const unsigned kept = keep.kept(element_of, Sums::row_of, Sums::column_of);
-      Sums dscores;
 #pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        const int column = Sums::column_of(e);
-        const float exponent = call.slot_score_scale * kLog2OfE * scores.value[e] - base[e / 2 % 2];
-        const float multiplier = keep.multiplier(kept, e);
-        const float excess = multiplier * call.slot_value_scale * dweights.value[e] - total[e / 2 % 2];
-        // Rows behind the last slot are zeros, and so is what the product takes of them.
-        dscores.value[e] = call.slot_score_scale * power_of_two(exponent) * excess;
-        if (slot + column >= call.persistent) dscores.value[e] = 0;
+    for (int block = 0; block < kTileRows / 16; ++block) {
+      const bf16* const keys = memory.keys + 16 * block * kStride;
+      Sums scores = queries.times(keys);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(slot_scale * scores.value[e] - base[e / 2 % 2]);
+      // Rows behind the last slot are zeros, and so is what the product takes of them.
+      if (slot0 + 16 * block + 16 > call.persistent) {
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          if (slot0 + 16 * block + Sums::column_of(e) >= call.persistent) scores.value[e] = 0;
       }
-      dcontent.add(fragment(dscores), keys);
+      const Sums dweights = held_outs.times(memory.values + 16 * block * kStride);
+      dcontent.add(score_gradients(scores, dweights, keep.rows(block), total), keys);
+    }
+  }
+  dcontent.scale(call.slot_score_scale * call.slot_value_scale / call.score_scale);
+  for (float& of_row : total) of_row *= call.slot_value_scale;
+
+  const Band band(call, place);
+  const int farthest = band.farthest(), calm = band.calm();
+  const KeyRange of_tile(call, place, farthest, first, kTileRows), of_warp(call, place, farthest, row0, 16);
+  if constexpr (kReused) __syncthreads();  // all warps hold their queries
+  SharedPieces reused(queries_memory + (call.two_queries ? 0 : kTileRows * kStride));
+  SharedPieces& free = kReused ? reused : shared;
+  const QueryDistanceScores by_distance(call.positions ? free.of_warp<float>(QueryDistanceScores::kBytes) : nullptr);
+  const DistanceGradients<kDepth> gradients(call.positions ? free.of_warp<bf16>(DistanceGradients<kDepth>::kBytes)
+                                                           : nullptr);
+  // The context has more to hold: it reads these rows again.
+  const LeftRows<kDepth, false> outs(tile.dout + warp_row * kStride);
+  const LeftRows<kDepth, false> position_queries(tile.position + warp_row * kStride);
+  const float scale = call.score_scale * kLog2OfE;
+  RowSums<kDepth> dposition;
+  float of_span = 0;
+  bool fresh = true;  // no scores by distance so far
+  int shift = 0;      // of the place of the next block's farther run: 0 or 16
+  int last = 0;       // distances of the run that is not complete
+
+  const ContextRows<T, kDepth> rows(call, place);
+  const int low = floor16(of_tile.low);
+  if (call.positions && low <= of_tile.high) load_distances<kDepth>(call, place, first - low, memory.positions);
+  for (int key0 = low; key0 <= of_tile.high; key0 += kTileRows) {
+    __syncthreads();
+    load_context<kDepth>(call, place, rows, key0, memory.keys, memory.values);
+    if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
+    keep.template draw<false>(call, drawn_row + static_cast<std::uint64_t>(std::int64_t{call.longest} - first -
+                                                                           KeepBits::drawn_query() + key0));
+    __syncthreads();
+#pragma unroll 1
+    for (int block = 0; block < kTileRows / 16; ++block) {
+      const int key = key0 + 16 * block, apart = row0 - key;  // distance of the diagonal
+      if (key + 15 < of_warp.low || key > of_warp.high) continue;
+      const bf16* const keys = memory.keys + 16 * block * kStride;
+      Sums scores = queries.times(keys);
+      if (call.positions) {
+        if (fresh) {
+          by_distance.put(16 + shift, position_queries.times(ring_rows<kDepth>(memory.positions, apart)));
+          gradients.clear(apart);
+          fresh = false;
+        }
+        last = apart - 16;
+        const Sums nearer = position_queries.times(ring_rows<kDepth>(memory.positions, last));
+        __syncwarp();
+        by_distance.put(shift, nearer);
+        if (shift == 0) by_distance.put(32, nearer);
+        gradients.clear(last);
+        __syncwarp();
+#pragma unroll
+        for (int e = 0; e < 8; ++e) scores.value[e] += by_distance.of_rows(e, shift);
+        shift = 16 - shift;
+      }
+      const Sums dweights = outs.times(memory.values + 16 * block * kStride);
+      const KeptRows kept = keep.rows(block);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) scores.value[e] = scale * scores.value[e] - base[e / 2 % 2];
+      if (apart - 15 < band.nearest || apart + 15 > calm || key < place.oldest) {
+#pragma unroll
+        for (int e = 0; e < 8; ++e) {
+          const int column = Sums::column_of(e), distance = apart + Sums::row_of(e) - column;
+          const bool exists = key + column >= place.oldest;
+          if (exists && band.is_corner(distance))
+            of_span += power_of_two(fminf(scores.value[e], 18 * kLog2OfE)) *
+                       ((kept.keeps(e) ? dweights.value[e] : 0.0f) - total[e / 2 % 2]);
+          scores.value[e] = weight_of(band, distance, exists, scores.value[e]);
+        }
+      } else {
+#pragma unroll
+        for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scores.value[e]);
+      }
+      const Fragment dscores = score_gradients(scores, dweights, kept, total);
+      dcontent.add(dscores, keys);
+      if (call.positions) {
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          gradients.put(Sums::row_of(e), apart + Sums::row_of(e) - Sums::column_of(e),
+                        static_cast<std::uint16_t>(dscores.word[e / 2] >> e % 2 * 16));
+        __syncwarp();
+        gradients.finish(apart, memory.positions, dposition);
+      }
+    }
+    // The last run is finished before its position keys leave the ring.
+    if (!fresh && of_warp.high < key0 + kTileRows) {
+      gradients.finish(last, memory.positions, dposition);
+      fresh = true;
     }
   }
 
   if (!call.two_queries) dcontent.add(dposition);
-  const auto one = [](int) { return 1.0f; };
-  dcontent.write([&](int row) { return call.query_row(wanted.content.data, place, row0 + row); }, one,
+  const auto score_scale = [&](int) { return call.score_scale * call.dropout_multiplier; };
+  dcontent.write([&](int row) { return call.query_row(wanted.content.data, place, row0 + row); }, score_scale,
                  wanted.content.write);
-  dposition.write([&](int row) { return call.query_row(wanted.position.data, place, row0 + row); }, one,
+  dposition.write([&](int row) { return call.query_row(wanted.position.data, place, row0 + row); }, score_scale,
                   wanted.position.write);
   if (call.ramp == 0) return;
-  const double share = block_sum<kAttentionThreads>(static_cast<double>(of_span));
+  const double share = block_sum<kAttentionThreads>(static_cast<double>(of_span * call.dropout_multiplier));
   if (threadIdx.x == 0)
     wanted.span_shares[(place.head * call.streams + place.stream) * call.tiles + item % call.tiles] = share;
 }

@@ -4,11 +4,10 @@
 /// Scores by distance: queries i and keys j of a 16x16 block meet at 31 distances. With blocks that start at multiples
 /// of 16 these lie in two runs of 16 distances, each starting at a multiple of 16. So a product of 16 queries with 16
 /// position keys serves two neighbouring blocks, and rings whose place is distance modulo their size (a power of two)
-/// need no shifting: a ring of position keys in shared memory, and one of 32 columns of scores per warp, where the
-/// lanes find the score of their own distance.
+/// need no shifting: a ring of position keys in shared memory. Scores by distance lie in a table per warp, where the
+/// lanes find those of their own distances (Diagonals).
 
-#include "cuda/attention/fused_attention_call.cuh"
-#include "cuda/mma.cuh"
+#include "cuda/attention/fused_attention_dropout.cuh"
 #include "cuda/shared.cuh"
 #include "cuda/storage_access.cuh"
 
@@ -38,6 +37,8 @@ __device__ __forceinline__ int floor16(int x) { return x & ~15; }
 class SharedPieces {
  public:
   __device__ SharedPieces() : next_(dynamic_shared<unsigned char>()) {}
+  /// From a piece on that serves no longer.
+  __device__ explicit SharedPieces(bf16* from) : next_(reinterpret_cast<unsigned char*>(from)) {}
   template <class T>
   __device__ T* take(std::size_t bytes) {
     T* const piece = reinterpret_cast<T*>(next_);
@@ -54,43 +55,123 @@ class SharedPieces {
   unsigned char* next_;
 };
 
-/// Rows first, ..., first + count - 1 into a ring of kRing rows; row_of(i) is where row i lies, nullptr for zeros. All
-/// threads of the block call.
-template <int kDepth, int kRing, class RowOf>
-__device__ __forceinline__ void load_rows(bf16* tile, int first, int count, RowOf row_of) {
-  constexpr int kPacks = kDepth / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < count * kPacks; i += kAttentionThreads) {
-    const int row = first + i / kPacks, pack = i % kPacks * 8;
-    const auto* const from = row_of(row);
-    Words<4> eight{};
-    if (from != nullptr) eight = load_eight(from + pack);
-    *reinterpret_cast<Words<4>*>(tile + (row & (kRing - 1)) * kTileStride<kDepth> + pack) = eight;
-  }
-}
-/// load_rows() for a whole tile whose first row need not be a multiple of its size.
-template <int kDepth, class RowOf>
-__device__ __forceinline__ void load_tile(bf16* tile, int first, RowOf row_of) {
-  load_rows<kDepth, kTileRows>(tile, 0, kTileRows, [&](int row) { return row_of(first + row); });
-}
+/// One thread's share of a tile: eight elements of every kStep-th row, from row `row` on. All are asked for before the
+/// first is stored, so that as many loads are under way at once.
+template <int kDepth>
+class TileShare {
+ public:
+  static constexpr int kPacks = kDepth / 8, kStep = kAttentionThreads / kPacks, kEach = kTileRows / kStep;
+  static_assert(kAttentionThreads % kPacks == 0 && kTileRows % kStep == 0);
 
-/// Keys and values of 64 positions.
+  __device__ static int row() { return static_cast<int>(threadIdx.x) / kPacks; }
+  __device__ static int column() { return static_cast<int>(threadIdx.x) % kPacks * 8; }
+
+  /// Rows from `first` on; zeros for those that there are not.
+  template <class T>
+  __device__ __forceinline__ void load(const TensorRows<const T>& rows, int first) {
+    if (first >= 0 && first + kTileRows <= rows.count) {  // nearly always: nothing to ask row by row
+      const T* const from = rows.first + (std::int64_t{first + row()} * rows.stride + column());
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) eight_[j] = load_eight(from + j * kStep * rows.stride);
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const T* const from = rows.row(first + row() + j * kStep);
+      load_row(j, from == nullptr ? nullptr : from + column());
+    }
+  }
+  /// Row row() + j kStep from `from`, or zeros.
+  template <class T>
+  __device__ __forceinline__ void load_row(int j, const T* from) {
+    eight_[j] = {};
+    if (from != nullptr) eight_[j] = load_eight(from);
+  }
+  __device__ __forceinline__ void store(bf16* tile) const {
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) put(tile, row() + j * kStep, j);
+  }
+  /// As the rows from `first` on of a ring of kRingRows rows; `first` is a multiple of 16.
+  __device__ __forceinline__ void store_in_ring(bf16* ring, int first) const {
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) put(ring, (first + row() + j * kStep) & (kRingRows - 1), j);
+  }
+
+ private:
+  __device__ __forceinline__ void put(bf16* tile, int row, int j) const {
+    *reinterpret_cast<Words<4>*>(tile + row * kTileStride<kDepth> + column()) = eight_[j];
+  }
+
+  Words<4> eight_[kEach];
+};
+
+/// 64 rows from `first` on. All threads of the block call.
 template <int kDepth, class T>
-__device__ __forceinline__ void load_context(const FusedCall<T>& call, const Place& place, int first, bf16* keys,
-                                             bf16* values) {
-  load_tile<kDepth>(keys, first, [&](int c) { return call.context_row(call.past_keys, call.keys, place, c); });
-  load_tile<kDepth>(values, first, [&](int c) { return call.context_row(call.past_values, call.values, place, c); });
+__device__ __forceinline__ void load_tile(bf16* tile, const TensorRows<const T>& rows, int first) {
+  TileShare<kDepth> share;
+  share.load(rows, first);
+  share.store(tile);
+}
+/// Keys and values of one stream and head, by position.
+template <class T, int kDepth>
+struct ContextRows {
+  TensorRows<const T> keys, values, past_keys, past_values;
+
+  __device__ ContextRows(const FusedCall<T>& call, const Place& place)
+      : keys(call.query_rows(call.keys, place)),
+        values(call.query_rows(call.values, place)),
+        past_keys(call.template past_rows<kDepth>(call.past_keys, place)),
+        past_values(call.template past_rows<kDepth>(call.past_values, place)) {}
+};
+/// 64 positions from `first` on, a multiple of 16, into tiles or, kInRing, into rings.
+template <int kDepth, bool kInRing = false, class T>
+__device__ __forceinline__ void load_context(const FusedCall<T>& call, const Place& place,
+                                             const ContextRows<T, kDepth>& rows, int first, bf16* keys, bf16* values) {
+  using Share = TileShare<kDepth>;
+  Share of_keys, of_values;
+  if (first >= 0) {
+    of_keys.load(rows.keys, first);
+    of_values.load(rows.values, first);
+  } else {
+#pragma unroll
+    for (int j = 0; j < Share::kEach; ++j) {
+      const int position = first + Share::row() + j * Share::kStep;
+      const T *key = nullptr, *value = nullptr;
+      if (position >= 0 ? position < rows.keys.count : position >= -rows.past_keys.count) {
+        // Keys and values lie alike.
+        const bool here = position >= 0;
+        const int number = here ? position : call.past_place(place, position);
+        const unsigned from = static_cast<unsigned>(number * (here ? rows.keys.stride : rows.past_keys.stride));
+        key = (here ? rows.keys : rows.past_keys).first + (from + static_cast<unsigned>(Share::column()));
+        value = (here ? rows.values : rows.past_values).first + (from + static_cast<unsigned>(Share::column()));
+      }
+      of_keys.load_row(j, key);
+      of_values.load_row(j, value);
+    }
+  }
+  if constexpr (kInRing) {
+    of_keys.store_in_ring(keys, first);
+    of_values.store_in_ring(values, first);
+  } else {
+    of_keys.store(keys);
+    of_values.store(values);
+  }
 }
 /// Keys and values of 64 persistent slots.
 template <int kDepth, class T>
 __device__ __forceinline__ void load_slots(const FusedCall<T>& call, int head, int first, bf16* keys, bf16* values) {
-  load_tile<kDepth>(keys, first, [&](int n) { return call.slot_row(call.slot_keys, head, n); });
-  load_tile<kDepth>(values, first, [&](int n) { return call.slot_row(call.slot_values, head, n); });
+  TileShare<kDepth> of_keys, of_values;
+  of_keys.load(call.template slot_rows<kDepth>(call.slot_keys, head), first);
+  of_values.load(call.template slot_rows<kDepth>(call.slot_values, head), first);
+  of_keys.store(keys);
+  of_values.store(values);
 }
-/// Position keys of `count` distances into their ring.
+/// Position keys of 64 distances from `first` on, a multiple of 16, into their ring.
 template <int kDepth, class T>
-__device__ __forceinline__ void load_distances(const FusedCall<T>& call, const Place& place, int first, int count,
-                                               bf16* ring) {
-  load_rows<kDepth, kRingRows>(ring, first, count, [&](int distance) { return call.position_row(place, distance); });
+__device__ __forceinline__ void load_distances(const FusedCall<T>& call, const Place& place, int first, bf16* ring) {
+  TileShare<kDepth> share;
+  share.load(call.position_rows(place), first - call.nearest);
+  share.store_in_ring(ring, first);
 }
 
 /// 16 rows of a tile as the left operand of products: kept in registers, up to a depth of 64, or read again for every
@@ -109,7 +190,7 @@ class LeftRows {
     Sums sums;
 #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k) {
-      const Fragment other = load_fragment(others + 16 * k, kTileStride<kDepth>);
+      const RightFragment other = load_right(others + 16 * k, kTileStride<kDepth>);
       if constexpr (kHeld)
         multiply_add(sums, held_[k], other);
       else
@@ -132,7 +213,14 @@ struct RowSums {
   __device__ __forceinline__ void add(const Fragment& weights, const bf16* rows) {
 #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k)
-      multiply_add(part[k], weights, load_transposed(rows + 16 * k, kTileStride<kDepth>));
+      multiply_add(part[k], weights, load_right_transposed(rows + 16 * k, kTileStride<kDepth>));
+  }
+  __device__ __forceinline__ void scale(float factor) {
+#pragma unroll
+    for (int k = 0; k < kDepth / 16; ++k) {
+#pragma unroll
+      for (int e = 0; e < 8; ++e) part[k].value[e] *= factor;
+    }
   }
   __device__ __forceinline__ void add(const RowSums& other) {
 #pragma unroll
@@ -160,83 +248,41 @@ struct RowSums {
   }
 };
 
-/// Columns of a ring of scores of 16 rows, and elements from row to row (a multiple of 16 bytes, in other banks).
-inline constexpr int kRingColumns = 32, kRingStride = 40;
-inline constexpr std::size_t kRingBytes = sizeof(float) * 16 * kRingStride;
-
-/// Places 16 columns, the first of which is a multiple of 16.
-__device__ __forceinline__ void put_columns(float* ring, int first, const Sums& sums) {
-#pragma unroll
-  for (int e = 0; e < 8; e += 2)
-    store(ring + Sums::row_of(e) * kRingStride + (first & (kRingColumns - 1)) + Sums::column_of(e),
-          Pack<float, 2>{{sums.value[e], sums.value[e + 1]}});
-}
-/// Products of 16 rows with 16 rows of a ring of tiles, the first of which has number `first`, a multiple of 16.
-template <int kDepth, bool kHeld>
-__device__ __forceinline__ void put_products(float* ring, int first, const LeftRows<kDepth, kHeld>& rows,
-                                             const bf16* others) {
-  put_columns(ring, first, rows.times(others + (first & (kRingRows - 1)) * kTileStride<kDepth>));
-}
-__device__ __forceinline__ float ring_value(const float* ring, int row, int column) {
-  return ring[row * kRingStride + (column & (kRingColumns - 1))];
-}
-
-/// Which weights of 16 queries dropout keeps, for kColumns neighbouring places: drawn by the warp together, as one
-/// random block decides for eight of them.
+/// Scores of 16 rows by the distance between row and column, or something else that grows along a diagonal: 32
+/// neighbouring ones meet in a 16x16 block. Element (r, c) of the block is in row r and column 16 + r - c, so what a
+/// lane reads is a fixed number of elements from where it begins.
 template <int kColumns>
-class KeepBits {
+class Diagonals {
  public:
-  static constexpr int kBlocks = kColumns / 8 + 1;
-  static constexpr std::size_t kBytes = (16 * kBlocks + 15) / 16 * 16;
+  static constexpr int kStride = kColumns + 4;  // neighbouring rows in other banks
+  static constexpr std::size_t kBytes = sizeof(float) * 16 * kStride;
 
-  template <class T>
-  __device__ KeepBits(std::uint8_t* memory, const FusedCall<T>& call)
-      : bits_(memory),
-        random_(call.random),
-        rule_(call.dropout),
-        drops_(call.drops),
-        multiplier_(call.dropout_multiplier) {}
-  /// element_of(query): number of the random element of column 0. Does nothing without dropout.
-  template <class ElementOf>
-  __device__ __forceinline__ void draw(ElementOf element_of) const {
-    if (!drops_) return;
-    constexpr int kPerBlock = DropoutRule::kElementsPerBlock;
-    __syncwarp();  // the bits before these may still be read
-#pragma unroll 1   // random numbers side by side would take the registers of the sums
-    for (int i = lane_of_warp(); i < 16 * kBlocks; i += kWarpLanes) {
-      // Places before the first query's row have numbers below 0, which wrap around.
-      const std::uint64_t element = element_of(i / kBlocks) + static_cast<std::uint64_t>(i % kBlocks * kPerBlock);
-      const PhiloxBlock numbers = random_.draw(element / kPerBlock);
-      unsigned kept = 0;
-      for (int e = 0; e < kPerBlock; ++e) kept |= static_cast<unsigned>(rule_.keeps(numbers, e)) << e;
-      bits_[i] = static_cast<std::uint8_t>(kept);
-    }
-    __syncwarp();
-  }
-  /// Bit e: whether element e of a lane's sums is kept, which is at query_of(e) and column_of(e).
-  template <class ElementOf, class QueryOf, class ColumnOf>
-  __device__ __forceinline__ unsigned kept(ElementOf element_of, QueryOf query_of, ColumnOf column_of) const {
-    if (!drops_) return 0xff;
-    unsigned kept = 0;
+  __device__ explicit Diagonals(float* memory) : memory_(memory) {}
+  /// 16 columns from `column` on, a multiple of 16.
+  __device__ __forceinline__ void put(int column, const Sums& sums) const {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      const int query = query_of(e), place = static_cast<int>(element_of(query) % 8) + column_of(e);
-      kept |= (bits_[query * kBlocks + place / 8] >> (place % 8) & 1u) << e;
-    }
-    return kept;
+    for (int e = 0; e < 8; e += 2)
+      store(memory_ + Sums::row_of(e) * kStride + column + Sums::column_of(e),
+            Pack<float, 2>{{sums.value[e], sums.value[e + 1]}});
   }
-  /// What a weight is multiplied by, given its bit of these.
-  __device__ __forceinline__ float multiplier(unsigned kept, int e) const {
-    return (kept >> e & 1u) != 0 ? multiplier_ : 0.0f;
+  /// Of element e of a block whose diagonal is in column 16 + shift: rows r of the memory are the block's rows.
+  __device__ __forceinline__ float of_rows(int e, int shift = 0) const {
+    return memory_[Sums::row_of(e) * (kStride + 1) - Sums::column_of(e) + 16 + shift];
+  }
+  /// The same where rows of the memory are the block's columns.
+  __device__ __forceinline__ float of_columns(int e) const {
+    return memory_[Sums::column_of(e) * (kStride + 1) - Sums::row_of(e) + 16];
   }
 
  private:
-  std::uint8_t* bits_;
-  RandomStream random_;
-  DropoutRule rule_;
-  bool drops_;
-  float multiplier_;
+  float* memory_;
 };
+
+/// The tile of 16 rows of a ring of tiles, the first of which has number `first`, a multiple of 16.
+template <int kDepth>
+__device__ __forceinline__ const bf16* ring_rows(const bf16* ring, int first) {
+  return ring + (first & (kRingRows - 1)) * kTileStride<kDepth>;
+}
 
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

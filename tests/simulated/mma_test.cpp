@@ -16,8 +16,8 @@ namespace {
 constexpr int kStride = 24;  // of blocks in memory
 using Block = std::array<float, 256>;
 
-/// What operands are read as: b, transposed a, or a product as the left operand of a second one.
-enum class Way : int { rows, transposed_left, transposed_right, chained };
+/// What operands are read as: b, transposed b, or a product as the left operand of a second one.
+enum class Way : int { rows, transposed, chained };
 
 __global__ void multiply_blocks(const float* a, const float* b, Way way, float* c) {
   bf16* const left = dynamic_shared<bf16>();
@@ -27,8 +27,8 @@ __global__ void multiply_blocks(const float* a, const float* b, Way way, float* 
     right[i / 16 * kStride + i % 16] = bf16(b[i]);
   }
   __syncwarp();
-  const Fragment x = way == Way::transposed_left ? load_transposed(left, kStride) : load_fragment(left, kStride);
-  const Fragment y = way == Way::transposed_right ? load_transposed(right, kStride) : load_fragment(right, kStride);
+  const Fragment x = load_fragment(left, kStride);
+  const RightFragment y = way == Way::transposed ? load_right_transposed(right, kStride) : load_right(right, kStride);
   Sums sums;
   for (int e = 0; e < 8; ++e) sums.value[e] = 0.5f;
   multiply_add(sums, x, y);
@@ -49,7 +49,7 @@ TEST_CASE("mma: products of blocks", "[simulated]") {
     b[static_cast<std::size_t>(i)] = static_cast<float>(i * 5 % 3 - 1);
   }
   const auto at = [](const Block& x, int row, int column) { return x[static_cast<std::size_t>(row * 16 + column)]; };
-  for (const Way way : {Way::rows, Way::transposed_left, Way::transposed_right, Way::chained})
+  for (const Way way : {Way::rows, Way::transposed, Way::chained})
     for (const simulated::RunOptions& options : run_orders()) {
       device.options() = options;
       Block c{}, wanted{};
@@ -57,8 +57,7 @@ TEST_CASE("mma: products of blocks", "[simulated]") {
         for (int column = 0; column < 16; ++column) {
           float sum = 0.5f;
           for (int k = 0; k < 16; ++k)
-            sum += (way == Way::transposed_left ? at(a, k, row) : at(a, row, k)) *
-                   (way == Way::transposed_right ? at(b, k, column) : at(b, column, k));
+            sum += at(a, row, k) * (way == Way::transposed ? at(b, k, column) : at(b, column, k));
           wanted[static_cast<std::size_t>(row * 16 + column)] = sum;
         }
       if (way == Way::chained) {

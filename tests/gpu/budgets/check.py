@@ -133,7 +133,7 @@ def read_table(text):
         numbers["blocks"] = [int(one) for one in blocks.split("/")] if blocks != "-" else []
         numbers["rolled"] = int(rolled or 0)
         rest = words[len(NUMBERS) + 1:]
-        # Names come first; an instantiation begins with a type or a number, and a kernel without any has one that is empty.
+        # Names come first; an instantiation begins with a type or a number, and a kernel without any has an empty one.
         names = [word for word in rest if word.split(",")[0] not in TYPES and not word.split(",")[0].isdigit()]
         for instance in rest[len(names):] or [""]:
             table[" ".join(names), instance] = numbers

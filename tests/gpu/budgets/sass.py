@@ -51,16 +51,16 @@ class Kernel:
                 bits = next((int(part) for part in rest if part in ("64", "128")), 0)
                 bits = bits or (8 if "U8" in rest or "S8" in rest else 16 if "U16" in rest or "S16" in rest else 32)
                 widest[kind] = max(widest[kind], bits)
-        f64 = sum(1 for one in self.code if one.name[:4] in ("DADD", "DMUL", "DFMA", "DSET", "DMNM") or "F64" in one.name)
+        f64 = sum(one.name[:4] in ("DADD", "DMUL", "DFMA", "DSET", "DMNM") or "F64" in one.name for one in self.code)
         return {"spills": kinds["STL"] + kinds["LDL"], "calls": kinds["CALL"], "f64": f64, "load": widest["LDG"],
                 "store": widest["STG"]}
 
     def tile_loops(self, rounds=4):
         """Of every outermost loop with products: (instructions of one round, loops without products on its way, which
-        count as if they went round once). The way through a loop is the
-        one with most products, then with most random numbers and accesses to memory, then with fewest instructions: so
-        dropout is on, all rows of a tile are there, and what only its edges need is left out. A loop with products
-        inside of another one counts `rounds` times: it goes over the blocks of 16 rows of a tile of 64."""
+        count as if they went round once). The way through a loop is the one with most products, then with most random
+        numbers and accesses to shared memory, then with fewest instructions: so dropout is on, all rows of a tile are
+        there, and what only its edges need is left out. A loop with products inside of another one counts `rounds`
+        times: it goes over the blocks of 16 rows of a tile of 64."""
         graph = {i: places for i, places in enumerate(self.next_places())}
         found = []
         for part in components(graph, list(graph)):
@@ -70,8 +70,8 @@ class Kernel:
         return [(instructions, rolled) for _, instructions, rolled in sorted(found)]
 
     def round_of(self, graph, part, rounds):
-        """Weight of the best way once through a loop: (products, random numbers and accesses, minus instructions,
-        minus loops without products)."""
+        """Weight of the best way once through a loop: (products, random numbers and accesses, minus instructions, minus
+        loops without products)."""
         inside = set(part)
         entered = {place for i in graph if i not in inside for place in graph[i] if place in inside}
         head = min(entered) if entered else min(part)
@@ -98,7 +98,7 @@ class Kernel:
 
 
 def is_wanted(one):
-    return one.name.split(".")[0] in ("LDG", "LDGSTS", "LDS", "STS") or bool(PHILOX.search(one.operands))
+    return one.name.split(".")[0] in ("LDGSTS", "LDS", "STS") or bool(PHILOX.search(one.operands))
 
 
 def is_loop(graph, part):
