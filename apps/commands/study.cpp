@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,8 +42,8 @@ void run_study_command(const ComparisonArguments& arguments) {
   const StudyOptions options{
       .data = arguments.data, .out = arguments.out, .budget = arguments.budget, .threads = arguments.threads};
   if (arguments.dry_run) return forecast_study(arguments, plan, options, data);
-  const StopSignals signals;
-  const StudyReport report = run_study(plan, options, data, [&signals] { return signals.received(); });
+  StudyReport report;
+  run_until_stopped(true, [&](const std::function<bool()>& stop) { report = run_study(plan, options, data, stop); });
   const std::filesystem::path out = arguments.out;
   write_durably(out / "study.csv", csv_of(report));
   write_durably(out / "study.json", json_of(report).dump(2) + "\n");
