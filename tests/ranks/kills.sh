@@ -86,12 +86,13 @@ if ((by_night)); then
   start 3 lost "${lost[@]}"
   ended_by 40 KILL 'which has gone without a word'
   # What it missed comes when it goes on: gradients too long to be kept elsewhere, into memory that must still be there.
-  make_wide=(--set model.width=768 model.layers=4 training.split=2 training.checkpoint_every=1)
+  # Long enough for a checkpoint of that size to be written on a busy machine.
+  make_wide=(--set model.width=768 training.split=2 training.checkpoint_every=1)
   rm -rf lost
-  ENGRAM_RANK_TIMEOUT=2 start 2 lost "${make_wide[@]}"
+  ENGRAM_RANK_TIMEOUT=10 start 2 lost "${make_wide[@]}"
   ranks_of lost
   kill -STOP "${pids[1]}"
-  sleep 4
+  sleep 14
   kill -CONT "${pids[1]}"
   code=0
   wait "$launcher" || code=$?
