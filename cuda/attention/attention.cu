@@ -30,12 +30,15 @@ bool are_aligned(const AttentionOperands<T>& operands) {
 bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
   const Shape& shape = in.content_query.shape();
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
+  // Of the rows that one stream and all heads have, more than any one tensor's.
+  const std::int64_t slots = in.slot_keys ? in.slot_keys.shape()[1] : 0;
+  const std::int64_t elements = (shape[1] + options.max_distance + 1 + slots) * shape[2];
   const bool in_bf16 =
       out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
   return in_bf16 && out.count() > 0 && options.score_scale > 0 && options.slot_score_scale > 0 &&
          options.slot_value_scale > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
-         rows < std::numeric_limits<std::int32_t>::max() && !in.position_values && !has_query_spans(in) &&
-         are_aligned(in) && is_aligned(out) &&
+         std::max(rows, elements) < std::numeric_limits<std::int32_t>::max() && !in.position_values &&
+         !has_query_spans(in) && are_aligned(in) && is_aligned(out) &&
          std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options)) <=
              most_shared_bytes(step);
 }

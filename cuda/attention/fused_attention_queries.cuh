@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const int farthest = band.farthest(), calm = band.calm();
   const KeyRange of_tile(call, place, farthest, first, kTileRows), of_warp(call, place, farthest, row0, 16);
   if constexpr (kReused) __syncthreads();  // all warps hold their queries
-  SharedPieces reused(queries_memory + (call.two_queries ? 0 : kTileRows * kStride));
+  SharedPieces reused(kReused && !call.two_queries ? queries_memory + kTileRows * kStride : queries_memory);
   SharedPieces& free = kReused ? reused : shared;
   const QueryDistanceScores by_distance(call.positions ? free.of_warp<float>(QueryDistanceScores::kBytes) : nullptr);
   const DistanceGradients<kDepth> gradients(call.positions ? free.of_warp<bf16>(DistanceGradients<kDepth>::kBytes)
