@@ -47,6 +47,7 @@ __device__ __forceinline__ void mma_16x8x16(float* c, const Fragment& a, std::ui
 #if defined(ENGRAM_CUDA_SIMULATED)
   // Every lane shows its operands to the others: 64 bits at a time, as a row of 16 numbers lies in four lanes.
   const auto both = [](std::uint32_t low, std::uint32_t high) { return low | static_cast<std::uint64_t>(high) << 32; };
+  simulated::count_mma();
   std::uint64_t left[kWarpLanes], right[kWarpLanes], other[kWarpLanes];
   simulated::warp_gather(ENGRAM_SITE("mma_16x8x16"), kAllLanes, both(a.word[0], a.word[1]), left);
   simulated::warp_gather(ENGRAM_SITE("mma_16x8x16"), kAllLanes, both(a.word[2], a.word[3]), right);
@@ -102,9 +103,10 @@ __device__ __forceinline__ Operand load_quarters(const bf16* row) {
 __device__ __forceinline__ Fragment load_fragment(const bf16* block, int stride) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
 #if defined(ENGRAM_CUDA_SIMULATED)
+  simulated::count_load(block + lane % 16 * stride + lane / 16 * 8, 16);  // what a card's lane gives
   Fragment f;
   const bf16* const first = block + lane / 4 * stride + lane % 4 * 2;
-  for (int i = 0; i < 4; ++i) std::memcpy(&f.word[i], first + i % 2 * 8 * stride + i / 2 * 8, 4);
+  for (int i = 0; i < 4; ++i) f.word[i] = simulated::loaded<Words<1>>(first + i % 2 * 8 * stride + i / 2 * 8).value[0];
   return f;
 #else
   return load_quarters<Fragment, false>(block + lane % 16 * stride + lane / 16 * 8);
@@ -115,9 +117,10 @@ __device__ __forceinline__ Fragment load_fragment(const bf16* block, int stride)
 __device__ __forceinline__ RightFragment load_right(const bf16* block, int stride) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
 #if defined(ENGRAM_CUDA_SIMULATED)
+  simulated::count_load(block + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8, 16);
   RightFragment f;
   const bf16* const first = block + lane / 4 * stride + lane % 4 * 2;
-  for (int i = 0; i < 4; ++i) std::memcpy(&f.word[i], first + i / 2 * 8 * stride + i % 2 * 8, 4);
+  for (int i = 0; i < 4; ++i) f.word[i] = simulated::loaded<Words<1>>(first + i / 2 * 8 * stride + i % 2 * 8).value[0];
   return f;
 #else
   return load_quarters<RightFragment, false>(block + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8);
@@ -128,11 +131,13 @@ __device__ __forceinline__ RightFragment load_right(const bf16* block, int strid
 __device__ __forceinline__ RightFragment load_right_transposed(const bf16* block, int stride) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
 #if defined(ENGRAM_CUDA_SIMULATED)
+  simulated::count_load(block + lane % 16 * stride + lane / 16 * 8, 16);
   RightFragment f;
   const bf16* const first = block + lane % 4 * 2 * stride + lane / 4;
   for (int i = 0; i < 4; ++i) {
     const bf16* const pair = first + i % 2 * 8 * stride + i / 2 * 8;
-    f.word[i] = pair[0].bits | static_cast<std::uint32_t>(pair[stride].bits) << 16;
+    f.word[i] = simulated::loaded<bf16>(pair).bits |
+                static_cast<std::uint32_t>(simulated::loaded<bf16>(pair + stride).bits) << 16;
   }
   return f;
 #else

@@ -12,7 +12,7 @@ __device__ __forceinline__ Words<4> load_eight(const float* from) {
   return {{rounded_pair(low.value[0], low.value[1]), rounded_pair(low.value[2], low.value[3]),
            rounded_pair(high.value[0], high.value[1]), rounded_pair(high.value[2], high.value[3])}};
 }
-__device__ __forceinline__ Words<4> load_eight(const bf16* from) { return *reinterpret_cast<const Words<4>*>(from); }
+__device__ __forceinline__ Words<4> load_eight(const bf16* from) { return load_as<Words<4>>(from); }
 
 /// to (set or add) x and y; sums are made in f32.
 template <class T>

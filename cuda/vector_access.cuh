@@ -22,6 +22,24 @@ struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Pack {
 template <class T>
 inline constexpr int kPackWidth = 16 / static_cast<int>(sizeof(T));
 
+/// All of V in one access, from memory that is aligned to it.
+template <class V>
+__device__ __forceinline__ V load_as(const void* from) {
+#if defined(ENGRAM_CUDA_SIMULATED)
+  return simulated::load_whole<V>(from);
+#else
+  return *static_cast<const V*>(from);
+#endif
+}
+template <class V>
+__device__ __forceinline__ void store_as(void* to, const V& value) {
+#if defined(ENGRAM_CUDA_SIMULATED)
+  simulated::store_whole<V>(to, value);
+#else
+  *static_cast<V*>(to) = value;
+#endif
+}
+
 /// Pairs of bf16, the first in the lower half: compilers for cards take an access to 16-bit members apart.
 template <int kWords>
 struct alignas(4 * kWords) [[gnu::may_alias]] Words {
@@ -44,7 +62,7 @@ inline constexpr bool kInPairs = std::is_same_v<T, bf16>&& kWidth % 2 == 0;
 template <int kWidth, class T>
 __device__ __forceinline__ Pack<Compute<T>, kWidth> load(const T* from) {
   if constexpr (kInPairs<T, kWidth>) {
-    const auto words = *reinterpret_cast<const Words<kWidth / 2>*>(from);
+    const auto words = load_as<Words<kWidth / 2>>(from);
     Pack<float, kWidth> pack;
     for (int j = 0; j < kWidth / 2; ++j) {
       pack.value[2 * j] = std::bit_cast<float>(words.value[j] << 16);
@@ -54,7 +72,7 @@ __device__ __forceinline__ Pack<Compute<T>, kWidth> load(const T* from) {
   } else if constexpr (std::is_same_v<T, bf16>) {
     return {{static_cast<float>(*from)}};
   } else {
-    return *reinterpret_cast<const Pack<T, kWidth>*>(from);
+    return load_as<Pack<T, kWidth>>(from);
   }
 }
 template <int kWidth, class T>
@@ -62,11 +80,11 @@ __device__ __forceinline__ void store(T* to, const Pack<Compute<T>, kWidth>& pac
   if constexpr (kInPairs<T, kWidth>) {
     Words<kWidth / 2> words;
     for (int j = 0; j < kWidth / 2; ++j) words.value[j] = rounded_pair(pack.value[2 * j], pack.value[2 * j + 1]);
-    *reinterpret_cast<Words<kWidth / 2>*>(to) = words;
+    store_as(to, words);
   } else if constexpr (std::is_same_v<T, bf16>) {
     *to = bf16(pack.value[0]);
   } else {
-    *reinterpret_cast<Pack<T, kWidth>*>(to) = pack;
+    store_as(to, pack);
   }
 }
 /// The numbers that load() finds after store().

@@ -4,7 +4,8 @@
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
 #                  its modules; exercises as learners find them; a project that includes this one; libengram.so and its
 #                  examples, built and installed in every way, 20 minutes by estimate; pages of long runs in a browser, a
-#                  minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach)
+#                  minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach); what kernels cost,
+#                  in another one (preset cost)
 #     ranks        several processes: a hundred runs that lose one, all families on the device simulated, a table that one
 #                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
 #                  where MPI was found. Half an hour
@@ -65,6 +66,10 @@ for part in "${parts[@]}"; do
       cmake --preset teach
       cmake --build --preset teach --parallel "$(nproc)"
       ctest --preset teach --no-tests=error
+      begin_part "What kernels cost, counted (preset cost)"
+      cmake --preset cost -DENGRAM_WERROR=ON
+      cmake --build --preset cost --parallel "$(nproc)"
+      bash tests/cost.sh build/cost/apps/engram
       ;;
     ranks)
       begin_part "Several processes (preset program)"

@@ -13,6 +13,7 @@ struct BenchArguments {
   BenchModelsArguments models;
   BenchVanillaArguments vanilla;
   BenchProductKeysArguments product_keys;
+  BenchCostArguments cost;
   bool softmax = false;
 };
 
@@ -20,9 +21,11 @@ void run_bench(const BenchArguments& arguments, Communicator& ranks) {
   const BenchOptions& shared = arguments.shared;
   if (shared.tokens != 0 && !arguments.softmax && !arguments.product_keys.wanted)
     throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", shared.tokens, " and neither"));
-  if (!ranks.alone() && (arguments.vanilla.wanted || arguments.product_keys.wanted || arguments.softmax))
+  if (!ranks.alone() &&
+      (arguments.vanilla.wanted || arguments.product_keys.wanted || arguments.softmax || arguments.cost.wanted))
     throw UsageError(
-        text("bench: --against-vanilla, --memory and --softmax must be of one process, got ", ranks.size()));
+        text("bench: --against-vanilla, --memory, --softmax and --cost must be of one process, got ", ranks.size()));
+  if (arguments.cost.wanted) return bench_cost(arguments.cost, arguments.models.spans, shared);
   if (arguments.vanilla.wanted) return bench_vanilla(arguments.vanilla, shared);
   if (arguments.product_keys.wanted) return bench_product_keys(arguments.product_keys, shared);
   if (arguments.softmax) return bench_softmax(shared);
@@ -86,6 +89,9 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
   memory->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla);
   for (const char* other : {"--config", "--set", "--filter", "--vocab", "--spans", "--dtype"})
     memory->excludes(command->get_option(other));
+  Option* cost = arguments->cost.add_to(*command);
+  cost->excludes(compare)->excludes(inference)->excludes(softmax)->excludes(vanilla)->excludes(memory);
+  for (const char* other : {"--filter", "--product-size"}) cost->excludes(command->get_option(other));
   command
       ->add_option(
           "--one-rank-ms", arguments->models.one_rank_ms,
@@ -96,7 +102,8 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
       ->excludes(inference)
       ->excludes(softmax)
       ->excludes(vanilla)
-      ->excludes(memory);
+      ->excludes(memory)
+      ->excludes(cost);
   command->add_flag("--json", arguments->shared.json, "print one JSON object");
   command->callback([arguments, ranks] {
     OneRank alone;

@@ -47,6 +47,17 @@ struct BenchVanillaArguments {
 };
 void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& shared);
 
+/// --cost.
+struct BenchCostArguments {
+  bool wanted = false;
+  std::string kernel;  ///< that alone, with all that was counted; empty: a table of all
+
+  /// Adds the flag and its options to the command, which this must outlive. Returns the flag.
+  Option* add_to(Command& command);
+};
+void bench_cost(const BenchCostArguments& arguments, const std::vector<std::int64_t>& spans,
+                const BenchOptions& shared);
+
 /// --memory, of the CPU alone.
 struct BenchProductKeysArguments {
   bool wanted = false;

@@ -99,7 +99,12 @@ class TileShare {
 
  private:
   __device__ __forceinline__ void put(bf16* tile, int row, int j) const {
-    *reinterpret_cast<Words<4>*>(tile + row * kTileStride<kDepth> + column()) = eight_[j];
+    Words<4>* const to = reinterpret_cast<Words<4>*>(tile + row * kTileStride<kDepth> + column());
+#if defined(ENGRAM_CUDA_SIMULATED)
+    store_as(to, eight_[j]);
+#else
+    *to = eight_[j];  // for nvcc, which unrolls loops otherwise around a call
+#endif
   }
 
   Words<4> eight_[kEach];

@@ -1,17 +1,20 @@
 #include "cuda/simulated/backend.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
 #include "cuda/launch_size.hpp"
-#include "cuda/reserved_memory.hpp"
 
 namespace engram::simulated {
 namespace {
@@ -19,13 +22,19 @@ namespace {
 /// A captured step: the work that was handed over, to be done again.
 class Captured final : public Replay {
  public:
-  explicit Captured(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+  Captured(const Reservations& reservations, std::vector<CapturedWork> work)
+      : reservations_(&reservations), work_(std::move(work)) {}
   void run() override {
-    for (const auto& one : work_) one();
+    for (const CapturedWork& one : work_) {
+      if (const std::string mistake = one.addresses.mistake(*reservations_); !mistake.empty())
+        throw DeviceError("replay: " + mistake);
+      one.run();
+    }
   }
 
  private:
-  std::vector<std::function<void()>> work_;
+  const Reservations* reservations_;
+  std::vector<CapturedWork> work_;
 };
 
 class SimulatedBackend final : public Backend {
@@ -37,22 +46,24 @@ class SimulatedBackend final : public Backend {
     if (engine.capturing())
       throw DeviceError(text("memory: a captured step must find its memory in the arena, asked for ", bytes));
     void* data = nullptr;
-    if (bytes + reserved_.bytes() <= memory_limit)
+    if (bytes + engine.reservations.bytes() <= memory_limit)
       data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
     if (data == nullptr)
       throw OutOfMemory(text("memory: the simulated device must have ", bytes, " bytes (", bytes >> 20,
                              " MiB) left, got less", "\n  a smaller batch, block or model needs less"));
-    reserved_.add(data, bytes);
+    engine.reservations.add(data, bytes);
     return data;
   }
   void release(void* data) noexcept override {
-    reserved_.remove(data);
+    const std::size_t bytes = engine.reservations.remove(data);
+    if (engine.capturing()) given_back_ += std::max<std::size_t>(bytes, 1);  // capture() throws; this must not
     ::operator delete (data, std::align_val_t{Allocator::kAlignment});
   }
   void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override {
     if (bytes == 0) return;
     if (kind == CopyKind::device_to_device) {
-      engine.start([=] { std::memcpy(to, from, bytes); });
+      const std::array<const void*, 2> addresses{to, from};
+      engine.start([=] { std::memcpy(to, from, bytes); }, std::as_bytes(std::span(addresses)));
       return;
     }
     if (engine.capturing()) throw DeviceError("copy: a captured step must not read or write memory of the host");
@@ -63,13 +74,17 @@ class SimulatedBackend final : public Backend {
   }
   std::unique_ptr<Replay> capture(std::function<void()> step) override {
     engine.begin_capture();
+    given_back_ = 0;
     try {
       step();
     } catch (...) {
       engine.captured();
       throw;
     }
-    auto captured = std::make_unique<Captured>(engine.captured());
+    auto captured = std::make_unique<Captured>(engine.reservations, engine.captured());
+    if (given_back_ > 0)
+      throw DeviceError(text("memory: a captured step must not give back memory of the device, got ", given_back_,
+                             " bytes\n  a card ends the capture for it"));
     captured->run();
     return captured;
   }
@@ -80,12 +95,12 @@ class SimulatedBackend final : public Backend {
   bool stores_bf16() const override { return true; }
 
   bool capturing() const override { return engine.capturing(); }
-  std::size_t reserved_bytes() const override { return reserved_.bytes(); }
+  std::size_t reserved_bytes() const override { return engine.reservations.bytes(); }
   std::size_t memory_limit = SIZE_MAX;
   std::size_t shared_limit = cuda::kMostSharedBytes;
 
  private:
-  cuda::ReservedMemory reserved_;
+  std::size_t given_back_ = 0;  // while a step was captured
 };
 
 std::unique_ptr<Backend> open(int index) {
@@ -102,6 +117,16 @@ SimulatedBackend& simulated(Backend& backend) {
     throw DeviceError(text("launch: the step's device must be simulated, got ", backend.device()));
   return static_cast<SimulatedBackend&>(backend.device_backend());
 }
+
+}  // namespace
+
+namespace {
+
+LaunchCounter* counter_of(Backend& backend) {
+  if (backend.device().kind != DeviceKind::simulated || !kernels_tell_accesses()) return nullptr;
+  return &engine_of(backend).costs;
+}
+const bool counts = (find_launch_counter = &counter_of) != nullptr;
 
 }  // namespace
 

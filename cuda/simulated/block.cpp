@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "core/error.hpp"
+#include "cuda/simulated/cost/access_counter.hpp"
 #include "cuda/simulated/deadlock_report.hpp"
 #include "cuda/simulated/run_order.hpp"
 
@@ -80,6 +81,8 @@ std::string Block::run(const LaunchRecord& launch, std::int64_t block, const Run
   ended_ = &ended;
   begun.acquire();
   begin(block, options);
+  AccessCounter::active() = counter_;
+  if (counter_ != nullptr) counter_->begin_block(count_, shared_);
   block_begun_.release();
   caller_.adopt_caller();
   // Threads continue each other; this one is back when none can run.
@@ -89,6 +92,8 @@ std::string Block::run(const LaunchRecord& launch, std::int64_t block, const Run
     Fiber::switch_to(caller_, thread->fiber);
   }
   current_place = nullptr;
+  AccessCounter::active() = nullptr;
+  if (counter_ != nullptr) counter_->end_block();
   block_ended_.acquire();
   if (!failed_ && exited_ < count_)
     failure_ = text("launch: ", deadlock_report(threads_, count_));
@@ -173,6 +178,7 @@ void Block::fail(const Thread& self, std::string&& mistake) {
 void Block::open_barrier() {
   ++barriers_;
   at_barrier_ = 0;
+  if (counter_ != nullptr) counter_->barrier();
   for (const std::int64_t number : order_)
     if (Thread& thread = threads_[static_cast<std::size_t>(number)]; thread.state == Thread::State::at_barrier)
       make_ready(thread);
@@ -207,6 +213,7 @@ Meeting& Block::meet(Thread& self, const Site& site, std::uint32_t mask, std::ui
   self.meeting = &meeting;
   if (memory == Memory::ordered) meeting.order->release();
   if (meeting.complete()) {
+    if (counter_ != nullptr) counter_->met(self.number / kWarpSize, warp.runs_only(mask));
     const auto first = static_cast<std::size_t>(self.number / kWarpSize * kWarpSize);
     const std::size_t last = std::min(first + kWarpSize, static_cast<std::size_t>(count_));
     for (std::size_t i = first; i < last; ++i) {

@@ -17,6 +17,8 @@
 
 namespace engram::simulated {
 
+class AccessCounter;
+
 class Block {
  public:
   Block() = default;
@@ -24,6 +26,8 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
+  /// Those that come are counted by it; null: by nobody.
+  void count_with(AccessCounter* counter) { counter_ = counter; }
   /// Runs block number `block` to its end. Returns what went wrong, or nothing; what a mistake leaves suspended is
   /// forgotten. The threads come after `begun`'s release and release `ended`. Throws DeviceError without memory.
   std::string run(const LaunchRecord& launch, std::int64_t block, const RunOptions& options, HappensBefore& begun,
@@ -60,6 +64,7 @@ class Block {
   void suspend(Thread& self);
   void open_barrier();
 
+  AccessCounter* counter_ = nullptr;
   const LaunchRecord* launch_ = nullptr;  // null: fibers only leave, for the destructor
   HappensBefore* begun_ = nullptr;
   HappensBefore* ended_ = nullptr;

@@ -48,9 +48,9 @@ int worker_count(std::int64_t blocks) {
 
 }  // namespace
 
-void Engine::start(std::function<void()> work) {
+void Engine::start(std::function<void()> work, std::span<const std::byte> arguments) {
   if (capturing_)
-    captured_.push_back(std::move(work));
+    captured_.push_back({std::move(work), {reservations, arguments}});
   else
     work();
 }
@@ -60,7 +60,7 @@ void Engine::begin_capture() {
   capturing_ = true;
 }
 
-std::vector<std::function<void()>> Engine::captured() {
+std::vector<CapturedWork> Engine::captured() {
   capturing_ = false;
   return std::exchange(captured_, {});
 }
@@ -71,6 +71,10 @@ void Engine::run(const LaunchRecord& launch) {
   while (workers_.size() < static_cast<std::size_t>(workers)) workers_.push_back(std::make_unique<Block>());
   std::vector<std::int64_t> order;
   make_order(options, 0, blocks, order);
+
+  if (costs.wanted()) costs.begin(launch, workers);
+  for (int worker = 0; worker < workers; ++worker)
+    workers_[static_cast<std::size_t>(worker)]->count_with(costs.wanted() ? &costs.of_worker(worker) : nullptr);
 
   FirstFailure failure;
   const auto work = [&](int worker, int stride) {
@@ -93,6 +97,7 @@ void Engine::run(const LaunchRecord& launch) {
   }
   ended_.acquire();
   if (!failure.report().empty()) throw DeviceError(failure.report());
+  if (costs.wanted()) costs.end(launch);
 }
 
 }  // namespace engram::simulated

@@ -3,12 +3,21 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cuda/simulated/block.hpp"
+#include "cuda/simulated/cost/access_counter.hpp"
 #include "cuda/simulated/launch_record.hpp"
+#include "cuda/simulated/reservations.hpp"
 
 namespace engram::simulated {
+
+/// Work to be done again, and the device memory that it needs.
+struct CapturedWork {
+  std::function<void()> run;
+  CapturedAddresses addresses;
+};
 
 class Engine {
  public:
@@ -17,21 +26,24 @@ class Engine {
   /// thread at a time.
   void run(const LaunchRecord& launch);
 
-  /// Work that the host hands to the device, a launch or another: done at once, or kept while a step is captured.
-  void start(std::function<void()> work);
+  /// Work that the host hands to the device, a launch or another: done at once, or kept while a step is captured. What
+  /// it reads and writes is found by addresses among `arguments`.
+  void start(std::function<void()> work, std::span<const std::byte> arguments = {});
   /// From here on start() keeps the work, in order, until captured() returns it.
   void begin_capture();
-  std::vector<std::function<void()>> captured();
+  std::vector<CapturedWork> captured();
   bool capturing() const { return capturing_; }
 
   RunOptions options;
+  LaunchCosts costs;
+  Reservations reservations;
 
  private:
   std::vector<std::unique_ptr<Block>> workers_;  // one per OS thread
   HappensBefore begun_;
   HappensBefore ended_;
   bool capturing_ = false;
-  std::vector<std::function<void()>> captured_;
+  std::vector<CapturedWork> captured_;
 };
 
 }  // namespace engram::simulated

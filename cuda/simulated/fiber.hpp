@@ -33,6 +33,8 @@ class Fiber {
   /// from it.
   void entered(Fiber& adopted);
 
+  const StackBounds& stack() const { return stack_; }
+
   /// Suspends `from`, the caller, and continues `to`.
   static void switch_to(Fiber& from, Fiber& to);
   /// switch_to() from a fiber that will never run again.

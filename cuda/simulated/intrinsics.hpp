@@ -16,7 +16,11 @@
 #define __global__
 #define __device__
 #define __host__
+#if defined(ENGRAM_SIMULATED_COST)
+#define __forceinline__ inline __attribute__((always_inline))  // a place in the program for each call, as on a card
+#else
 #define __forceinline__ inline
+#endif
 #define __launch_bounds__(...)
 /// One copy per OS thread, which runs one block at a time.
 #define __shared__ static thread_local

@@ -1,11 +1,13 @@
 #pragma once
 /// launch() on the simulated device; cuda/launch.hpp includes it.
 
+#include <span>
 #include <type_traits>
 
 #include "cuda/launch_size.hpp"
 #include "cuda/simulated/atomics.hpp"
 #include "cuda/simulated/backend.hpp"
+#include "cuda/simulated/cost/counted_access.hpp"
 #include "cuda/simulated/intrinsics.hpp"
 
 namespace engram::cuda {
@@ -23,18 +25,23 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
     return simulated::Index3{static_cast<unsigned>(extent.x), static_cast<unsigned>(extent.y),
                              static_cast<unsigned>(extent.z)};
   };
-  const auto call = [kernel, ... values = static_cast<Parameters>(arguments)] { kernel(values...); };
-  simulated::LaunchRecord record{.blocks = index(size.blocks),
-                                 .threads = index(size.threads),
-                                 .shared_bytes = size.shared_bytes,
-                                 .kernel = [](const void* erased) { (*static_cast<const decltype(call)*>(erased))(); },
-                                 .file = from.file,
-                                 .line = from.line};
+  const auto call = [kernel, ... values = static_cast<Parameters>(arguments)]()
+                        ENGRAM_NOT_COUNTED { kernel(values...); };
+  simulated::LaunchRecord record{
+      .blocks = index(size.blocks),
+      .threads = index(size.threads),
+      .shared_bytes = size.shared_bytes,
+      .kernel = [](const void* erased) ENGRAM_NOT_COUNTED { (*static_cast<const decltype(call)*>(erased))(); },
+      .function = reinterpret_cast<const void*>(kernel),
+      .file = from.file,
+      .line = from.line};
   simulated::Engine& engine = simulated::engine_of(from.step->backend());
-  engine.start([&engine, call, record]() mutable {
-    record.arguments = &call;
-    engine.run(record);
-  });
+  engine.start(
+      [&engine, call, record]() mutable {
+        record.arguments = &call;
+        engine.run(record);
+      },
+      std::as_bytes(std::span(&call, 1)));
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

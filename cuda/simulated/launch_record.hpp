@@ -14,7 +14,8 @@ struct LaunchRecord {
   std::size_t shared_bytes = 0;
   void (*kernel)(const void* arguments) = nullptr;  ///< runs one thread
   const void* arguments = nullptr;
-  const char* file = "";  ///< of the call of launch()
+  const void* function = nullptr;  ///< what it calls: the kernel itself
+  const char* file = "";           ///< of the call of launch()
   int line = 0;
 
   std::int64_t block_count() const { return std::int64_t{blocks.x} * blocks.y * blocks.z; }

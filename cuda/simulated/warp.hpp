@@ -35,6 +35,8 @@ class Warp {
   /// After mistake() found none. The caller waits until the meeting is complete, reads, and leaves.
   Meeting& arrive(int lane, const Site& site, std::uint32_t mask, std::uint64_t value);
   void leave(Meeting& meeting, int lane);
+  /// Whether no lane but those of `mask` still runs.
+  bool runs_only(std::uint32_t mask) const { return (present_ & ~exited_ & ~mask) == 0; }
   /// The lane's thread has ended. Returns what is wrong with that: somebody may wait for it.
   std::string exit(int lane);
 

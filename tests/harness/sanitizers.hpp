@@ -4,12 +4,13 @@
 
 extern "C" {
 [[gnu::weak]] void __asan_init();
-[[gnu::weak]] void __tsan_init();
+// Not __tsan_init, which the simulated device has too (cuda/simulated/cost/instrumentation.cpp).
+[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
 }
 
 namespace engram::harness {
 
 inline bool address_sanitizer_watches() { return &__asan_init != nullptr; }
-inline bool thread_sanitizer_watches() { return &__tsan_init != nullptr; }
+inline bool thread_sanitizer_watches() { return &__tsan_create_fiber != nullptr; }
 
 }  // namespace engram::harness

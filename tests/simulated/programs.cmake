@@ -1,5 +1,11 @@
 # The tests of the simulated device itself: with both ways to switch threads, and in programs built with a sanitizer.
 file(GLOB SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.cpp)
+# Its kernels tell what they cost, optimised as those of the device are.
+if(ENGRAM_SANITIZE)
+  list(FILTER SOURCES EXCLUDE REGEX "/cost_test\\.cpp$")
+endif()
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/cost_test.cpp PROPERTIES
+  COMPILE_OPTIONS "${ENGRAM_COST_OPTIONS};-O2" SKIP_PRECOMPILE_HEADERS ON)
 set(SIMULATED_ENGINES simulated engram_simulated_engine)
 if(NOT ENGRAM_SIMULATED_USED_SWITCH STREQUAL "UCONTEXT" AND NOT ENGRAM_SANITIZE)
   # AddressSanitizer knows swapcontext only in part.
