@@ -1,7 +1,8 @@
 # The tests of the simulated device itself: with both ways to switch threads, and in programs built with a sanitizer.
 file(GLOB SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.cpp)
-# Its kernels tell what they cost, optimised as those of the device are.
-if(ENGRAM_SANITIZE)
+# Its kernels tell what they cost, optimised as those of the device are. What is known by hand is what GCC tells: Clang
+# leaves out a load before a store of the same number.
+if(ENGRAM_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(FILTER SOURCES EXCLUDE REGEX "/cost_test\\.cpp$")
 endif()
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/cost_test.cpp PROPERTIES
