@@ -4,7 +4,13 @@
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_NAME engram)
 set(CPACK_PACKAGE_VENDOR "The Engram authors")
-set(CPACK_PACKAGE_CONTACT "The Engram authors <engram@example.org>" CACHE STRING "who maintains the packages")
+# Who makes packages for others says who answers for them. The domain is one that never is, as nobody answers here.
+set(ENGRAM_MAINTAINER "The Engram authors <engram@engram.invalid>" CACHE STRING
+    "who answers for the packages: NAME <ADDRESS>")
+if(NOT ENGRAM_MAINTAINER MATCHES "^[^<>]+ <[^<> @]+@[^<> @]+>$")
+  message(FATAL_ERROR "ENGRAM_MAINTAINER must be 'NAME <ADDRESS>', got '${ENGRAM_MAINTAINER}'")
+endif()
+set(CPACK_PACKAGE_CONTACT ${ENGRAM_MAINTAINER})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "language models with memory")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_FILE_NAME engram-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
