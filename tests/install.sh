@@ -41,6 +41,18 @@ cd -- "$folder"
 says "kjv-quick (" moved/bin/engram count --config kjv-quick --vocab 100 || fail "a configuration must be found by its name"
 if moved/bin/engram count --config kjv-quik 2>said; then fail "another name must be refused"; fi
 grep -q 'the nearest is kjv/kjv-quick' said || fail "a refusal must have the nearest name, got $(<said)"
+# One that was put beside the folders, of the name of one in a folder, and one of its own.
+configs=moved/share/engram/configs
+for name in kjv-quick mine; do sed '1i # Put there.' "$configs/kjv/kjv-quick.toml" >"$configs/$name.toml"; done
+[[ $(moved/bin/engram configs --filter i) == "  kjv-quick
+      Put there."*"
+  mine
+      Put there."*"
+
+all-attention:
+"* ]] || fail "configurations in no folder must be listed first, got $(moved/bin/engram configs --filter i | head -n 20)"
+says "Put there." moved/bin/engram configs kjv-quick || fail "the configuration in no folder must be meant by its whole name"
+says "mine (" moved/bin/engram count --config mine --vocab 100 || fail "a configuration in no folder must be found by its name"
 says "bash $folder/moved/share/engram/fetch.sh NAME makes" bash moved/share/engram/fetch.sh || fail "fetch.sh must say its path"
 says "bash apps/fetch.sh NAME makes" bash "$root/apps/fetch.sh" || fail "fetch.sh of the sources must say its path"
 rm -r moved/share/engram

@@ -19,15 +19,18 @@ struct ConfigsArguments {
   bool names = false, json = false;
 };
 
-std::string folder_of(const std::string& name) { return name.substr(0, name.rfind('/')); }
+/// The folder of a name, with its last slash; empty for one that is in none.
+std::string folder_of(const std::string& name) { return name.substr(0, name.rfind('/') + 1); }
 
-/// What can be listed, in the order of names, which has every folder's below each other.
+/// What can be listed: what is in no folder first, then in the order of names, which has every folder's below each
+/// other.
 std::vector<ShippedConfig> listed(const std::string& filter) {
   std::vector<ShippedConfig> configs = shipped_configs();
   const std::string folder = (share_folder() / "configs").string();
   if (configs.empty()) throw FileError(text("configs: there must be some in '", folder, "', found none"));
   std::erase_if(configs, [&](const ShippedConfig& one) { return one.name.find(filter) == std::string::npos; });
   if (configs.empty()) throw UsageError(text("configs: --filter must be a part of a name, got '", filter, "'"));
+  std::ranges::stable_partition(configs, [](const ShippedConfig& one) { return folder_of(one.name).empty(); });
   return configs;
 }
 
@@ -38,10 +41,10 @@ std::string table_of_configs(const std::vector<ShippedConfig>& configs, std::siz
   for (const ShippedConfig& config : configs) {
     if (folder_of(config.name) != folder) {
       folder = folder_of(config.name);
-      table += (table.empty() ? "" : "\n") + folder + ":\n";
+      table += (table.empty() ? "" : "\n") + folder.substr(0, folder.size() - 1) + ":\n";
     }
     constexpr std::size_t kIndent = 2, kDeeper = 6, kMost = 100;
-    const std::string name = config.name.substr(folder.size() + 1);
+    const std::string name = config.name.substr(folder.size());
     table += std::string(kIndent, ' ') + name + "\n";
     if (const std::string comment = comment_of(config); !comment.empty())
       table += std::string(kDeeper, ' ') + hanging(wrapped_text(comment, std::min(columns, kMost) - kDeeper), kDeeper);

@@ -53,8 +53,9 @@ bool read_names(std::string_view written, std::vector<std::string>& value) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?[]!";
   written = without_spaces(written);
   // Without quotes a bracket at an end may be that of a wildcard: layers.[01].*
-  if (written == "[]") written = {};
-  if (written.starts_with("[\"") || written.starts_with("['")) {
+  const std::string_view inside = written.starts_with('[') ? without_spaces(written.substr(1)) : std::string_view();
+  if (inside == "]") written = {};
+  if (inside.starts_with('"') || inside.starts_with('\'')) {
     if (!written.ends_with(']')) return false;
     written = without_spaces(written.substr(1, written.size() - 2));
   }

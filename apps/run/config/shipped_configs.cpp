@@ -95,9 +95,10 @@ fs::path find_config(const fs::path& named) {
 fs::path shipped_config(const fs::path& named) {
   const std::string name = as_name(named);
   const std::vector<ShippedConfig> all = shipped_configs();
+  const auto whole = std::ranges::find(all, name, &ShippedConfig::name);
+  if (whole != all.end()) return whole->file;
   const ShippedConfig* found = nullptr;
   for (const ShippedConfig& one : all) {
-    if (one.name == name) return one.file;
     if (last_part(one.name) != name) continue;
     if (found != nullptr)
       throw UsageError(text("config: '", named.string(), "' must be one configuration, got the end of ", found->name,

@@ -8,7 +8,7 @@
 namespace engram {
 
 struct ShippedConfig {
-  std::string name;            ///< with its folder and without .toml: "kjv/kjv-quick"
+  std::string name;            ///< with its folder, if it is in one, and without .toml: "kjv/kjv-quick"
   std::filesystem::path file;  ///< to read it from
 };
 

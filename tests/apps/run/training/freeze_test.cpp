@@ -153,6 +153,11 @@ TEST_CASE("patterns that match nothing are refused with what is near, and so is 
         std::vector<std::string>{"a", "layers.[01].*"});
   CHECK(parse_run_config(small_config(), "test", {"training.freeze=layers.[01]"}).training.freeze ==
         std::vector<std::string>{"layers.[01]"});
+  for (const char* written : {"[ \"a\" ]", "[  'a',\"a\"]", "[ 'a' , a ]"})
+    CHECK(parse_run_config(small_config(), "test", {text("training.freeze=", written)}).training.freeze.front() == "a");
+  CHECK(parse_run_config(small_config(), "test", {"training.freeze=[ ]"}).training.freeze.empty());
+  for (const char* written : {"[ \"a\"", "[ a ]", "[ \"a\", ]"})
+    CHECK_THAT(refusal(written), ContainsSubstring("a list of"));
   CHECK_THROWS_AS(parse_run_config(small_config() + "freeze = \"layers.0.*\"\n", "test"), UsageError);
 }
 
