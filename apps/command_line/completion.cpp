@@ -19,9 +19,13 @@ Offer offer_of(const OptionDescription& option) {
 }
 
 std::string short_meaning(std::string_view meaning) {
-  constexpr std::size_t kMost = 60;
+  constexpr std::size_t kMost = 60, kLongestSubject = 20;
+  // "char: what the text is" begins with what the option is for, which alone would say nothing.
+  const std::size_t subject = meaning.find(": ");
+  const std::size_t begin = subject <= kLongestSubject ? subject + 2 : 0;
   std::size_t end = meaning.size();
-  for (const std::string_view clause : {"; ", ": ", ". ", " (", " [", "\n"}) end = std::min(end, meaning.find(clause));
+  for (const std::string_view clause : {"; ", ": ", ". ", " (", " [", "\n"})
+    end = std::min(end, meaning.find(clause, begin));
   if (end > kMost) end = std::min(end, meaning.rfind(' ', kMost));
   return std::string(meaning.substr(0, end));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "core/error.hpp"
@@ -54,20 +55,27 @@ class HeaderParser {
     // The JSON library takes a zero byte for the end of the text.
     if (const std::size_t zero = header_.find('\0'); zero != std::string_view::npos)
       fail("the header must be JSON, got a zero byte at ", zero);
+    // A first reading keeps nothing: with what it is told here the library looks through all that it has kept, whenever
+    // an object ends. Names of the object at each depth.
     std::vector<std::set<std::string>> open_objects;
     const auto check_event = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
       using Event = nlohmann::json::parse_event_t;
       // A hundred million brackets would take gigabytes; no valid header is deeper than its shapes.
       if (depth > 3) fail("the header must be an object of tensors, got values nested deeper than shapes");
-      if (event == Event::object_start) open_objects.emplace_back();
-      if (event == Event::object_end) open_objects.pop_back();
-      if (event == Event::key && !open_objects.back().insert(value.get<std::string>()).second)
+      const auto names = static_cast<std::size_t>(depth) + (event == Event::object_start ? 1 : 0);
+      if (event == Event::object_start) {
+        open_objects.resize(names);
+        open_objects.back().clear();
+      }
+      if (event == Event::key && !open_objects[names - 1].insert(value.get<std::string>()).second)
         fail("every name must be given once, got ", in_quotes(value.get_ref<const std::string&>()), " twice");
-      return true;
+      return false;
     };
     try {
       // As a string: for that the parser is compiled already.
-      return nlohmann::json::parse(std::string(header_), check_event);
+      const std::string header(header_);
+      std::ignore = nlohmann::json::parse(header, check_event);
+      return nlohmann::json::parse(header);
     } catch (const nlohmann::json::parse_error& error) {
       fail("the header must be JSON in UTF-8, got something else at its byte ", error.byte);
     } catch (const nlohmann::json::exception&) {

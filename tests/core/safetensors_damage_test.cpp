@@ -200,6 +200,19 @@ TEST_CASE("safetensors damage: header lengths beyond the file or beyond reason",
   CHECK_THAT(open_error(path), ContainsSubstring("at most 100000000 bytes, got 100000001"));
 }
 
+// Names are looked up, not compared one by one: otherwise this takes minutes.
+TEST_CASE("safetensors damage: a header of a hundred thousand tensors", "[safetensors]") {
+  TemporaryFolder folder;
+  std::string header = "{";
+  constexpr int kTensors = 100'000;
+  for (int i = 0; i < kTensors; ++i)
+    header += "\"" + std::to_string(i) + "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},";
+  const auto file = [&](const std::string& last) { return file_of(header + last + "}", 0); };
+  const std::string one = ":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
+  CHECK(verdict(folder, file("\"last\"" + one)).empty());
+  CHECK_THAT(verdict(folder, file("\"17\"" + one)), ContainsSubstring("got \"17\" twice"));
+}
+
 TEST_CASE("safetensors damage: foreign files are accepted by the format and refused otherwise", "[safetensors]") {
   TemporaryFolder folder;
   // Other order than the offsets, blanks, padding, no metadata, unaligned data.

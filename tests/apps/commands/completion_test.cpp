@@ -166,6 +166,8 @@ TEST_CASE("completion: what is offered follows from what the value is called") {
   CHECK(offer("CONFIG") == Offer::configs);
   CHECK(offer_of({.value = "FILE", .offered = {"a"}}) == Offer::words);
   CHECK(short_meaning("a b; c") == "a b");
+  CHECK(short_meaning("override the rate of all: a number") == "override the rate of all");
+  CHECK(short_meaning("char: what it is: any [any]") == "char: what it is");
   CHECK(short_meaning(std::string(30, 'a') + " " + std::string(40, 'b')) == std::string(30, 'a'));
 }
 
