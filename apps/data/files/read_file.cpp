@@ -83,11 +83,10 @@ nlohmann::json read_json(const std::filesystem::path& path, std::string_view for
   return json;
 }
 
-nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path& path) {
+nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path& path, std::string_view advice) {
   nlohmann::json json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
-    throw FileError(text("read_json: '", path.string(), "' must be a JSON object, got something else",
-                         "\n  the file is damaged or of another program; prepare the data again"));
+    throw FileError(text("read_json: '", path.string(), "' must be a JSON object, got something else\n  ", advice));
   return json;
 }
 

@@ -29,8 +29,11 @@ std::string read_bytes(const std::filesystem::path& path, Pipes pipes = Pipes::r
 /// The JSON object in a file whose members "format" and "version" are the given ones. Throws FileError for anything
 /// else: no JSON, another program's file, a newer version.
 nlohmann::json read_json(const std::filesystem::path& path, std::string_view format, int version);
-/// The two parts of that, for bytes that were read already; `path` is where they are from, for messages.
-nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path& path);
+/// The two parts of that, for bytes that were read already; for messages, `path` is where they are from, and `advice`
+/// what to do if they are no object.
+nlohmann::json parse_object(
+    std::string_view bytes, const std::filesystem::path& path,
+    std::string_view advice = "the file is damaged or of another program; prepare the data again");
 void require_format(const nlohmann::json& object, const std::filesystem::path& path, std::string_view format,
                     int version);
 

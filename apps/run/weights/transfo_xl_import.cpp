@@ -162,8 +162,9 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
   // A model that was saved as a whole says what it is. A config.json beside it may be another one's.
   const PickleNode* const module = given ? nullptr : weights.file().module;
   nlohmann::json json = module != nullptr ? transfo_xl_config_of(*module)
-                        : read            ? data::parse_object(data::read_bytes(path), path)
-                                          : nlohmann::json::object();
+                        : read
+                            ? data::parse_object(data::read_bytes(path), path, "the file is damaged, or no config.json")
+                            : nlohmann::json::object();
   apply_settings(json, from.settings);
 
   TransfoXlImported imported;
