@@ -27,7 +27,8 @@ void OptimizerOptions::check() const {
   if (kind == OptimizerKind::adagrad && clip_kind == ClipKind::global)
     throw UsageError("optimizer: adagrad clips per tensor; clip_kind must be step or gradient, got global");
   if (kind != OptimizerKind::adagrad && clip_kind != ClipKind::global)
-    throw UsageError("optimizer: adam and sgd clip the global norm; clip_kind must be global");
+    throw UsageError(text("optimizer: clip_kind must be global for ", name_of(kind),
+                          ", which clips the norm of all gradients or nothing, got ", name_of(clip_kind)));
   tables.check();
 }
 
