@@ -59,12 +59,14 @@ void run_adaptive_span(const ImportArguments& arguments, const Command& command)
                 {"vocabulary", model.vocabulary},
                 {"memory_mode", name_of(model.memory_mode)},
                 {"slots", model.slots},
-                {"max_span", model.max_span}});
+                {"max_span", model.max_span},
+                {"ramp", model.ramp}});
     return;
   }
-  print(fmt::format("{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, spans of up to {}\n",
-                    arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width,
-                    model.vocabulary, model.max_span));
+  print(fmt::format(
+      "{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, spans of up to {} with a ramp of {}\n",
+      arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width, model.vocabulary,
+      model.max_span, model.ramp));
 }
 
 void run_transfo_xl(const ImportArguments& arguments) {

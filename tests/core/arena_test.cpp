@@ -199,7 +199,7 @@ TEST_CASE("arena: something that survives the step is an error", "[core]") {
   std::byte* kept = f.take(300);
   CHECK_THROWS_WITH(f.arena.end_step(),
                     "arena: everything of a step must be let go at its end, 512 bytes are still in use\n"
-                    "  a tensor or variable of the step was kept; copy what must survive into its own memory");
+                    "  a tensor, variable or gradient of a table was kept; copy what must survive into its own memory");
   f.arena.free(kept, 300);
   CHECK_NOTHROW(f.arena.end_step());
 }

@@ -7,7 +7,8 @@
 namespace engram::data {
 
 FullEvaluation::FullEvaluation(TokenView tokens, int block, int rows) : tokens_(tokens), rows_(rows), block_(block) {
-  check_rows("full evaluation", tokens.size(), rows, block, "; or use exact evaluation, which takes short blocks");
+  check_rows("full evaluation", tokens.size(), rows, block,
+             "; or use exact evaluation (engram evaluate --exact), which takes short blocks");
   row_length_ = tokens.size() / rows;
 }
 

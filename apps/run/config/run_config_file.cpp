@@ -46,9 +46,17 @@ RunConfig assembled(std::vector<Assignment> assignments) {
   std::stable_partition(assignments.begin(), assignments.end(), is("model.family"));
   RunConfig config;
   for (const Assignment& assignment : assignments) assign(config, assignment);
-  if (std::ranges::none_of(assignments, is("optimizer.clip_kind")))
-    config.optimizer.clip_kind =
-        config.optimizer.kind == OptimizerKind::adagrad ? ClipKind::per_tensor_step : ClipKind::global;
+  // The kind of clipping follows the optimiser where it is not given, and where an override puts another optimiser in
+  // the place of the one that a whole configuration, as a checkpoint has it, gives it for.
+  const auto overrides = [&](std::string_view key) {
+    return std::ranges::any_of(assignments,
+                               [key](const Assignment& one) { return one.is_override && one.full_name() == key; });
+  };
+  const bool is_adagrad = config.optimizer.kind == OptimizerKind::adagrad;
+  const bool fits = is_adagrad != (config.optimizer.clip_kind == ClipKind::global);
+  if (std::ranges::none_of(assignments, is("optimizer.clip_kind")) ||
+      (!fits && overrides("optimizer.kind") && !overrides("optimizer.clip_kind")))
+    config.optimizer.clip_kind = is_adagrad ? ClipKind::per_tensor_step : ClipKind::global;
   return config;
 }
 

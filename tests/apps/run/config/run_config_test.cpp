@@ -67,6 +67,15 @@ TEST_CASE("how gradients are clipped follows the optimiser unless it is said") {
   CHECK(parse("", {"optimizer.kind=adam"}).optimizer.clip_kind == ClipKind::global);
   CHECK(parse("[optimizer]\nclip_kind = \"gradient\"\n").optimizer.clip_kind == ClipKind::per_tensor_gradient);
   CHECK_THAT(refusal("[optimizer]\nkind = \"adam\"\nclip_kind = \"step\"\n"), ContainsSubstring("clip_kind"));
+  // As over the configuration of an imported model, which has every key.
+  CHECK(parse("[optimizer]\nclip_kind = \"step\"\n", {"optimizer.kind=adam"}).optimizer.clip_kind == ClipKind::global);
+  CHECK(
+      parse("[optimizer]\nkind = \"adam\"\nclip_kind = \"global\"\n", {"optimizer.kind=adagrad"}).optimizer.clip_kind ==
+      ClipKind::per_tensor_step);
+  CHECK(parse("[optimizer]\nclip_kind = \"gradient\"\n", {"optimizer.kind=adagrad"}).optimizer.clip_kind ==
+        ClipKind::per_tensor_gradient);
+  CHECK_THAT(refusal("", {"optimizer.kind=adam", "optimizer.clip_kind=step"}),
+             ContainsSubstring("clip_kind must be global for adam") && ContainsSubstring("got step"));
 }
 
 /// Of the keys of [product_key] and of tables, values other than their defaults that are valid together; none: "1" is.

@@ -189,7 +189,8 @@ TEST_CASE("released weights: the commands") {
                                          "--out", out, "--vocab", released("vocab.pkl").string()});
   CHECK(read.exit_code == 0);
   CHECK_THAT(read.out,
-             ContainsSubstring("42 tensors in f32, 2 layers of width 16, a vocabulary of 30, spans of up to 12"));
+             ContainsSubstring(
+                 "42 tensors in f32, 2 layers of width 16, a vocabulary of 30, spans of up to 12 with a ramp of 32"));
   const ProcessResult ordered = run_engram({"import", "--from", "adaptive-span", released("all-attention.pt").string(),
                                             "--out", out, "--cluster-order", "natural"});
   CHECK(ordered.exit_code != 0);
