@@ -68,13 +68,28 @@ build() {
   rm -rf "$system/engram/package"
   mkdir -p "$system/engram/package" "$roots/$release-packages"
   git archive HEAD | tar -x -C "$system/engram/package"
-  as_root "$release" "cd /engram/package && bash apps/install_packages.sh ccache dpkg-dev gzip libopenmpi-dev &&
+  as_root "$release" "cd /engram/package && bash apps/install_packages.sh ccache dpkg-dev file gzip libopenmpi-dev &&
     cmake --preset package -DENGRAM_WERROR=ON -DENGRAM_COMMIT=$(git describe --always --tags) && cmake --build --preset package --parallel $(nproc) --target engram engram_shared &&
     cpack --preset package" >"$log" 2>&1 || fail "$release: making the packages failed, see $log"
   rm -f "$roots/$release-packages"/*
   cp "$system"/engram/package/build/package/*.{deb,tar.gz} "$roots/$release-packages/"
   rm -rf "$system/engram/package"
   (cd "$roots/$release-packages" && du -k -- *)
+}
+
+# What ENGRAM_HARDEN promises of each program and library of the release $1.
+check_hardening() {
+  local folder file package said
+  folder=$(mktemp -d "${TMPDIR:-/tmp}/engram-packages.XXXXXX")
+  for package in "$roots/$1-packages"/*.deb; do dpkg-deb -x "$package" "$folder"; done
+  while IFS= read -r file; do
+    said=$(readelf -W -h -l -d --dyn-syms "$file")
+    for promised in "Type: *DYN" GNU_RELRO "FLAGS.*NOW" __stack_chk_fail; do
+      grep -q "$promised" <<<"$said" || fail "$1: ${file#"$folder"} must be hardened, readelf shows no '$promised'"
+    done
+    if [[ $file == */bin/engram ]]; then grep -q "_chk@" <<<"$said" || fail "$1: engram must check the sizes of buffers"; fi
+  done < <(find "$folder" -type f \( -path '*/bin/*' -o -name '*.so*' \))
+  rm -rf "$folder"
 }
 
 # Every file of the root $1, but what the package manager keeps for itself.
@@ -179,6 +194,7 @@ for release in "${releases[@]}"; do
     say "$release: making the packages"
     build "$release"
   fi
+  if command -v readelf >/dev/null; then check_hardening "$release"; fi
   if command -v lintian >/dev/null; then
     lintian --fail-on error,warning "$roots/$release-packages"/*.deb
   fi
