@@ -41,13 +41,14 @@ struct CellLanes<float> {
   using Math = VectorMath;
 };
 
-/// `count` numbers from any address; beyond them zeros.
+/// `count` numbers, at least one, from any address; beyond them zeros. (Vectors of one lane are named in the
+/// conditions, as GCC 14 else warns of what is copied beside them.)
 template <class T>
 typename CellLanes<T>::Vector load_lanes(const T* from, std::int64_t count) {
   using Vector = typename CellLanes<T>::Vector;
   constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T);
   Vector x;
-  if (count == kLanes) {
+  if (kLanes == 1 || count == kLanes) {
     std::memcpy(static_cast<void*>(&x), from, sizeof x);
   } else {
     alignas(64) T buffer[kLanes] = {};
@@ -59,7 +60,7 @@ typename CellLanes<T>::Vector load_lanes(const T* from, std::int64_t count) {
 template <class T>
 void store_lanes(T* to, std::int64_t count, const typename CellLanes<T>::Vector& x) {
   constexpr std::int64_t kLanes = sizeof x / sizeof(T);
-  if (count == kLanes) {
+  if (kLanes == 1 || count == kLanes) {
     std::memcpy(to, static_cast<const void*>(&x), sizeof x);
   } else {
     alignas(64) T buffer[kLanes];
