@@ -11,7 +11,7 @@ RUNS=${2:?tests/studies.sh: which folder for the runs?}
 shift 2
 mkdir -p -- "$RUNS"
 RUNS=$(realpath -- "$RUNS")
-export ENGRAM RUNS LENGTHS=20,40 TOKENS=1000
+export ENGRAM RUNS LENGTHS=20,40 TOKENS=3000 POSITIONS=20
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 scripts=("$@")
 if ((${#scripts[@]} == 0)); then

@@ -6,7 +6,7 @@
 #   bash apps/configs/transformer-xl/ablations.sh [SEEDS] [STEPS]         SEEDS: 1,2,3 unless given; STEPS: those of the configs
 # About half an hour of training a seed. Interrupted, the training goes on where it stopped when it is given the same
 # command again. STRICT=1: it ends with an error unless all orderings hold. LENGTHS=100,200: contexts of the last part;
-# TOKENS=50000: those that are read with contexts of every length.
+# TOKENS=50000 and POSITIONS=2000: what is read with contexts of every length.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)
@@ -73,6 +73,6 @@ mapfile -t all < <(trained memory-{relative-full,relative-half,shaw-full} {relat
 "$engram" lengths "${all[@]}" --data "$chapters" --split valid --lengths 16,32,48,64,80,96,128,160,192,256 --tokens "${TOKENS:-50000}" \
   --csv "$out/lengths.csv" --svg "$out/lengths.svg"
 mapfile -t group < <(trained memory-{relative,shaw}-full relative-full learned-half)
-"$engram" recl "${group[@]}" --data "$chapters" --first 8 --step 8 --longest 160 --positions 2000 --csv "$out/recl.csv"
+"$engram" recl "${group[@]}" --data "$chapters" --first 8 --step 8 --longest 160 --positions "${POSITIONS:-2000}" --csv "$out/recl.csv"
 
 "$engram" bench --against-vanilla --lengths "${LENGTHS:-100,200,400,800,1800,2800,3800}" --steps 1 --svg "$out/table-9.svg"
