@@ -121,9 +121,17 @@ void sgd(Step& step, const Tensor& gradient, const Tensor& gradient_scale, const
     const T kept = static_cast<T>(options.momentum);
     const T rate = static_cast<T>(options.rate_share * step.scalars()->learning_rate);
     parallel_chunks(parameter.count(), kElementChunk, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        velocities[i] = kept * velocities[i] + scale * gradients[i];
-        parameters[i] -= rate * velocities[i];
+      if (options.nesterov) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const T gradient_here = scale * gradients[i];
+          velocities[i] = kept * velocities[i] + gradient_here;
+          parameters[i] -= rate * (gradient_here + kept * velocities[i]);
+        }
+      } else {
+        for (std::int64_t i = begin; i < end; ++i) {
+          velocities[i] = kept * velocities[i] + scale * gradients[i];
+          parameters[i] -= rate * velocities[i];
+        }
       }
     });
   });

@@ -196,6 +196,7 @@ struct Sgd {
   const StepScalars* scalars;
   double rate_share;
   T momentum;
+  T of_gradient, of_velocity;  // what the step is: 0 and 1, or Nesterov's 1 and momentum
   T* parameter;
   T* velocity;
 
@@ -205,8 +206,9 @@ struct Sgd {
     const Pack<T, kWidth> in = load<kWidth>(gradient + i);
     Pack<T, kWidth> v = load<kWidth>(velocity + i), p = load<kWidth>(parameter + i);
     for (int j = 0; j < kWidth; ++j) {
-      v.value[j] = momentum * v.value[j] + scale * in.value[j];
-      p.value[j] -= rate * v.value[j];
+      const T g = scale * in.value[j];
+      v.value[j] = momentum * v.value[j] + g;
+      p.value[j] -= rate * (of_gradient * g + of_velocity * v.value[j]);
     }
     store(velocity + i, v);
     store(parameter + i, p);
@@ -221,6 +223,8 @@ void sgd(Step& step, const Tensor& gradient, const Tensor& gradient_scale, const
                       .scalars = step.scalars(),
                       .rate_share = options.rate_share,
                       .momentum = static_cast<T>(options.momentum),
+                      .of_gradient = T(options.nesterov ? 1 : 0),
+                      .of_velocity = options.nesterov ? static_cast<T>(options.momentum) : T(1),
                       .parameter = parameter.data<T>(),
                       .velocity = velocity.data<T>()};
     for_each_element<T>(step, parameter.count(), aligned_for_packs(body.gradient, body.parameter, body.velocity), body);

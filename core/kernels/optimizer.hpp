@@ -73,8 +73,14 @@ inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scal
 struct SgdOptions {
   double momentum = 0;
   double rate_share = 1;  ///< of the step's learning rate
+  bool nesterov = false;
 };
-/// v = momentum v + scale g;  p -= lr v.
+/// With g = gradient_scale[0] times the gradient: v = momentum v + g, then
+///   p -= lr v                                                                                         plain
+///   p -= lr (g + momentum v)                                                                          nesterov
+/// The second is Nesterov's accelerated gradient as Sutskever, Martens, Dahl, Hinton: "On the importance of
+/// initialization and momentum in deep learning" (2013) have it, where p is the point whose gradient is taken. All:
+/// [n], f32 or f64; gradient_scale: [1] f64.
 inline constinit Kernel<void(const Tensor& gradient, const Tensor& gradient_scale, const SgdOptions& options,
                              Tensor& parameter, Tensor& velocity)>
     sgd{"sgd"};

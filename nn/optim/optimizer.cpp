@@ -22,6 +22,8 @@ void OptimizerOptions::check() const {
   rules.require(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
   rules.within("epsilon", epsilon, kSmallest, kLargest, ", which f32 holds");
   rules.require(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
+  if (nesterov && kind == OptimizerKind::sgd && momentum == 0)
+    throw UsageError("optimizer: nesterov needs momentum above 0, got momentum 0; set optimizer.momentum");
   rules.within("weight_decay", weight_decay, 0, kLargest);
   rules.within("span_rate_share", span_rate_share, 0, kLargest);
   if (kind == OptimizerKind::adagrad && clip_kind == ClipKind::global)

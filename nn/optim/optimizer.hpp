@@ -46,6 +46,7 @@ struct OptimizerOptions {
   /// on product-key memory has it: (sqrt(v) + epsilon) / sqrt(1 - b2^t).
   EpsilonAt epsilon_at = EpsilonAt::corrected;
   double momentum = 0;      ///< SGD
+  bool nesterov = false;    ///< SGD: the step is gradient + momentum velocity, of the velocity that has the gradient
   double weight_decay = 0;  ///< Adam, decoupled; not of the group "undecayed"
   /// Learning rate of the group "spans" as a share of that of the others. Adam moves every parameter by about the full
   /// rate however small its gradient, which is a position or more per step of a long span.

@@ -4,7 +4,7 @@
 
 namespace engram {
 
-/// Stochastic gradient descent with momentum and clipping by the global norm.
+/// Stochastic gradient descent with momentum, plain or Nesterov's, and clipping by the global norm.
 class Sgd final : public Optimizer {
  public:
   /// State starts at zero. The store must be placed.
@@ -14,6 +14,7 @@ class Sgd final : public Optimizer {
   void update_part(Step& step, std::size_t part) override;
 
   double momentum_;
+  bool nesterov_;
   State* velocity_;
 };
 

@@ -151,6 +151,29 @@ TEST_CASE("update rules equal their definitions over several steps") {
   }
 }
 
+TEST_CASE("Nesterov's momentum through the optimiser, spans at a rate of their own") {
+  OptimizerOptions options = options_of(OptimizerKind::sgd, 2);
+  options.momentum = 0.75;
+  options.nesterov = true;
+  options.span_rate_share = 0.5;
+  OptimizerBench bench(options);
+  reference::RandomArrays random(31);
+  reference::Array64 value = bench.read(bench.second.value()), point = value, speed = reference::zeros(value.shape);
+  bench.write(bench.span.value(), reference::constant(0.5, {2}));
+  reference::Array64 span = reference::constant(0.5, {2}), span_point = span, span_speed = reference::zeros({2});
+  for (int t = 0; t < 5; ++t) {
+    std::vector<reference::Array64> gradients{random.array({3, 70}), random.array({2})};
+    bench.write(bench.second.gradient(), gradients[0]);
+    bench.write(bench.span.gradient(), gradients[1]);
+    bench.update(0.03125);
+    reference::clip_global(gradients, 2);
+    reference::nesterov(value, point, gradients[0], speed, 0.03125, 0.75);
+    reference::nesterov(span, span_point, gradients[1], span_speed, 0.015625, 0.75);
+  }
+  CHECK(largest_difference(bench.read(bench.second.value()), value) < 1e-12);
+  CHECK(largest_difference(bench.read(bench.span.value()), span) < 1e-12);
+}
+
 TEST_CASE("Adam adds epsilon to the root that the options say") {
   for (const EpsilonAt at : {EpsilonAt::corrected, EpsilonAt::uncorrected}) {
     OptimizerOptions options = options_of(OptimizerKind::adam, 0);
@@ -224,6 +247,15 @@ TEST_CASE("options of optimisers that make no sense are refused by name") {
   CHECK_THAT(message([](OptimizerOptions& o) { o.beta2 = 1; }), ContainsSubstring("beta2"));
   CHECK_THAT(message([](OptimizerOptions& o) { o.epsilon = 0; }), ContainsSubstring("epsilon"));
   CHECK_THAT(message([](OptimizerOptions& o) { o.momentum = 1.5; }), ContainsSubstring("momentum"));
+  const auto nesterov = [](double momentum) {
+    return [momentum](OptimizerOptions& o) {
+      o = options_of(OptimizerKind::sgd, 0);
+      o.nesterov = true;
+      o.momentum = momentum;
+    };
+  };
+  CHECK_THAT(message(nesterov(0)), ContainsSubstring("nesterov needs momentum above 0, got momentum 0"));
+  CHECK(message(nesterov(0.5)).empty());
   CHECK_THAT(message([](OptimizerOptions& o) { o.clip_kind = ClipKind::global; }), ContainsSubstring("clip_kind"));
   CHECK_THAT(message([](OptimizerOptions& o) { o.kind = OptimizerKind::adam; }), ContainsSubstring("clip_kind"));
 }

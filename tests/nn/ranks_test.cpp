@@ -135,6 +135,7 @@ OptimizerOptions options_of(OptimizerKind kind) {
   options.kind = kind;
   options.clip = 1;
   options.momentum = 0.9;
+  options.nesterov = true;
   options.clip_kind = kind == OptimizerKind::adagrad ? ClipKind::per_tensor_step : ClipKind::global;
   return options;
 }

@@ -312,6 +312,7 @@ TEST_CASE("device paths: update rules of many segments", "[ops]") {
       kernels::adam(p.step, gradient, scale, {.weight_decay = 0.1}, parameter, first, second);
       kernels::adam(p.step, gradient, scale, {.epsilon_at = EpsilonAt::uncorrected}, parameter, first, second);
       kernels::sgd(p.step, gradient, scale, {.momentum = 0.9}, parameter, first);
+      kernels::sgd(p.step, gradient, scale, {.momentum = 0.9, .nesterov = true}, parameter, first);
     });
   }
 }

@@ -219,6 +219,26 @@ TEST_CASE_METHOD(Fixture, "SGD equals its definition", "[ops]") {
   check_close(host(velocity), v.data, 1e-14);
 }
 
+TEST_CASE_METHOD(Fixture, "Nesterov's momentum equals its definition of two points", "[ops]") {
+  const std::vector<double> gradients = random_numbers(16411, "gradients");
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    Tensor parameter = tensor(random_numbers(16411, "values"), dtype);
+    Tensor velocity = tensor(std::vector<double>(16411), dtype);
+    const Tensor gradient = tensor(gradients, dtype);
+    Array64 value{{16411}, host(parameter)}, point = value, speed = reference::zeros({16411});
+    Array64 scaled{{16411}, host(gradient)};
+    for (double& g : scaled.data) g *= 0.5;
+    for (int t = 0; t < 4; ++t) {
+      kernels::sgd(step, gradient, tensor({0.5}), {.momentum = 0.9, .nesterov = true}, parameter, velocity);
+      reference::nesterov(value, point, scaled, speed, kRate, 0.9);
+    }
+    for (double& v : speed.data) v /= -kRate;
+    const double tolerance = dtype == DType::f64 ? 1e-13 : 2e-6;
+    check_close(host(parameter), value.data, tolerance);
+    check_close(host(velocity), speed.data, tolerance);
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "clip_scale is the factor of the global clip", "[ops]") {
   const auto scale_for = [&](std::vector<double> squares, double limit) {
     Tensor scale = step.empty({1}, DType::f64);

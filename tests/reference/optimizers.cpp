@@ -51,6 +51,15 @@ void sgd(Array64& value, const Array64& gradient, Array64& velocity, double rate
   }
 }
 
+void nesterov(Array64& value, Array64& point, const Array64& gradient, Array64& speed, double rate, double momentum) {
+  require_one_shape(value, gradient, speed);
+  for (std::size_t k = 0; k < value.data.size(); ++k) {
+    speed.data[k] = momentum * speed.data[k] - rate * gradient.data[k];
+    point.data[k] += speed.data[k];
+    value.data[k] = point.data[k] + momentum * speed.data[k];
+  }
+}
+
 double global_norm(const std::vector<Array64>& gradients) {
   double squares = 0;
   for (const Array64& gradient : gradients)

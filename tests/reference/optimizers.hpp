@@ -36,6 +36,12 @@ void adam(Array64& value, const Array64& gradient, Array64& first, Array64& seco
 
 /// velocity = momentum * velocity + gradient; value -= rate * velocity. Velocity starts at 0.
 void sgd(Array64& value, const Array64& gradient, Array64& velocity, double rate, double momentum);
+/// Nesterov's accelerated gradient as Sutskever et al. (2013) have it, with their two points kept apart: `point`, at
+/// which they stand, and `value` = point + momentum * speed, ahead of it, where the gradient is taken.
+///   speed = momentum * speed - rate * gradient;  point += speed;  value = point + momentum * speed
+/// Speed starts at 0, point at value. Engram keeps value and velocity = -speed / rate, so this is the same while the
+/// rate stays.
+void nesterov(Array64& value, Array64& point, const Array64& gradient, Array64& speed, double rate, double momentum);
 
 /// Euclidean norm over all tensors together.
 double global_norm(const std::vector<Array64>& gradients);

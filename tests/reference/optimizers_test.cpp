@@ -78,6 +78,13 @@ TEST_CASE("Adam, SGD and the global clip follow their formulas", "[reference]") 
   sgd(moved, constant(1, {1}), velocity, 0.1, 0.9);
   CHECK(moved.data[0] == Approx(1 - 0.1 - 0.19).epsilon(1e-14));
 
+  // By hand: speeds -0.1 and -0.19, points 0.9 and 0.71, 0.9 of the speed ahead of them.
+  Array64 ahead = constant(1, {1}), point = ahead, speed = zeros({1});
+  nesterov(ahead, point, constant(1, {1}), speed, 0.1, 0.9);
+  CHECK(ahead.data[0] == Approx(0.81).epsilon(1e-14));
+  nesterov(ahead, point, constant(1, {1}), speed, 0.1, 0.9);
+  CHECK(ahead.data[0] == Approx(0.539).epsilon(1e-14));
+
   std::vector<Array64> gradients{array({1}, {3}), array({1}, {4})};
   CHECK(clip_global(gradients, 1) == Approx(5).epsilon(1e-15));
   CHECK(gradients[0].data[0] == Approx(3 / 5.000001).epsilon(1e-14));

@@ -82,8 +82,10 @@ void warn_of(const OptimizerOptions& optimizer, const Schedule& schedule, std::v
     without_effect(optimizer.epsilon != usual.epsilon, "optimizer.epsilon", with);
     without_effect(optimizer.weight_decay != usual.weight_decay, "optimizer.weight_decay", with);
   }
-  if (optimizer.kind != OptimizerKind::sgd)
+  if (optimizer.kind != OptimizerKind::sgd) {
     without_effect(optimizer.momentum != usual.momentum, "optimizer.momentum", with);
+    without_effect(optimizer.nesterov, "optimizer.nesterov", with);
+  }
   without_effect(schedule.final_share != usual_schedule.final_share &&
                      (schedule.decay == Schedule::Decay::none || schedule.decay == Schedule::Decay::inverse_root),
                  "schedule.final_share", text("with schedule.decay ", name_of(schedule.decay)));

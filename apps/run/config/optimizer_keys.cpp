@@ -18,6 +18,8 @@ void add_optimizer_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   optimizer(&OptimizerOptions::epsilon_at, "epsilon_at", kChange,
             "adam: the divisor is sqrt(v / (1 - beta2^t)) + epsilon, or (sqrt(v) + epsilon) / sqrt(1 - beta2^t)");
   optimizer(&OptimizerOptions::momentum, "momentum", kChange, "sgd: share of the last step that is kept");
+  optimizer(&OptimizerOptions::nesterov, "nesterov", kChange,
+            "sgd: Nesterov's momentum, which adds momentum times the new velocity to the gradient");
   optimizer(&OptimizerOptions::weight_decay, "weight_decay", kChange, "adam: decoupled decay, times the rate per step");
   if (family == ModelFamily::all_attention)
     optimizer(&OptimizerOptions::span_rate_share, "span_rate_share", kChange,

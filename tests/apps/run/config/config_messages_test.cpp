@@ -90,6 +90,9 @@ TEST_CASE("keys that their optimiser, schedule or readout does not look at are s
   CHECK(warned({"optimizer.kind=adam", "optimizer.momentum=0.9"}) ==
         "optimizer.momentum has no effect with optimizer.kind adam\n");
   CHECK(warned({"optimizer.kind=sgd", "optimizer.momentum=0.9"}).empty());
+  CHECK(warned({"optimizer.kind=adam", "optimizer.nesterov=true"}) ==
+        "optimizer.nesterov has no effect with optimizer.kind adam\n");
+  CHECK(warned({"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true"}).empty());
   CHECK(warned({"optimizer.kind=adam", "optimizer.weight_decay=0.5", "optimizer.beta1=0.5", "optimizer.epsilon=1e-6"})
             .empty());
   CHECK_THAT(warned({"schedule.plateau_factor=0.3", "schedule.plateau_patience=2"}),

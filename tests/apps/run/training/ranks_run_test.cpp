@@ -90,7 +90,7 @@ std::vector<Variant> variants() {
       {"bf16 products", small_config(), {"training.split=4", "schedule.steps=6", "training.products=bf16"}},
       {"transformer-xl", language_model_config("family = \"transformer_xl\"\ninner = 24\nmemory = 24\n", adam)},
       {"sgd", language_model_config("family = \"transformer_xl\"\ninner = 24\nmemory = 24\n",
-                                    "kind = \"sgd\"\nclip = 1\nmomentum = 0.9\n")},
+                                    "kind = \"sgd\"\nclip = 1\nmomentum = 0.9\nnesterov = true\n")},
       {"product-key", language_model_config(memory, adam)},
       {"product-key, two memories of one table, on eight",
        language_model_config(product_key + "layers = [1, 2]\nshared_values = true\n" + selection,

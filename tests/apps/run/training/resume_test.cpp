@@ -52,14 +52,10 @@ TEST_CASE("a run that is stopped anywhere and resumed is bit-identical to one th
   }
 }
 
-TEST_CASE("resuming is bit-identical across a wrap of the reader, with Adam, in f64, whole batches, key mask") {
-  const RunFolder folder(1500);
-  TrainingRunOptions whole = run_options(folder, "whole");
-  whole.overrides = {"optimizer.kind=adam", "optimizer.clip=1", "schedule.rate=0.01",
-                     "training.split=1",    "model.pad=mask",   "schedule.steps=30"};
-  whole.dtype = DType::f64;
+/// Stopped after each of these numbers of steps and continued, a run has the bytes of the whole one.
+void check_resumed(const RunFolder& folder, const TrainingRunOptions& whole, const std::vector<int>& stops) {
   run_training(whole, never());
-  for (const int steps : {7, 8, 9, 20}) {
+  for (const int steps : stops) {
     TrainingRunOptions parts = whole;
     parts.out = folder / text("parts", steps);
     CHECK_THROWS_AS(run_training(parts, after_steps(steps)), Interrupted);
@@ -70,6 +66,23 @@ TEST_CASE("resuming is bit-identical across a wrap of the reader, with Adam, in 
     run_training(parts, never());
     CHECK(newest_checkpoint(parts) == newest_checkpoint(whole));
   }
+}
+
+TEST_CASE("resuming is bit-identical across a wrap of the reader, with Adam, in f64, whole batches, key mask") {
+  const RunFolder folder(1500);
+  TrainingRunOptions whole = run_options(folder, "whole");
+  whole.overrides = {"optimizer.kind=adam", "optimizer.clip=1", "schedule.rate=0.01",
+                     "training.split=1",    "model.pad=mask",   "schedule.steps=30"};
+  whole.dtype = DType::f64;
+  check_resumed(folder, whole, {7, 8, 9, 20});
+}
+
+TEST_CASE("resuming is bit-identical with Nesterov's momentum, at a rate that changes") {
+  const RunFolder folder;
+  TrainingRunOptions whole = run_options(folder, "whole");
+  whole.overrides = {"optimizer.kind=sgd",      "optimizer.clip=0.1",    "optimizer.momentum=0.9",
+                     "optimizer.nesterov=true", "schedule.decay=cosine", "schedule.warmup=3"};
+  check_resumed(folder, whole, {2, 11});
 }
 
 TEST_CASE("a killed process loses what came after its checkpoint and nothing else") {
