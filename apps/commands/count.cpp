@@ -12,8 +12,10 @@
 #include "apps/data/data_set.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/model/runtime.hpp"
+#include "apps/run/training/rank_split.hpp"
 #include "apps/studies/bench/cutoff_bench.hpp"
 #include "apps/studies/cost/count_report.hpp"
+#include "apps/studies/sweeps/sweep_plan.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 
@@ -53,13 +55,13 @@ std::optional<SolvedWidth> solved_of(const CountArguments& arguments, const Mode
   return solve_width(model.recurrent, arguments.target);
 }
 
-/// The configuration, with what options say in its place, and a further override if there is one.
+/// The configuration, with what options say in its place, and further overrides.
 RunConfig counted_config(const CountArguments& arguments, const std::optional<data::DataSet>& data,
-                         const std::string& further = {}) {
+                         const std::vector<std::string>& further = {}) {
   std::vector<std::string> overrides = arguments.overrides;
   if (arguments.batch != 0) overrides.push_back(text("training.batch=", arguments.batch));
   if (arguments.split != 0) overrides.push_back(text("training.split=", arguments.split));
-  if (!further.empty()) overrides.push_back(further);
+  overrides.insert(overrides.end(), further.begin(), further.end());
   RunConfig config = load_run_config(arguments.config, overrides);
   if (arguments.vocabulary != 0) config.model.set_vocabulary(arguments.vocabulary);
   if (data && config.model.vocabulary() == 0) config.model.set_vocabulary(data->vocabulary().size());
@@ -79,14 +81,18 @@ std::optional<MemoryReport> memory_of(const CountArguments& arguments, const Run
   const data::ArticleSplit training = data ? data::ArticleSplit(*data, "train") : data::ArticleSplit(data::TokenView());
   progress.begin("counting memory");
   if (arguments.room.empty()) return memory_report(config, training, setting);
-  FitReport fit{.key = arguments.fit_key, .room = parse_bytes(arguments.room)};
+  FitReport fit{.keys = split_list(arguments.fit_key, ','), .room = parse_bytes(arguments.room)};
   const auto report_of = [&](std::int64_t value) {
-    return memory_report(counted_config(arguments, data, text(fit.key, "=", value)), training, setting);
+    std::vector<std::string> values;
+    for (const std::string& key : fit.keys) values.push_back(text(key, "=", value));
+    return memory_report(counted_config(arguments, data, values), training, setting);
   };
-  const bool rows = fit.key == "training.batch";  // in equal pieces, of which every rank has as many
-  const std::int64_t unit = rows ? std::lcm(config.training.split, std::int64_t{setting.ranks}) : 1;
+  const std::int64_t split = config.training.split;
+  const bool rows = std::ranges::count(fit.keys, "training.batch") >
+                    0;  // in equal pieces, as the config says and as the ranks need them
+  const std::int64_t unit = rows ? std::lcm(split, pieces_for_ranks(split, setting.ranks)) : 1;
   find_fit(fit, unit, [&](std::int64_t value) { return report_of(value).memory.total(); });
-  MemoryReport report = report_of(std::max(unit, fit.value));
+  MemoryReport report = report_of(fit.value > 0 ? fit.value : fit.smallest);
   report.fit = fit;
   return report;
 }
@@ -159,7 +165,8 @@ void add_memory_options(Command& command, CountArguments& arguments) {
                      ->value_name("BYTES");
   command
       .add_option("--fit-key", arguments.fit_key,
-                  "of --fit-memory: the largest value of this key instead, as training.block or model.memory")
+                  "of --fit-memory: the largest value of this key instead, as training.block or model.memory, or of "
+                  "several that have one value: training.block,training.extension")
       ->value_name("KEY")
       ->needs(room)
       ->capture_default_str();

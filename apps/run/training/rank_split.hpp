@@ -9,6 +9,10 @@
 
 namespace engram {
 
+/// The least number of pieces that so many ranks can share, at least as many as `asked`: what split_for_ranks() makes
+/// of a training.split for any batch.
+std::int64_t pieces_for_ranks(std::int64_t asked, int ranks);
+
 /// training.split for so many ranks. Every rank has as many pieces, a power of two, so that gradients are added up in
 /// the order in which one rank would add them, and the numbers do not depend on the ranks. Where the configuration's
 /// split is none of that, it is the next larger one. One rank: the configuration's. Throws UsageError where the batch

@@ -1,6 +1,7 @@
 #include "apps/run/training/step_memory.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -93,10 +94,22 @@ class CountedRun {
         model_(make_model(config.model)) {
     collect(*model_, store_);
     freeze_parameters(store_, config_.training.freeze);
-    store_.place(runtime_.backend(), DType::f32, config_.training.seed, {}, &ranks_);
+    store_.place(runtime_.backend(), setting.dtype, config_.training.seed, {}, &ranks_);
     model_->refresh(runtime_.backend());
     trainer_ = std::make_unique<Trainer>(config_, *model_, store_, runtime_);
     reader_ = make_reader(config_, split);
+  }
+
+  /// Whether so many steps, the first among them, get by with one block of this size: they may need more than their
+  /// peak, as memory in use lies between what is free.
+  bool fits_in(std::int64_t bytes, std::int64_t steps) {
+    take_room(runtime_.arena(), bytes);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      reader_->next(block_);
+      trainer_->step(block_);
+      if (static_cast<std::int64_t>(runtime_.arena().slab_bytes()) != bytes) return false;
+    }
+    return true;
   }
 
   StepMemory count(std::int64_t steps) {
@@ -130,8 +143,8 @@ class CountedRun {
   /// Of what Trainer keeps of a block.
   std::int64_t block_bytes() {
     const std::size_t before = runtime_.bytes_in_use();
-    const Tensor losses({config_.training.split, model_->tokens().most_losses() + 1}, store_.dtype(),
-                        runtime_.backend().device(), runtime_.memory());
+    const Tensor losses({config_.training.split, model_->tokens().most_losses() + 1 + model_->auxiliary_count(0)},
+                        store_.dtype(), runtime_.backend().device(), runtime_.memory());
     BlockTensors tokens;
     tokens.write(tokens_of(block_), config_.training.split, model_->tokens().clusters(), runtime_.backend(),
                  runtime_.memory(), store_.dtype());
@@ -148,7 +161,24 @@ class CountedRun {
   data::Block block_;
 };
 
+/// The least block, in parts of the peak, that all steps fit into; that of `memory`, which later steps take, where none
+/// up to twice the peak is large enough.
+std::int64_t room_for(const StepMemory& memory, const std::function<std::unique_ptr<CountedRun>()>& begin) {
+  constexpr std::int64_t kParts = 32, kPage = 4096;
+  for (std::int64_t more = 0; more <= kParts; ++more) {
+    const std::int64_t bytes = (memory.peak + memory.peak / kParts * more + kPage - 1) / kPage * kPage;
+    const std::int64_t room = std::max(bytes, std::int64_t{1} << 20);  // as the arena's first block is
+    if (begin()->fits_in(room, memory.steps)) return room;
+  }
+  return memory.arena;
+}
+
 }  // namespace
+
+void take_room(Arena& arena, std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  arena.free(arena.allocate(size), size);
+}
 
 std::int64_t longest_past(const ModelOptions& model) {
   return with_own_options(model, [](const auto& own) { return longest_past_of(own); });
@@ -160,8 +190,11 @@ StepMemory count_step_memory(const RunConfig& config, const data::ArticleSplit& 
   const std::int64_t steps = counted_steps(longest);
   std::vector<std::int32_t> drawn;
   if (training.tokens.size() == 0) drawn = drawn_tokens(longest, steps);
-  CountedRun run(longest, drawn.empty() ? training : data::ArticleSplit(data::TokenView(drawn)), setting);
-  return run.count(steps);
+  const data::ArticleSplit blocks = drawn.empty() ? training : data::ArticleSplit(data::TokenView(drawn));
+  const auto begin = [&] { return std::make_unique<CountedRun>(longest, blocks, setting); };
+  StepMemory memory = begin()->count(steps);
+  if (takes_room(setting.device)) memory.arena = room_for(memory, begin);
+  return memory;
 }
 
 }  // namespace engram

@@ -15,6 +15,7 @@
 #include "apps/run/folder/metrics_reader.hpp"
 #include "apps/run/folder/provenance.hpp"
 #include "apps/run/folder/resident_memory.hpp"
+#include "apps/run/training/first_step_memory.hpp"
 #include "apps/run/training/gradient_report.hpp"
 #include "apps/run/training/product_key_metrics.hpp"
 #include "apps/run/training/progress.hpp"
@@ -379,6 +380,7 @@ void Loop::run(bool resumed, const std::function<bool()>& stop) {
 
 void train_to_the_end(TrainingSession& session, const std::filesystem::path& run_dir, bool resumed,
                       const std::function<bool()>& stop, const std::string& run) {
+  together(session.runtime.ranks(), [&] { take_memory_of_steps(session); });
   Loop(session, run_dir, run).run(resumed, stop);
 }
 

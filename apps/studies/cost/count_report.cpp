@@ -90,6 +90,13 @@ std::optional<ValueTables> tables_of(const RunConfig& config) {
   return tables;
 }
 
+/// Tables that are not trained have no state, and no step moves their rows.
+void leave_out_frozen(ValueTables& tables, const ParameterStore& store) {
+  for (const auto& [name, parameter] : store.parameters())
+    if (parameter->gradient_kind() == Gradient::rows && parameter->frozen()) ++tables.frozen;
+  tables.sizes.state_bytes -= tables.sizes.state_bytes / tables.sizes.tables * tables.frozen;
+}
+
 nlohmann::json tables_json(const ValueTables& tables) {
   nlohmann::json object{{"memories", tables.sizes.memories},
                         {"tables", tables.sizes.tables},
@@ -102,6 +109,7 @@ nlohmann::json tables_json(const ValueTables& tables) {
                         {"touched_rows_per_step", tables.traffic.touched},
                         {"touched_share", tables.touched_share()},
                         {"gathered_bytes_per_token", tables.gathered_bytes}};
+  if (tables.frozen > 0) object["frozen_tables"] = tables.frozen;
   if (tables.optimizer.kind == TableKind::adam) object["mode"] = name_of(tables.optimizer.mode);
   return object;
 }
@@ -115,6 +123,9 @@ std::string tables_lines(const ValueTables& tables) {
   lines += fmt::format("{:<14} {:>14}  bytes: {}\n", "values", tables.sizes.value_bytes, name_of(tables.dtype));
   lines += fmt::format("{:<14} {:>14}  bytes: state of {}{}{}\n", "", tables.sizes.state_bytes,
                        name_of(tables.optimizer.kind), adam ? ", " : "", adam ? name_of(tables.optimizer.mode) : "");
+  if (tables.frozen > 0)
+    lines += fmt::format("{:<14} {:>14}  of the tables, {} numbers, without state (training.freeze)\n", "frozen",
+                         tables.frozen, tables.frozen * tables.sizes.rows * tables.sizes.row_numbers);
   lines += fmt::format("{:<14} {:>14.0f}  rows, {:.1f}%, in a training step whose tokens read slots at random\n",
                        "touched", tables.traffic.touched, 100 * tables.touched_share());
   lines += fmt::format("{:<14} {:>14.0f}  bytes of values a token\n\n", "gathered", tables.gathered_bytes);
@@ -137,12 +148,13 @@ CountReport count_report(const RunConfig& config, const std::optional<data::Toke
   report.costs = with_own_options(
       config.model, [&](const auto& own) { return costs_of(own, config.training, report.cluster_shares); });
   report.tables = tables_of(config);
-  report.bytes_per_parameter = 4 * values_per_parameter(config.optimizer.kind);
-  report.state_bytes = training_state_bytes(report.parameters.total,
-                                            report.tables ? report.tables->sizes : TableSizes(), config.optimizer.kind);
   ParameterStore store;
   collect(*model, store);
   freeze_parameters(store, config.training.freeze);
+  if (report.tables) leave_out_frozen(*report.tables, store);
+  report.bytes_per_parameter = 4 * values_per_parameter(config.optimizer.kind);
+  report.state_bytes = training_state_bytes(report.parameters.total,
+                                            report.tables ? report.tables->sizes : TableSizes(), config.optimizer.kind);
   for (const GroupLayout& group : store.layout(DType::f32, true))
     for (const Parameter* parameter : group.parameters) report.frozen += parameter->shape().count();
   report.state_bytes -= report.frozen * (report.bytes_per_parameter - kStoredBytes);

@@ -36,6 +36,7 @@ struct ValueTables {
   TableOptimizerOptions optimizer;
   DType dtype;
   double gathered_bytes = 0;  ///< per token of a forward pass, by all memories
+  std::int64_t frozen = 0;    ///< tables that training.freeze leaves as they are, without state
 
   double touched_share() const { return traffic.touched / static_cast<double>(sizes.tables * sizes.rows); }
 };

@@ -1,6 +1,7 @@
 #include "apps/studies/cost/memory_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
@@ -35,8 +36,11 @@ std::string setting_line(const MemoryReport& report) {
 std::string fit_lines(const FitReport& fit) {
   std::string lines = fmt::format("\nroom for {} ({})\n", fit.room, gibibytes(fit.room));
   if (fit.value == 0)
-    return lines + fmt::format("{} fits with no value: the smallest needs {}\n", fit.key, gibibytes(fit.bytes));
-  lines += fmt::format("--set {}={}  needs {}\n", fit.key, fit.value, gibibytes(fit.bytes));
+    return lines + fmt::format("{} fits with no value: the smallest needs {}\n", fmt::join(fit.keys, ", "),
+                               gibibytes(fit.bytes));
+  lines += "--set";
+  for (const std::string& key : fit.keys) lines += fmt::format(" {}={}", key, fit.value);
+  lines += fmt::format("  needs {}\n", gibibytes(fit.bytes));
   if (!fit.refused.empty()) return lines + fmt::format("no larger one can be: {}\n", fit.refused);
   if (fit.next == 0) return lines + "the memory does not grow with it\n";
   return lines + fmt::format("{} would need {}\n", fit.next, gibibytes(fit.next_bytes));
@@ -70,37 +74,78 @@ MemoryReport memory_report(const RunConfig& config, const data::ArticleSplit& tr
           .fit = {}};
 }
 
+namespace {
+
+/// In units.
+constexpr std::int64_t kWidestGap = 256;
+
+/// Values that a configuration can have, and what their runs take.
+class Values {
+ public:
+  Values(std::int64_t unit, const std::function<std::int64_t(std::int64_t)>& bytes_of)
+      : unit_(unit), bytes_of_(&bytes_of) {}
+
+  struct Found {
+    std::int64_t value, bytes;
+  };
+  /// The one nearest to `value`, above `low` and below `high`; of two that are as near, the smaller. All are multiples
+  /// of the unit.
+  std::optional<Found> nearest(std::int64_t value, std::int64_t low, std::int64_t high) {
+    for (std::int64_t away = 0; away <= kWidestGap; ++away)
+      for (const std::int64_t tried : {value - away * unit_, value + away * unit_}) {
+        if (tried <= low || tried >= high) continue;
+        try {
+          return Found{tried, (*bytes_of_)(tried)};
+        } catch (const UsageError& error) {
+          if (tried == value) refused = first_line(error.what());
+        }
+        if (away == 0) break;
+      }
+    return std::nullopt;
+  }
+
+  std::string refused;  ///< why the last value that was asked for cannot be, if it cannot
+
+ private:
+  std::int64_t unit_;
+  const std::function<std::int64_t(std::int64_t)>* bytes_of_;
+};
+
+}  // namespace
+
 void find_fit(FitReport& report, std::int64_t unit, const std::function<std::int64_t(std::int64_t value)>& bytes_of) {
+  Values values(unit, bytes_of);
   // From here on values are too large, or refused.
   std::optional<std::int64_t> beyond;
-  const auto fits = [&](std::int64_t value) {
-    std::int64_t bytes = 0;
-    try {
-      bytes = bytes_of(value);
-    } catch (const UsageError& error) {
-      if (value == unit) throw;
-      report.refused = first_line(error.what());
+  // Takes the value nearest to this one as what fits, or as what is beyond; false where there is none.
+  const auto look = [&](std::int64_t value, std::int64_t below) {
+    const auto found = values.nearest(value, report.value, below);
+    if (!found) {
+      if (report.next == 0) report.refused = values.refused;
       return false;
     }
-    if (bytes > report.room) {
+    if (report.smallest == 0 || found->value < report.smallest) report.smallest = found->value;
+    if (found->bytes > report.room) {
       report.refused.clear();
-      std::tie(report.next, report.next_bytes) = std::pair(value, bytes);
-      return false;
+      std::tie(report.next, report.next_bytes) = std::pair(found->value, found->bytes);
+      beyond = found->value;
+      return true;
     }
-    std::tie(report.value, report.bytes) = std::pair(value, bytes);
+    std::tie(report.value, report.bytes) = std::pair(found->value, found->bytes);
     return true;
   };
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  for (std::int64_t value = unit; !beyond && value < kMost; value *= 2)
-    if (!fits(value)) beyond = value;
-  if (report.value == 0) {
-    report.bytes = report.next_bytes;
-    return;
+  for (std::int64_t value = unit; !beyond && value < kMost; value *= 2) {
+    if (look(value, 2 * value)) continue;
+    if (report.smallest > 0) beyond = value;
+    if (report.smallest == 0 && value > kWidestGap * unit) break;
   }
+  if (report.smallest == 0) bytes_of(unit);  // says why
   while (beyond && *beyond - report.value > unit) {
     const std::int64_t middle = (report.value + *beyond) / 2 / unit * unit;
-    if (!fits(middle)) beyond = middle;
+    if (!look(middle, *beyond)) beyond = middle;
   }
+  if (report.value == 0) report.bytes = report.next_bytes;
 }
 
 std::int64_t parse_bytes(const std::string& amount) {
@@ -162,7 +207,10 @@ nlohmann::json json_of(const MemoryReport& report) {
                         {"bytes", memory.total()}};
   if (!report.fit) return object;
   const FitReport& fit = *report.fit;
-  object["fit"] = {{"key", fit.key}, {"room", fit.room}, {"value", fit.value}, {"bytes", fit.bytes}};
+  object["fit"] = {{"key", fmt::format("{}", fmt::join(fit.keys, ","))},
+                   {"room", fit.room},
+                   {"value", fit.value},
+                   {"bytes", fit.bytes}};
   if (!fit.refused.empty())
     object["fit"]["refused"] = fit.refused;
   else if (fit.next > 0)

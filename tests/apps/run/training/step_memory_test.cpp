@@ -11,11 +11,13 @@
 
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/cluster_shares.hpp"
+#include "apps/run/training/first_step_memory.hpp"
 #include "apps/run/training/session.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "core/counting_backend.hpp"
 #include "nn/visitor.hpp"
 #include "tests/apps/run/other_devices.hpp"
+#include "tests/apps/run/transfer/transfer_fixture.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::harness::step_memory_test {
@@ -76,6 +78,21 @@ cutoffs = [10, 20]
 kind = "sgd"
 momentum = 0.9
 )";
+constexpr const char* kAuxiliary = R"([model]
+family = "transformer_xl"
+vocabulary = 30
+layers = 3
+width = 16
+heads = 2
+inner = 24
+memory = 0
+positions = "absolute_learned"
+position_rows = 12
+intermediate_losses = true
+second_target = 0.5
+[optimizer]
+kind = "sgd"
+)";
 // Logits of 2 MB are more than it holds at a time.
 constexpr const char* kRecurrent = R"([model]
 family = "recurrent"
@@ -95,6 +112,7 @@ std::vector<MemoryVariant> variants() {
           {"spans, rounded products", with_training(kSpans, "batch = 4\nblock = 12\nproducts = \"bf16\"\n")},
           {"tables", with_training(kMemories, "batch = 4\nblock = 12\nsplit = 2\n")},
           {"clusters", with_training(kClusters, "batch = 4\nblock = 12\n")},
+          {"auxiliary losses", with_training(kAuxiliary, "batch = 4\nblock = 12\nsplit = 2\n")},
           {"a text's words before", with_training(kRecurrent, "batch = 5\nblock = 12\n")}};
 }
 
@@ -177,6 +195,40 @@ TEST_CASE("step memory: what is counted is what training takes, to the byte", "[
     config.model.set_vocabulary(std::min<std::int64_t>(60, config.model.vocabulary()));
     check_alike(config, {.kind = DeviceKind::simulated}, 2);
   }
+}
+
+TEST_CASE("step memory: a run that has it beforehand takes no more, with the losses that it has without", "[memory]") {
+  const RunFolder folder;
+  const char* const remembering = R"([model]
+family = "transformer_xl"
+layers = 2
+heads = 2
+inner = 96
+memory = 90
+[optimizer]
+kind = "adam"
+)";
+  const std::vector<std::string> larger{"training.batch=32", "model.width=64"};
+  for (const std::string& config : {small_config(), with_training(remembering, "block = 40\nsplit = 2\n")}) {
+    SmallModel with(config, folder.data(), larger), without(config, folder.data(), larger);
+    take_memory_of_steps(with.session);
+    Arena& arena = with.session.runtime.arena();
+    CHECK(arena.slab_count() == 1);
+    const std::int64_t generation = arena.generation();
+    const std::size_t bytes = arena.slab_bytes();
+    for (int step = 0; step < 8; ++step) CHECK(with.session.step().nll == without.session.step().nll);
+    CHECK(arena.generation() == generation);
+    CHECK(arena.slab_bytes() == bytes);
+    // Steps come to about as much by themselves, but begin with less.
+    CHECK(without.session.runtime.arena().generation() > generation);
+    CHECK(static_cast<double>(bytes) < 1.1 * static_cast<double>(without.session.runtime.arena().slab_bytes()));
+  }
+  // Spans that were learned are not those that are counted.
+  SmallModel trained(small_config(), folder.data());
+  trained.session.step();
+  const std::int64_t generation = trained.session.runtime.arena().generation();
+  take_memory_of_steps(trained.session);
+  CHECK(trained.session.runtime.arena().generation() == generation);
 }
 
 TEST_CASE("step memory: bf16 activations", "[memory]") {

@@ -11,7 +11,7 @@ namespace engram::harness::memory_report_test {
 namespace {
 
 FitReport fitted(std::int64_t room, std::int64_t unit, std::int64_t most) {
-  FitReport report{.key = "training.batch", .room = room};
+  FitReport report{.keys = {"training.batch"}, .room = room};
   find_fit(report, unit, [&](std::int64_t value) {
     CHECK(value % unit == 0);
     if (value > most) throw UsageError(text("training.batch must be at most ", most, ", got ", value, "\n  advice"));
@@ -38,6 +38,78 @@ TEST_CASE("memory: the largest value that fits is found", "[memory]") {
   CHECK(bounded.value == 45);
   CHECK(bounded.refused == "training.batch must be at most 45, got 46");
   CHECK_THROWS_AS(fitted(1000, 1, 0), UsageError);
+}
+
+TEST_CASE("memory: values between which there are others that cannot be", "[memory]") {
+  const auto fitted_of = [](std::int64_t room, auto allowed) {
+    FitReport report{.keys = {"model.width"}, .room = room};
+    find_fit(report, 1, [&](std::int64_t value) {
+      if (!allowed(value)) throw UsageError(text("model.width must be another, got ", value));
+      return 10 * value;
+    });
+    return report;
+  };
+  const auto by_twelve = [](std::int64_t value) { return value % 12 == 0; };
+  for (std::int64_t room = 120; room < 20'000; room += 77) {
+    CAPTURE(room);
+    const FitReport report = fitted_of(room, by_twelve);
+    CHECK(report.value == room / 120 * 12);
+    CHECK(report.next == report.value + 12);
+    CHECK(report.refused.empty());
+  }
+  const FitReport none = fitted_of(100, by_twelve);
+  CHECK(none.value == 0);
+  CHECK(none.smallest == 12);
+  CHECK(none.bytes == 120);
+  const auto doubled = [](std::int64_t value) { return (value & (value - 1)) == 0; };
+  CHECK(fitted_of(5000, doubled).value == 256);
+  CHECK(fitted_of(5000, doubled).next == 512);
+  CHECK_THROWS_AS(fitted_of(5000, [](std::int64_t) { return false; }), UsageError);
+}
+
+TEST_CASE("memory: batches that fit are such as ranks can share, whatever the split", "[memory][command]") {
+  const std::string config = text(ENGRAM_SOURCE_DIR, "/apps/configs/bench/bench-small.toml");
+  const nlohmann::json memory = json_of({"count", "--config", config, "--vocab", "50", "--threads", "1", "--json",
+                                         "--ranks", "2", "--split", "6", "--batch", "24", "--fit-memory", "300MiB"})
+                                    .at("memory");
+  // Six pieces, of which two ranks make four each.
+  CHECK(memory["split"] == 8);
+  CHECK(memory["fit"]["value"].get<std::int64_t>() > 0);
+  CHECK(memory["fit"]["value"].get<std::int64_t>() % 24 == 0);
+  CHECK(memory["fit"]["next"].get<std::int64_t>() == memory["fit"]["value"].get<std::int64_t>() + 24);
+}
+
+TEST_CASE("memory: keys that have one value are raised together", "[memory][command]") {
+  const std::string config = text(ENGRAM_SOURCE_DIR, "/apps/configs/bench/bench-xl.toml");
+  const auto counted = [&](Arguments more) {
+    more.insert(more.begin(), {"count", "--config", config, "--threads", "1", "--json", "--set", "model.memory=0"});
+    return json_of(more).at("memory");
+  };
+  const nlohmann::json half = counted({"--memory", "--set", "training.block=20", "training.extension=20"});
+  const nlohmann::json fit =
+      counted({"--fit-memory", half["bytes"].dump(), "--fit-key", "training.block,training.extension"})["fit"];
+  CHECK(fit["key"] == "training.block,training.extension");
+  CHECK(fit["value"] >= 20);
+  CHECK(fit["bytes"] <= half["bytes"]);
+  const std::int64_t more = fit["value"].get<std::int64_t>() + 1;
+  CHECK(counted({"--memory", "--set", text("training.block=", more), text("training.extension=", more)})["bytes"] >
+        half["bytes"]);
+}
+
+TEST_CASE("count: tables that are frozen have no state", "[count][command]") {
+  const std::string config = text(ENGRAM_SOURCE_DIR, "/apps/configs/bench/bench-product-key.toml");
+  const auto counted = [&](const char* setting) {
+    return json_of({"count", "--config", config, "--json", "--set", "product_key.layers=3,5", "--set", setting});
+  };
+  const nlohmann::json whole = counted("training.freeze=[]");
+  const nlohmann::json frozen = counted("training.freeze=layers.2.*");
+  const auto state = [](const nlohmann::json& report) {
+    return report.at("tables").at("optimizer_state_bytes").get<std::int64_t>();
+  };
+  CHECK(frozen.at("tables").at("frozen_tables") == 1);
+  CHECK(state(frozen) * 2 == state(whole));
+  CHECK(whole.at("training_state_bytes").get<std::int64_t>() - frozen.at("training_state_bytes").get<std::int64_t>() >
+        state(frozen));
 }
 
 TEST_CASE("memory: amounts", "[memory]") {
