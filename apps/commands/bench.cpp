@@ -42,8 +42,10 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
   command->add_key_settings(arguments->shared.overrides, "override keys of the configs: section.key=value");
   command->add_option("--filter", arguments->models.filter, "only configs with this text in their names");
   command
-      ->add_option("--steps", arguments->shared.steps,
-                   "timed steps of each config, with --memory passes; with --inference blocks, and 16 tokens for each")
+      ->add_option(
+          "--steps", arguments->shared.steps,
+          "timed steps of each config, with --memory passes; with --inference blocks, and 16 tokens for each, or "
+          "rounds (--side-by-side)")
       ->positive()
       ->capture_default_str();
   command->add_option("--vocab", arguments->shared.vocabulary, "symbols of the vocabulary, instead of the config's")
@@ -69,6 +71,16 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
           ->add_flag("--inference", arguments->models.inference,
                      "frozen weights instead of training: evaluation through key and value rings, and generation")
           ->excludes(compare);
+  command
+      ->add_flag("--side-by-side", arguments->models.side_by_side,
+                 "all configs in turns, a block each in every one of --steps rounds, after a round that does not "
+                 "count: medians, and the ratio to the first config")
+      ->needs(inference);
+  command
+      ->add_option("--vary", arguments->models.vary,
+                   "section.key=v1,v2,..: each config with each of these values, as in engram sweep")
+      ->value_name("KEY=VALUES")
+      ->needs(inference);
   Option* softmax =
       command
           ->add_flag("--softmax", arguments->softmax,

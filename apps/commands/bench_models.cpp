@@ -8,6 +8,8 @@
 #include "apps/run/model/rank_share.hpp"
 #include "apps/run/training/rank_split.hpp"
 #include "apps/studies/bench/bench_report.hpp"
+#include "apps/studies/bench/side_by_side.hpp"
+#include "apps/studies/sweeps/sweep_plan.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -34,11 +36,16 @@ std::vector<BenchCase> cases_of(const BenchModelsArguments& arguments, const Ben
   }
   std::vector<std::string> overrides = shared.overrides;
   if (!shared.dtype.empty()) overrides.push_back("training.products=" + shared.dtype);
+  const std::vector<SweepVariant> variants =
+      arguments.vary.empty() ? std::vector<SweepVariant>(1) : plan_variants(arguments.vary, {}, {});
   std::vector<BenchCase> cases;
-  for (const std::string& file : files) {
+  const auto add = [&](const std::string& file, const SweepVariant& variant) {
     BenchCase one{std::filesystem::path(file).stem().string(), {}, arguments.spans};
-    if (one.name.find(arguments.filter) == std::string::npos) continue;
-    one.config = load_run_config(file, overrides);
+    if (!variant.name.empty()) one.name += " " + variant.name;
+    if (one.name.find(arguments.filter) == std::string::npos) return;
+    std::vector<std::string> all = overrides;
+    all.insert(all.end(), variant.overrides.begin(), variant.overrides.end());
+    one.config = load_run_config(file, all);
     if (arguments.compare_spans) require_all_attention(one.config.model, "bench --compare-spans");
     if (!arguments.spans.empty()) require_all_attention(one.config.model, "bench --spans");
     if (shared.vocabulary != 0) one.config.model.set_vocabulary(shared.vocabulary);
@@ -47,7 +54,9 @@ std::vector<BenchCase> cases_of(const BenchModelsArguments& arguments, const Ben
       throw UsageError(text("bench: '", one.name, "' takes its vocabulary from the data\n  --vocab N gives one"));
     if (arguments.spans.empty() && one.name == "bench-b") one.spans = ragged_spans(one.config.model.all_attention);
     cases.push_back(std::move(one));
-  }
+  };
+  for (const std::string& file : files)
+    for (const SweepVariant& variant : variants) add(file, variant);
   if (cases.empty()) throw UsageError(text("bench: no config has '", arguments.filter, "' in its name"));
   return cases;
 }
@@ -106,6 +115,16 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     if (!shared.json) print(table_of(bench, result, limits));
     return result;
   };
+  if (arguments.side_by_side) {
+    begin(cases.size() == 1 ? cases.front().name : text(cases.size(), " configs in turns"));
+    Runtime runtime(device, setting.threads);
+    const std::vector<SideBySide> results = bench_side_by_side(cases, runtime, shared.steps);
+    object["side_by_side"] = json_of(results);
+    if (!shared.json) print(table_of(results));
+    progress.end();
+    if (shared.json) print_json(object);
+    return;
+  }
   for (const BenchCase& bench : cases) {
     if (arguments.inference) {
       begin(bench.name);

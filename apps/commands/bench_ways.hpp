@@ -28,7 +28,9 @@ struct BenchModelsArguments {
   std::vector<std::int64_t> spans;  ///< positions
   bool compare_spans = false;
   bool inference = false;
-  double one_rank_ms = 0;  ///< of a step of one rank, as it was measured before; 0: it was not
+  bool side_by_side = false;
+  std::vector<std::string> vary;  ///< key=values: each config with each of them
+  double one_rank_ms = 0;         ///< of a step of one rank, as it was measured before; 0: it was not
 };
 /// Of several ranks training alone.
 void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared, Communicator& ranks);

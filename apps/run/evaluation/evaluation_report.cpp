@@ -44,6 +44,12 @@ std::uint64_t mapped_bytes(const EvaluationReport& report) {
 
 }  // namespace
 
+std::optional<double> EvaluationReport::words_per_second() const {
+  if (!amount || amount->words == 0) return std::nullopt;
+  return words_in(*amount, tokens) * result.tokens_per_second() * static_cast<double>(result.scored) /
+         static_cast<double>(result.inputs);
+}
+
 std::string table_of(const EvaluationReport& report) {
   std::string lines = fmt::format("{} at step {}, split {}, {} evaluation with {} {}\n", report.checkpoint, report.step,
                                   report.split, report.way, report.rows, report.rows == 1 ? "stream" : "streams");
@@ -58,9 +64,10 @@ std::string table_of(const EvaluationReport& report) {
         fmt::format("{} mapped from {}, {:.2f} GiB in all\n", report.mapped.size() == 1 ? "a table is" : "tables are",
                     report.mapped.size() == 1 ? "a file" : text(report.mapped.size(), " files"),
                     static_cast<double>(mapped_bytes(report)) / double(1 << 30));
-  lines += fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s\n", report.loss.all,
+  const std::optional<double> words = report.words_per_second();
+  lines += fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s{}\n", report.loss.all,
                        precise_text(report.kind, report.loss), report.result.scored, report.tokens,
-                       report.result.tokens_per_second());
+                       report.result.tokens_per_second(), words ? fmt::format("  {:.0f} words/s", *words) : "");
   if (report.window > 0) lines += fmt::format("{} {:.7g}\n", name_in_windows(report), std::exp(report.loss.all));
   if (report.amount) lines += text_loss_line(*report.amount, report.tokens, report.loss.all);
   return lines;
@@ -76,6 +83,7 @@ nlohmann::json json_of(const EvaluationReport& report) {
                  {"tokens", report.result.scored},
                  {"tokens_in_split", report.tokens},
                  {"tokens_per_second", report.result.tokens_per_second()}});
+  if (const std::optional<double> words = report.words_per_second()) object["words_per_second"] = *words;
   if (report.averaged_over > 0) object["averaged_updates"] = report.averaged_over;
   if (report.window > 0) object[name_in_windows(report)] = std::exp(report.loss.all);
   if (const NeuralCacheOptions& cache = report.cache; cache.positions > 0)

@@ -26,6 +26,9 @@ struct EvaluationReport {
   NeuralCacheOptions cache;
   std::optional<data::TextAmount> amount;  ///< of the split, where the data know it
   std::vector<std::uint64_t> mapped;       ///< bytes of the tables in mapped files
+
+  /// Words of the text that are scored a second; none where the data do not know them.
+  std::optional<double> words_per_second() const;
 };
 
 std::string table_of(const EvaluationReport& report);

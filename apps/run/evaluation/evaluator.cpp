@@ -1,5 +1,6 @@
 #include "apps/run/evaluation/evaluator.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
@@ -71,6 +72,8 @@ class SharedPass {
 
   /// Goes on by some blocks; false where there are none.
   bool go_on(data::EvaluationPlan& plan) {
+    const Stopwatch watch;
+    const std::int64_t before = result_.inputs;
     std::size_t count = 0;
     while (count < blocks_.size() && plan.next(blocks_[count])) ++count;
     if (count == 0) return false;
@@ -78,6 +81,7 @@ class SharedPass {
     const std::size_t parts = found.size() / count;
     for (std::size_t i = 0; i < count; ++i)
       add(blocks_[i], {found.begin() + static_cast<std::ptrdiff_t>(i * parts), parts});
+    result_.blocks.push_back({result_.inputs - before, watch.seconds()});
     return true;
   }
   /// Gives the model the means of its spans.
@@ -158,6 +162,16 @@ class SharedPass {
 }  // namespace
 
 double Evaluation::bits() const { return nll() / std::numbers::ln2; }
+
+double Evaluation::tokens_per_second(std::size_t warm) const {
+  std::vector<double> rates;
+  for (std::size_t i = blocks.size() > warm ? warm : 0; i < blocks.size(); ++i)
+    rates.push_back(static_cast<double>(blocks[i].inputs) / blocks[i].seconds);
+  if (rates.empty()) return 0;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::ranges::nth_element(rates, middle);
+  return *middle;
+}
 
 Evaluation evaluate(const PlacedModel& placed, data::EvaluationPlan& plan, ModelPast& past,
                     const EvaluationHooks& hooks) {

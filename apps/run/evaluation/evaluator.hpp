@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "apps/data/blocks/evaluation_plan.hpp"
 #include "apps/run/evaluation/product_key_reads.hpp"
@@ -12,15 +13,24 @@
 
 namespace engram {
 
+/// Blocks that went through the model together.
+struct TimedBlocks {
+  std::int64_t inputs = 0;  ///< tokens
+  double seconds = 0;
+};
+
 struct Evaluation {
   double nll_sum = 0;       ///< nats, over the scored targets
   std::int64_t scored = 0;  ///< targets
   std::int64_t inputs = 0;  ///< tokens that went through the model
   double seconds = 0;
+  std::vector<TimedBlocks> blocks;  ///< all of it, in order
 
   double nll() const { return nll_sum / static_cast<double>(scored); }  ///< nats per token
   double bits() const;                                                  ///< per token; for characters bpc
-  double tokens_per_second() const { return static_cast<double>(inputs) / seconds; }
+  /// Tokens that are read a second: the median over the blocks behind the first `warm` ones, in which memory is taken
+  /// and pasts fill; over all where there are no more.
+  double tokens_per_second(std::size_t warm = 1) const;
 };
 
 /// Called for every scored target: its place in the split, and its loss in nats.

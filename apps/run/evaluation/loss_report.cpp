@@ -44,6 +44,10 @@ std::string loss_text(data::TokenKind kind, const MeanLoss& loss) {
   return loss.no_eol ? fmt::format("{} ppl_no_eol {:#.5g}", all, std::exp(*loss.no_eol)) : all;
 }
 
+double words_in(const data::TextAmount& text, std::int64_t tokens) {
+  return static_cast<double>(text.words) / static_cast<double>(tokens);
+}
+
 nlohmann::json amount_json(const data::TextAmount& text, std::int64_t tokens, double nll) {
   nlohmann::json json{{"words_in_split", text.words}, {"bytes_in_split", text.bytes}};
   const TextLoss loss(text, tokens, nll);

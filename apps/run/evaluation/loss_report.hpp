@@ -62,6 +62,8 @@ struct TextLoss {
   std::optional<double> ppl_word;       ///< exp(nll of the split / its words); none without words
   std::optional<double> bits_per_byte;  ///< none where the tokens leave some of the text out
 };
+/// Words of this text for each of its so many tokens.
+double words_in(const data::TextAmount& text, std::int64_t tokens);
 /// {"words_in_split", "bytes_in_split"} and what TextLoss has: {"ppl_word", "bits_per_byte"}.
 nlohmann::json amount_json(const data::TextAmount& text, std::int64_t tokens, double nll);
 

@@ -13,7 +13,6 @@
 namespace engram {
 namespace {
 
-constexpr int kExactBlock = 256;
 /// Articles that are read side by side unless told otherwise.
 constexpr int kArticleStreams = 64;
 
@@ -170,7 +169,8 @@ SplitEvaluation evaluate_split(TrainedModel& trained, const data::ArticleSplit& 
                                const SplitEvaluationOptions& options, EvaluationHooks hooks) {
   check_cache(options, trained);
   int rows = 0;
-  const auto plan = std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch);
+  const auto plan =
+      std::make_unique<WatchedPlan>(make_plan(options, trained, split, rows), options.watch, options.most_blocks);
   check_positions(options, trained.config(), *plan);
   const WorkShare share = share_of_work(options, trained.config(), *plan, rows);
   if (options.begins) options.begins(share.blocks_apart ? plan->block_count() : share.pieces);

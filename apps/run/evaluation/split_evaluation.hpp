@@ -18,6 +18,9 @@ namespace engram {
 /// Streams of models of segments unless told otherwise, as in the published evaluations.
 inline constexpr int kSegmentStreams = 10;
 
+/// Tokens of a stream in a block with `exact`, unless told otherwise.
+inline constexpr int kExactBlock = 256;
+
 struct SplitEvaluationOptions {
   bool exact = false;  ///< score every token but the first; otherwise whole blocks of 8 streams
   int batch = 0;       ///< streams; 0: 8 (models of segments kSegmentStreams), with `exact` at most 8
@@ -31,6 +34,7 @@ struct SplitEvaluationOptions {
   bool apart = false;
   NeuralCacheOptions cache = {};  ///< of the family recurrent, without `window`
   EvaluationWatch watch = {};     ///< hears how far the evaluation has come
+  std::int64_t most_blocks = 0;   ///< ends after so many blocks, to be timed; 0: after all
   /// Called when nothing was refused, before anything is read, with how many ranks would have work; may be empty.
   std::function<void(std::int64_t parts)> begins = {};
   Communicator* ranks = nullptr;  ///< that share the work (WorkShare); nullptr: one

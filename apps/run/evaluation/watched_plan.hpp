@@ -1,5 +1,5 @@
 #pragma once
-/// An evaluation plan that tells how far a pass has come.
+/// An evaluation plan that tells how far a pass has come, and may end it early.
 
 #include <cstdint>
 #include <functional>
@@ -15,17 +15,21 @@ using EvaluationWatch = std::function<void(std::int64_t scored, std::int64_t all
 
 class WatchedPlan final : public data::EvaluationPlan {
  public:
-  WatchedPlan(std::unique_ptr<data::EvaluationPlan> plan, EvaluationWatch watch)
-      : plan_(std::move(plan)), watch_(std::move(watch)) {}
+  /// `most_blocks`: after which a pass ends; 0: only with the plan.
+  WatchedPlan(std::unique_ptr<data::EvaluationPlan> plan, EvaluationWatch watch, std::int64_t most_blocks = 0)
+      : plan_(std::move(plan)), watch_(std::move(watch)), most_blocks_(most_blocks) {}
 
   void begin() override {
     plan_->begin();
     scored_ = 0;
+    blocks_ = 0;
   }
   /// Whoever asks for the next block is done with the one before, or, as one of several ranks, about to be.
   bool next(data::Block& block) override {
     if (watch_ && scored_ > 0) watch_(scored_, plan_->scored_count());
+    if (most_blocks_ > 0 && blocks_ == most_blocks_) return false;
     if (!plan_->next(block)) return false;
+    ++blocks_;
     scored_ += block.scored_count;
     return true;
   }
@@ -36,7 +40,7 @@ class WatchedPlan final : public data::EvaluationPlan {
  private:
   std::unique_ptr<data::EvaluationPlan> plan_;
   EvaluationWatch watch_;
-  std::int64_t scored_ = 0;
+  std::int64_t most_blocks_, blocks_ = 0, scored_ = 0;
 };
 
 }  // namespace engram

@@ -63,9 +63,11 @@ double mean_window(const AllAttentionModel& model) {
 
 }  // namespace
 
-BenchModel::BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks)
+BenchModel::BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks, For use)
     : config(with_vocabulary(bench)), model(make_model(config.model)) {
   collect(*model, store);
+  if (use == For::inference)
+    for (const auto& [name, parameter] : store.parameters()) store.freeze(name);
   store.place(backend, DType::f32, config.training.seed, {}, ranks);
   if (AllAttentionModel* const spanned = all_attention_of(*model))
     set_spans(bench.spans, config.model.all_attention, backend, *spanned, store);

@@ -26,7 +26,9 @@ struct BenchCase {
 /// without a vocabulary.
 class BenchModel {
  public:
-  BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks = nullptr);
+  /// What the weights are for: training has gradients beside them.
+  enum class For : std::uint8_t { training, inference };
+  BenchModel(const BenchCase& bench, Backend& backend, Communicator* ranks = nullptr, For use = For::training);
   BenchModel(const BenchModel&) = delete;
   BenchModel& operator=(const BenchModel&) = delete;
 

@@ -239,13 +239,24 @@ nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const 
 
 std::string table_of(const BenchCase& bench, const InferenceResult& result) {
   std::string text = fmt::format("\n{} with frozen weights, {}\n", bench.name, window_text(bench, result.window));
-  text += fmt::format("  {:>6} {:>6} {:>22} {:>20} {:>8} {:>12} {:>8}\n", "block", "C/M", "as in training, ms",
-                      "through rings, ms", "saved", "by formulas", "ratio");
-  for (const BlockInference& one : result.blocks)
-    text += fmt::format(
-        "  {:>6} {:>6.1f} {:>22.2f} {:>20.2f} {:>7.1f}% {:>11.1f}% {:>8}\n", one.block, one.cached_blocks,
-        one.forward_seconds * 1e3, one.frozen_seconds * 1e3, 100 * one.saving(), 100 * one.predicted_saving(),
-        one.predicted_saving() > 0 ? fmt::format("{:.2f}", one.saving() / one.predicted_saving()) : "-");
+  const bool rings = has_rings(bench.config.model);
+  text += fmt::format("  {:>6} {:>7} {:>9} {:>9} {:>14} {:>8}", "block", "streams", "ms", "tokens/s", "MFLOP a token",
+                      "GFLOP/s");
+  if (rings)
+    text +=
+        fmt::format(" {:>6} {:>18} {:>7} {:>11} {:>6}", "C/M", "as in training, ms", "saved", "by formulas", "ratio");
+  text += '\n';
+  for (const BlockInference& one : result.blocks) {
+    text += fmt::format("  {:>6} {:>7} {:>9.2f} {:>9.0f} {:>14.2f} {:>8.1f}", one.block, one.streams,
+                        one.frozen_seconds * 1e3, one.tokens_per_second(), one.frozen_flops / 1e6,
+                        one.frozen_flops * one.tokens_per_second() / kGiga);
+    if (rings)
+      text +=
+          fmt::format(" {:>6.1f} {:>18.2f} {:>6.1f}% {:>10.1f}% {:>6}", one.cached_blocks, one.forward_seconds * 1e3,
+                      100 * one.saving(), 100 * one.predicted_saving(),
+                      one.predicted_saving() > 0 ? fmt::format("{:.2f}", one.saving() / one.predicted_saving()) : "-");
+    text += '\n';
+  }
   return text +
          fmt::format(
              "  generation: {:.3f} ms a token ({:.0f} tokens/s), {:.2f} times the floor of {:.3f} ms ({:.1f} MB)\n",
@@ -255,13 +266,18 @@ std::string table_of(const BenchCase& bench, const InferenceResult& result) {
 
 nlohmann::json json_of(const BenchCase& bench, const InferenceResult& result) {
   nlohmann::json blocks = nlohmann::json::array();
-  for (const BlockInference& one : result.blocks)
+  for (const BlockInference& one : result.blocks) {
     blocks.push_back({{"block", one.block},
-                      {"cached_blocks", one.cached_blocks},
-                      {"milliseconds_as_in_training", one.forward_seconds * 1e3},
+                      {"streams", one.streams},
                       {"milliseconds_frozen", one.frozen_seconds * 1e3},
-                      {"saving", one.saving()},
-                      {"saving_by_formulas", one.predicted_saving()}});
+                      {"tokens_per_second", one.tokens_per_second()},
+                      {"flops_per_token", one.frozen_flops}});
+    if (has_rings(bench.config.model))
+      blocks.back().update({{"cached_blocks", one.cached_blocks},
+                            {"milliseconds_as_in_training", one.forward_seconds * 1e3},
+                            {"saving", one.saving()},
+                            {"saving_by_formulas", one.predicted_saving()}});
+  }
   nlohmann::json object = window_json(bench, result.window);
   object["blocks"] = blocks;
   object["generation"] = {{"milliseconds_a_token", result.token_seconds * 1e3},

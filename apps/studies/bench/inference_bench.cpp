@@ -2,70 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "apps/run/model/block_tensors.hpp"
+#include "apps/studies/bench/block_timer.hpp"
 #include "apps/studies/bench/median.hpp"
-#include "autograd/tape.hpp"
-#include "core/stopwatch.hpp"
 
 namespace engram {
 namespace {
-
-/// Seconds of one block of random tokens, once the past is full: up to the logits, for a vocabulary in clusters up to
-/// the losses, or up to all words' probabilities for a single token.
-class BlockTimer {
- public:
-  BlockTimer(BenchModel& bench, const PlacedModel& placed, ModelPast past, std::int64_t streams, std::int64_t block)
-      : placed_(placed),
-        in_clusters_(!bench.config.model.cutoffs().empty()),
-        past_(std::move(past)),
-        block_(block),
-        tokens_(bench_tokens(streams * block, bench.config.model, 0)) {
-    for (std::int64_t seen = 0; seen <= bench.longest_past(); seen += block) run();
-  }
-
-  double run() {
-    const Stopwatch watch;
-    placed_.runtime.in_step([&](Step& step) {
-      const TokenBatch batch = input_.batch_of({.inputs = tokens_, .targets = tokens_, .length = block_}, placed_);
-      Tape tape(step, Tape::Mode::inference);
-      TokenIo& tokens = placed_.model.tokens();
-      const Variable hidden = placed_.model.hidden(tape, batch, past_);
-      if (!in_clusters_)
-        tokens.logits(hidden);
-      else if (block_ == 1)
-        tokens.log_probabilities(hidden);
-      else
-        tokens.losses(hidden, batch, 1);
-      placed_.runtime.backend().synchronize();
-    });
-    return watch.seconds();
-  }
-
- private:
-  PlacedModel placed_;
-  bool in_clusters_;
-  ModelPast past_;
-  std::int64_t block_;
-  std::vector<std::int32_t> tokens_;
-  BlockTensors input_;
-};
 
 /// `past`: positions that the model keeps of what came before, beyond the block.
 BlockInference time_block(BenchModel& bench, Runtime& runtime, std::int64_t block, double past, std::int64_t runs) {
   const std::int64_t streams = bench.config.training.batch;
   BlockInference one;
   one.block = block;
+  one.streams = streams;
   one.cached_blocks = past / static_cast<double>(block);
   const PlacedModel placed = bench.placed(runtime);
-  BlockTimer forward(bench, placed, placed.training_past(streams), streams, block);
+  std::optional<BlockTimer> forward;
+  if (has_rings(bench.config.model)) forward.emplace(bench, placed, placed.training_past(streams), streams, block);
   BlockTimer frozen(bench, placed, placed.frozen_past(streams, block), streams, block);
   std::vector<double> forward_seconds, frozen_seconds;
   for (std::int64_t run = 0; run < runs; ++run) {  // alternating, so that both see the same machine
-    forward_seconds.push_back(forward.run());
+    if (forward) forward_seconds.push_back(forward->run());
     frozen_seconds.push_back(frozen.run());
   }
-  one.forward_seconds = median_of(std::move(forward_seconds));
+  if (forward) one.forward_seconds = median_of(std::move(forward_seconds));
   one.frozen_seconds = median_of(std::move(frozen_seconds));
   const StepCost cost = bench.cost(block);
   one.forward_flops = cost.forward_flops;
@@ -99,6 +60,10 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
 }
 
 }  // namespace
+
+bool has_rings(const ModelOptions& model) {
+  return model.family == ModelFamily::all_attention || model.family == ModelFamily::transformer_xl;
+}
 
 InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& limits, Runtime& runtime,
                                 std::int64_t runs) {

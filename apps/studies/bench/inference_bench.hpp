@@ -16,14 +16,20 @@ namespace engram {
 /// One block length M.
 struct BlockInference {
   std::int64_t block = 0;                      ///< M
+  std::int64_t streams = 0;                    ///< side by side, each of which reads a block
   double cached_blocks = 0;                    ///< C / M: mean span, or memory, over block
-  double forward_seconds = 0;                  ///< of a block as in training, median
+  double forward_seconds = 0;                  ///< of a block as in training, median; 0 without rings
   double frozen_seconds = 0;                   ///< of a block through the rings, median
   double forward_flops = 0, frozen_flops = 0;  ///< per token
 
+  double tokens_per_second() const { return static_cast<double>(block * streams) / frozen_seconds; }
   double saving() const { return 1 - frozen_seconds / forward_seconds; }
   double predicted_saving() const { return 1 - frozen_flops / forward_flops; }
 };
+
+/// Whether evaluation keeps keys and values in rings, which training does not; elsewhere it reads blocks as training's
+/// forward pass does.
+bool has_rings(const ModelOptions& model);
 
 struct InferenceResult {
   double window = 0;  ///< positions that a query sees, mean over layers, heads and queries of the config's block

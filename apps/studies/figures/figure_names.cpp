@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Words, 25> kWords{{{"nll", "loss, nats a token"},
+constexpr std::array<Words, 27> kWords{{{"nll", "loss, nats a token"},
                                         {"bpc", "bits per character"},
                                         {"bits", "loss, bits a token"},
                                         {"ppl", "perplexity"},
@@ -23,6 +23,8 @@ constexpr std::array<Words, 25> kWords{{{"nll", "loss, nats a token"},
                                         {"gradient_norm", "gradient norm"},
                                         {"tensors_above_clip", "tensors above the clip, share"},
                                         {"tokens_per_second", "tokens a second"},
+                                        {"inference_tokens_per_second", "tokens read a second"},
+                                        {"inference_words_per_second", "words read a second"},
                                         {"cache_shortfalls", "blocks with a cache that was too short"},
                                         {"span_mean", "mean span, positions"},
                                         {"span_longest", "longest span, positions"},

@@ -21,6 +21,8 @@ double number_of(const json& written) { return std::strtod(written.get<std::stri
 template <class Result, class F>
 void for_numbers(Result& result, F&& use) {
   use("tokens_per_second", result.tokens_per_second);
+  use("inference_tokens", result.inference_tokens);
+  use("inference_words", result.inference_words);
   use("mean_span", result.mean_span);
   use("released_span", result.released_span);
   use("valid", result.valid);

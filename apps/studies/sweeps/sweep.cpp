@@ -15,6 +15,7 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/run/training/trainer.hpp"
 #include "apps/run/training/training_run.hpp"
+#include "apps/studies/sweeps/inference_speed.hpp"
 #include "apps/studies/sweeps/rank_results.hpp"
 #include "apps/studies/sweeps/sweep_report.hpp"
 #include "apps/terminal/signals.hpp"
@@ -242,6 +243,8 @@ std::vector<RunResult> run_sweep(const SweepOptions& options, const data::DataSe
   for (std::size_t i = 0; i < runs.size(); ++i) results[i].step = runs[i].state.step;
   if (ranks.alone()) {
     work_own_runs(options, data, runs, stop, ranks, results);
+    time_variants(options, data, runs, stop, results);
+    write_tables(options, runs, results);
     return results;
   }
   require_same_sweep(ranks, options, runs);

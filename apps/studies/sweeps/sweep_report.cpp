@@ -128,6 +128,8 @@ json run_json(const SweepRun& run, const RunResult& result) {
           {"test_" + score, number_or_null(result.test)},
           {"best_test_" + score, number_or_null(result.best_test)},
           {"tokens_per_second", number_or_null(result.tokens_per_second)},
+          {"inference_tokens_per_second", number_or_null(result.inference_tokens)},
+          {"inference_words_per_second", number_or_null(result.inference_words)},
           {"mean_span_positions", number_or_null(result.mean_span)},
           {"released_mean_span_positions", number_or_null(result.released_span)},
           {"table_optimizer", table_optimizer(run.config)},
@@ -149,13 +151,18 @@ std::string described(const RunState& state) {
 }
 
 /// What the columns of the table are. `score`: its name.
-std::string notes_of(const SweepOptions& options, std::string_view score, bool memories) {
+std::string notes_of(const SweepOptions& options, std::string_view score, const std::vector<VariantResult>& variants,
+                     bool memories) {
   std::string lines = fmt::format(
       "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
       "run. Spans in positions: mean over heads, and the released models' average.\n",
       score,
       options.exact ? "every token but the first (recurrent, of articles: every token)"
                     : "whole blocks of 8 streams (all_attention), segments of 10 or (recurrent) all articles");
+  if (std::ranges::any_of(variants, [](const auto& variant) { return variant.inference_tokens.has_value(); }))
+    lines +=
+        "tokens/s: of training. read/s: tokens that the trained model reads a second, words/s: of the text; medians of "
+        "rounds in which all variants took turns.\n";
   if (memories)
     lines += fmt::format(
         "usage: slots that the memory read over the {} split; top-1: that were ever a head's best; KL of the weights "
@@ -192,6 +199,13 @@ std::string table_of(const SweepOptions& options, const std::vector<VariantResul
   if (options.test) score("test " + name, &VariantResult::test);
   if (options.test) score("best test", &VariantResult::best_test);
   column("tokens/s", false, [](const VariantResult& variant) { return mean_of(variant.tokens_per_second, 0); });
+  const auto rate = [&](const char* heading, std::optional<double> VariantResult::*number) {
+    if (std::ranges::any_of(variants, [number](const auto& variant) { return (variant.*number).has_value(); }))
+      column(heading, false,
+             [number](const VariantResult& variant) { return variant.*number ? csv_number(variant.*number, 0) : "-"; });
+  };
+  rate("read/s", &VariantResult::inference_tokens);
+  rate("words/s", &VariantResult::inference_words);
   column("mean span", false, [](const VariantResult& variant) { return mean_of(variant.mean_span, 1); });
   column("released", false, [](const VariantResult& variant) { return mean_of(variant.released_span, 1); });
   const bool memories = std::ranges::any_of(variants, [](const auto& variant) { return !variant.memories.empty(); });
@@ -216,7 +230,7 @@ std::string table_of(const SweepOptions& options, const std::vector<VariantResul
   }
   column("state", true,
          [](const VariantResult& variant) { return variant.state + (variant.best ? ", the best" : ""); });
-  return aligned(columns) + notes_of(options, name, memories);
+  return aligned(columns) + notes_of(options, name, variants, memories);
 }
 
 std::string csv_of(const SweepOptions& options, const std::vector<VariantResult>& variants) {
@@ -226,7 +240,9 @@ std::string csv_of(const SweepOptions& options, const std::vector<VariantResult>
   for (const char* name : {"valid_", "best_valid_", "test_", "best_test_"})
     if (options.test || std::string_view(name).find("test") == std::string_view::npos)
       lines += "," + csv_heading(name + score, several);
-  lines += ",tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers";
+  lines +=
+      ",tokens_per_second,inference_tokens_per_second,inference_words_per_second,mean_span_positions,"
+      "released_mean_span_positions,memory_layers";
   for (const ProductKeyColumn& column : kProductKeyColumns) lines += "," + csv_heading(column.name, several);
   lines += ",state,best\n";
   for (const VariantResult& variant : variants) {
@@ -234,10 +250,12 @@ std::string csv_of(const SweepOptions& options, const std::vector<VariantResult>
                          variant.parameters, variant.steps, variant.tokens, csv_spread(variant.valid, several),
                          csv_spread(variant.best_valid, several));
     if (options.test) lines += "," + csv_spread(variant.test, several) + "," + csv_spread(variant.best_test, several);
-    lines += fmt::format(",{},{},{}{},{},{}\n", variant.tokens_per_second ? mean_of(variant.tokens_per_second, 1) : "",
-                         variant.mean_span ? mean_of(variant.mean_span, 4) : "",
-                         variant.released_span ? mean_of(variant.released_span, 4) : "", csv_memories(variant, several),
-                         csv_field(variant.state), variant.best ? 1 : 0);
+    lines +=
+        fmt::format(",{},{},{},{},{}{},{},{}\n", variant.tokens_per_second ? mean_of(variant.tokens_per_second, 1) : "",
+                    csv_number(variant.inference_tokens, 1), csv_number(variant.inference_words, 1),
+                    variant.mean_span ? mean_of(variant.mean_span, 4) : "",
+                    variant.released_span ? mean_of(variant.released_span, 4) : "", csv_memories(variant, several),
+                    csv_field(variant.state), variant.best ? 1 : 0);
   }
   return lines;
 }
@@ -246,7 +264,8 @@ std::string csv_of(const SweepOptions& options, const std::vector<SweepRun>& run
                    const std::vector<RunResult>& results) {
   std::string lines = fmt::format(
       "variant,seed,folder,parameters,steps,tokens,valid_{0},best_step,best_valid_{0},test_{0},best_test_{0},"
-      "tokens_per_second,mean_span_positions,released_mean_span_positions,memory_layers",
+      "tokens_per_second,inference_tokens_per_second,inference_words_per_second,mean_span_positions,"
+      "released_mean_span_positions,memory_layers",
       score_name(runs.front().kind));
   for (const ProductKeyColumn& column : kProductKeyColumns) lines += text(",", column.name);
   lines += ",token_kind,vocabulary,table_optimizer,outcome\n";
@@ -254,13 +273,14 @@ std::string csv_of(const SweepOptions& options, const std::vector<SweepRun>& run
     const SweepRun& run = runs[i];
     const RunResult& result = results[i];
     lines += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}{},{},{},{},{}\n", csv_field(options.variants[run.variant].name),
-        run.config.training.seed, csv_field(run.name), run.parameters, result.step,
-        result.step * run.config.training.batch * run.config.training.block, csv_number(result.valid, 6),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}{},{},{},{},{}\n",
+        csv_field(options.variants[run.variant].name), run.config.training.seed, csv_field(run.name), run.parameters,
+        result.step, result.step * run.config.training.batch * run.config.training.block, csv_number(result.valid, 6),
         result.best_step ? fmt::format("{}", *result.best_step) : "", csv_number(result.best_valid, 6),
         csv_number(result.test, 6), csv_number(result.best_test, 6), csv_number(result.tokens_per_second, 1),
-        csv_number(result.mean_span, 4), csv_number(result.released_span, 4), csv_memories(result), name_of(run.kind),
-        vocabulary_of(run), csv_field(table_optimizer(run.config)), name_of(result.outcome));
+        csv_number(result.inference_tokens, 1), csv_number(result.inference_words, 1), csv_number(result.mean_span, 4),
+        csv_number(result.released_span, 4), csv_memories(result), name_of(run.kind), vocabulary_of(run),
+        csv_field(table_optimizer(run.config)), name_of(result.outcome));
   }
   return lines;
 }
@@ -291,6 +311,8 @@ json json_of(const SweepOptions& options, const std::vector<SweepRun>& runs, con
              {"test_" + score, spread_json(collected.test)},
              {"best_test_" + score, spread_json(collected.best_test)},
              {"tokens_per_second", spread_json(collected.tokens_per_second)},
+             {"inference_tokens_per_second", number_or_null(collected.inference_tokens)},
+             {"inference_words_per_second", number_or_null(collected.inference_words)},
              {"mean_span_positions", spread_json(collected.mean_span)},
              {"released_mean_span_positions", spread_json(collected.released_span)},
              {"state", collected.state},

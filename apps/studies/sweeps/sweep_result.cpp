@@ -71,6 +71,11 @@ VariantResult collect(const SweepVariant& variant, const std::vector<Member>& me
   collected.test = spread(&RunResult::test);
   collected.best_test = spread(&RunResult::best_test);
   collected.tokens_per_second = spread(&RunResult::tokens_per_second);
+  for (const Member& member : members) {  // that have it have the same
+    if (!member.result->inference_tokens) continue;
+    collected.inference_tokens = member.result->inference_tokens;
+    collected.inference_words = member.result->inference_words;
+  }
   collected.mean_span = spread(&RunResult::mean_span);
   collected.released_span = spread(&RunResult::released_span);
   collected.memories = collect_memories(members);

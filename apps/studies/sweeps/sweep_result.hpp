@@ -37,9 +37,11 @@ struct ProductKeyFigures {
 
 struct RunResult {
   RunOutcome outcome = RunOutcome::waiting;
-  std::string reason;                              ///< why it is not done
-  std::int64_t step = 0;                           ///< that training has come to
-  std::optional<double> tokens_per_second;         ///< of training, over its last process
+  std::string reason;                       ///< why it is not done
+  std::int64_t step = 0;                    ///< that training has come to
+  std::optional<double> tokens_per_second;  ///< of training, over its last process
+  /// Of reading, of the variant (inference_speed.hpp): tokens a second, and words of the text where data know them.
+  std::optional<double> inference_tokens, inference_words;
   std::optional<double> mean_span, released_span;  ///< positions, of the newest checkpoint: SpanSummary
   std::optional<std::int64_t> best_step;           ///< of the best checkpoint
   std::optional<double> valid, best_valid;         ///< scores of the last step and of the best checkpoint
@@ -69,6 +71,7 @@ struct VariantResult {
   std::int64_t tokens = 0;  ///< of these steps
   std::optional<Spread> valid, best_valid, test, best_test;
   std::optional<Spread> tokens_per_second, mean_span, released_span;
+  std::optional<double> inference_tokens, inference_words;
   std::vector<ProductKeySpread> memories;  ///< of the runs that were measured
   std::string state;                       ///< "done", or what its runs came to: "2 done, 1 diverged at step 40"
   bool best = false;  ///< lowest score of the best checkpoints among the variants whose runs are all done

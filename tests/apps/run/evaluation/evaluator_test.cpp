@@ -122,6 +122,30 @@ TEST_CASE("losses of articles are told with the places of their targets") {
   CHECK(found.rbegin()->first == std::ssize(tokens) - 1);
 }
 
+TEST_CASE("tokens a second are the median of blocks, without those that warm up") {
+  Evaluation read;
+  CHECK(read.tokens_per_second() == 0);
+  read.blocks = {{100, 100}};
+  CHECK(read.tokens_per_second() == 1);
+  read.blocks = {{100, 100}, {100, 2}, {100, 1}, {100, 50}};
+  CHECK(read.tokens_per_second() == 50);
+  CHECK(read.tokens_per_second(2) == 100);
+  CHECK(read.tokens_per_second(4) == 50);
+
+  EvaluationBench bench;
+  data::FullEvaluation plan(bench.test(), 16, 4);
+  const Evaluation result = bench.run(plan, bench.ring(4));
+  std::int64_t inputs = 0;
+  double seconds = 0;
+  for (const TimedBlocks& block : result.blocks) {
+    inputs += block.inputs;
+    seconds += block.seconds;
+  }
+  CHECK(std::ssize(result.blocks) == plan.block_count());
+  CHECK(inputs == result.inputs);
+  CHECK(seconds <= result.seconds);
+}
+
 TEST_CASE("evaluating twice gives the same, and f32 nearly the same as f64") {
   EvaluationBench bench;
   data::FullEvaluation plan(bench.test(), 16, 4);

@@ -43,6 +43,15 @@ TEST_CASE("evaluation: whoever watches hears of every block, up to the last befo
   CHECK(plan.block_count() == 4);
   CHECK(plan.longest_block() == 30);
 
+  WatchedPlan some(std::make_unique<data::SegmentEvaluation>(tokens, 30), {}, 3);
+  for (int pass = 0; pass < 2; ++pass) {
+    some.begin();
+    data::Block block;
+    int blocks = 0;
+    while (some.next(block)) ++blocks;
+    CHECK(blocks == 3);
+  }
+
   Runtime runtime({}, 1);
   TrainedModel trained(context_bench().run("xl"), CheckpointKind::newest, runtime);
   SplitEvaluationOptions way;

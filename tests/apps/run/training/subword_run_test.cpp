@@ -93,6 +93,10 @@ TEST_CASE("subword run: evaluate reports losses per token, per word and per byte
     CHECK_FALSE(evaluated.contains("ppl"));
     CHECK_FALSE(evaluated.contains("bpc"));
     CHECK(evaluated.at("words_in_split") == prepared.at("words"));
+    // Words a second: as tokens that are scored, in the proportion of the split's.
+    CHECK(number(evaluated, "words_per_second") <
+          number(evaluated, "tokens_per_second") * number(prepared, "words") / number(evaluated, "tokens") * 1.01);
+    CHECK(number(evaluated, "words_per_second") > 0);
     CHECK(evaluated.at("bytes_in_split") == prepared.at("bytes"));
     const double total = nll * number(prepared, "tokens");
     CHECK(number(evaluated, "ppl_word") == Approx(std::exp(total / number(prepared, "words"))));

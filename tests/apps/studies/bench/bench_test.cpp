@@ -9,6 +9,7 @@
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/inference_bench.hpp"
 #include "apps/studies/bench/kernel_times.hpp"
+#include "apps/studies/bench/side_by_side.hpp"
 #include "apps/studies/bench/training_bench.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
@@ -216,6 +217,53 @@ TEST_CASE("inference of a recurrent model is timed at its own block: it has no m
   REQUIRE(result.blocks.size() == 1);
   CHECK(result.blocks[0].block == 4);
   CHECK(result.blocks[0].cached_blocks == Approx(static_cast<double>(model.readout_reach()) / 4));
+}
+
+TEST_CASE("inference: columns of rings are of families that have them") {
+  BenchCase bench{"memories", {}, {}};
+  bench.config.model.family = ModelFamily::product_key;
+  ProductKeyTransformerOptions& model = bench.config.model.product_key;
+  model.vocabulary = 9;
+  model.layers = 2;
+  model.width = 16;
+  model.heads = 2;
+  model.position_rows = 8;
+  model.memories.layers = {2};
+  model.memories.subkeys = 4;
+  model.memories.heads = 2;
+  model.memories.selected = 3;
+  model.memories.query_width = 8;
+  bench.config.training.batch = 3;
+  bench.config.training.block = 8;
+  bench.config.schedule.rate = 1;
+  Runtime runtime;
+  const InferenceResult result = bench_inference(bench, made_up_limits(), runtime, 2);
+  REQUIRE(result.blocks.size() == 1);
+  CHECK(result.blocks[0].forward_seconds == 0);
+  CHECK(result.blocks[0].tokens_per_second() == Approx(3 * 8 / result.blocks[0].frozen_seconds));
+  CHECK_THAT(table_of(bench, result), ContainsSubstring("tokens/s") && !ContainsSubstring("as in training"));
+  CHECK_FALSE(json_of(bench, result).at("blocks").at(0).contains("saving"));
+  CHECK_THAT(table_of(small_case(), bench_inference(small_case(), made_up_limits(), runtime, 1)),
+             ContainsSubstring("tokens/s") && ContainsSubstring("as in training"));
+
+  BenchCase more = bench;
+  more.name = "more slots";
+  more.config.model.product_key.memories.subkeys = 8;
+  std::vector<SideBySide> results = bench_side_by_side({bench, more}, runtime, 3);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].slots == 16);
+  CHECK(results[1].slots == 64);
+  CHECK(results[1].parameters - results[0].parameters == 48 * 16 + 2 * 2 * 4 * 4);
+  CHECK(results[0].tokens == 24);
+  CHECK(results[0].seconds.size() == 3);
+  CHECK(results[1].flops > results[0].flops);
+  results[0].seconds = {4, 8, 6};
+  results[1].seconds = {2, 2, 6};
+  CHECK(results[0].tokens_per_second() == 4);
+  const nlohmann::json json = json_of(results);
+  CHECK(json[0].at("times_the_first") == 1);
+  CHECK(json[1].at("times_the_first") == 2);
+  CHECK_THAT(table_of(results), ContainsSubstring("more slots") && ContainsSubstring("2.000"));
 }
 
 TEST_CASE("inference is timed at two block lengths, beside the formulas") {

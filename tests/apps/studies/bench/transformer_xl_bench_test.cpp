@@ -188,6 +188,12 @@ TEST_CASE("command line: bench of a Transformer-XL") {
   REQUIRE(blocks.size() == 3);
   CHECK(blocks.at(2).at("cached_blocks") == 16);
   CHECK(blocks.at(2).at("saving_by_formulas").get<double>() > blocks.at(0).at("saving_by_formulas").get<double>());
+  const ProcessResult turns = with({"--inference", "--side-by-side", "--vary", "model.memory=6,12", "--json"});
+  REQUIRE(turns.exit_code == 0);
+  const nlohmann::json both = nlohmann::json::parse(turns.out).at("side_by_side");
+  REQUIRE(both.size() == 2);
+  CHECK_THAT(both.at(1).at("name").get<std::string>(), ContainsSubstring(" memory-12"));
+  CHECK(both.at(1).at("flops_per_token") > both.at(0).at("flops_per_token"));
   const ProcessResult other = with({"--vocab", "30", "--json"});
   REQUIRE(other.exit_code == 0);
   CHECK(nlohmann::json::parse(other.out).at("configs").at(0).at("parameters").get<std::int64_t>() -

@@ -1,5 +1,6 @@
 /// A sweep whose runs are dealt over ranks.
 
+#include <algorithm>
 #include <mutex>
 
 #include "apps/studies/sweeps/rank_results.hpp"
@@ -13,10 +14,11 @@ namespace {
 
 using namespace harness;
 
-/// Without what depends on the clock: the column of tokens per second.
+/// Without what depends on the clock: the columns of tokens and words per second.
 std::string without_speed(const std::string& csv) {
   std::string kept;
-  std::size_t column = 0, speed = 0;
+  std::size_t column = 0;
+  std::vector<std::size_t> speeds;
   std::string cell;
   bool header = true;
   for (const char byte : csv) {
@@ -24,8 +26,8 @@ std::string without_speed(const std::string& csv) {
       cell += byte;
       continue;
     }
-    if (header && cell == "tokens_per_second") speed = column;
-    if (header || column != speed) kept += cell;
+    if (header && cell.ends_with("_per_second")) speeds.push_back(column);
+    if (header || std::ranges::find(speeds, column) == speeds.end()) kept += cell;
     kept += byte;
     cell.clear();
     ++column;
@@ -81,6 +83,8 @@ TEST_CASE("sweep: all ranks end when one is interrupted, and the others' runs ar
 TEST_CASE("sweep: results cross to other ranks exactly", "[sweep][ranks]") {
   RunResult result{.outcome = RunOutcome::diverged, .reason = "a \"reason\"\nof two lines", .step = 7};
   result.tokens_per_second = 1.0 / 3;
+  result.inference_tokens = 1.0 / 7;
+  result.inference_words = 1.0 / 9;
   result.best_step = 5;
   result.valid = std::numeric_limits<double>::infinity();
   result.best_test = 0.1;
@@ -90,6 +94,8 @@ TEST_CASE("sweep: results cross to other ranks exactly", "[sweep][ranks]") {
   CHECK(same.reason == result.reason);
   CHECK(same.step == 7);
   CHECK(same.tokens_per_second == result.tokens_per_second);
+  CHECK(same.inference_tokens == result.inference_tokens);
+  CHECK(same.inference_words == result.inference_words);
   CHECK(same.best_step == result.best_step);
   CHECK(same.valid == result.valid);
   CHECK_FALSE(same.best_valid.has_value());
