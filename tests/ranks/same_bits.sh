@@ -87,7 +87,7 @@ told() {
   local ranks=$1
   shift
   mpirun -n "$ranks" "$program" evaluate "$@" --json --per-token losses.npy 2>said |
-    sed -E 's/"(tokens|words)_per_second":[-+0-9.e]+,?//'
+    sed -E 's/"(tokens|words)_per_second":[-+0-9.e]+,?//g'
 }
 # same_evaluation RANKS OPTION...: RANKS are numbers of them.
 same_evaluation() {

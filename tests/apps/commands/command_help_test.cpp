@@ -99,7 +99,8 @@ TEST_CASE("help: a usage line says what is required, and values have names in ca
   CHECK_THAT(entry_of(count, "--config CONFIG"), EndsWith("or a name of engram configs (required)"));
   CHECK_THAT(entry_of(count, "--target N"), EndsWith("(with --solve)"));
   CHECK_THAT(count, ContainsSubstring("\n  --set KEY=VALUE...  "));
-  CHECK_THAT(entry_of(program.help(120, "bench"), "--product-size N"), EndsWith("(without --against-vanilla) [4000]"));
+  CHECK_THAT(entry_of(program.help(120, "bench"), "--product-size N"),
+             EndsWith("(without --against-vanilla, --cost) [4000]"));
   // An old spelling is understood, and not shown.
   CHECK(program.help(120, "prepare").find("--rule ") == std::string::npos);
 }
