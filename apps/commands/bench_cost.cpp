@@ -32,8 +32,7 @@ Option* BenchCostArguments::add_to(Command& command) {
       "--cost", wanted,
       "count what each kernel of one step asks of a card, with --device simulated of a build with ENGRAM_COST=ON "
       "[of bench-cost]");
-  command.add_option("--kernel", kernel, "everything counted of one kernel, such as softmax_forward")
-      ->needs(flag);
+  command.add_option("--kernel", kernel, "everything counted of one kernel, such as softmax_forward")->needs(flag);
   return flag;
 }
 
