@@ -52,9 +52,9 @@ void save_checkpoint(const std::filesystem::path& path, Backend& backend, std::s
 struct LoadRules {
   /// Wanted tensors under such a prefix may be missing in the file, but only all of them together: a part of an
   /// optimiser's state is worse than none. They keep their values then; see CheckpointFile::has_group.
-  std::vector<std::string> may_be_absent;
+  std::vector<std::string> may_be_absent = {};
   /// Tensors of the file under such a prefix need not be wanted.
-  std::vector<std::string> may_be_ignored;
+  std::vector<std::string> may_be_ignored = {};
   /// f32 may be read into f64, and f64, rounded to nearest, into f32 when all its finite values fit.
   bool convert_floats = false;
 };

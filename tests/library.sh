@@ -91,12 +91,14 @@ for compiler in "${compilers[@]}"; do
   cmake --build "$folder/$compiler-found" --parallel "$(nproc)"
   run_examples "$folder/$compiler-found"
 
-  say "$compiler, pkg-config, names of its own hidden"
-  mkdir "$folder/$compiler-pkg"
+  say "$compiler, pkg-config, names of its own hidden, folders named as the library's"
+  mkdir -p "$folder/$compiler-pkg" "$folder"/own/{core,autograd,nn}
+  echo '#error "a header of the program was taken for one of the library"' |
+    tee "$folder/own/core/"{error,tensor}.hpp "$folder/own/autograd/tape.hpp" "$folder/own/nn/module.hpp" >/dev/null
   flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs engram)
   for example in circle product_key own_op perplexity; do
     # shellcheck disable=SC2086  # flags are words
-    "$compiler" -std=c++20 -O1 $strict -fvisibility=hidden "apps/examples/$example.cpp" $flags -Wl,-rpath,"$lib" \
+    "$compiler" -std=c++20 -O1 $strict -fvisibility=hidden -I"$folder/own" "apps/examples/$example.cpp" $flags -Wl,-rpath,"$lib" \
       -o "$folder/$compiler-pkg/$example"
   done
   run_examples "$folder/$compiler-pkg"

@@ -11,7 +11,7 @@ namespace engram {
 struct RowMask {
   /// i32 [rows], 0 for a row that is masked, any other number for one that is not. Empty: none is masked, and `count`
   /// means nothing.
-  Tensor included;
+  Tensor included = {};
   /// How many rows are not masked. A device that works behind the host cannot be asked for it without a wait, so who
   /// makes the mask says it; a captured step is for one count.
   std::int64_t count = 0;

@@ -28,7 +28,7 @@ constexpr auto names_of(OptimizerKind) {
 enum class ClipKind : std::uint8_t {
   per_tensor_step,  ///< Adagrad: each tensor's step is shrunk, the accumulator sees the raw gradient (default there)
   per_tensor_gradient,  ///< each tensor's gradient is scaled first
-  global  ///< all gradients together are scaled, by min(1, clip / (norm + 1e-6)): the default of Adam and SGD
+  global                ///< all gradients together are scaled, by min(1, clip / (norm + 1e-6)): Adam and SGD
 };
 constexpr auto names_of(ClipKind) {
   return std::to_array<Named<ClipKind>>(
@@ -37,11 +37,11 @@ constexpr auto names_of(ClipKind) {
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adagrad;
-  double clip = 0;  ///< largest norm; 0: no clipping
-  ClipKind clip_kind = ClipKind::per_tensor_step;
-  double beta1 = 0.9;     ///< Adam
-  double beta2 = 0.999;   ///< Adam
-  double epsilon = 1e-8;  ///< Adam; Adagrad always uses 1e-10
+  double clip = 0;                                 ///< largest norm; 0: no clipping
+  ClipKind clip_kind = ClipKind::per_tensor_step;  ///< Adam and SGD take `global` alone, which is to be set for them
+  double beta1 = 0.9;                              ///< Adam
+  double beta2 = 0.999;                            ///< Adam
+  double epsilon = 1e-8;                           ///< Adam; Adagrad always uses 1e-10
   /// Adam. By default what it is divided by is sqrt(v / (1 - b2^t)) + epsilon; `uncorrected`, as the released program
   /// on product-key memory has it: (sqrt(v) + epsilon) / sqrt(1 - b2^t).
   EpsilonAt epsilon_at = EpsilonAt::corrected;
@@ -51,7 +51,7 @@ struct OptimizerOptions {
   /// Learning rate of the group "spans" as a share of that of the others. Adam moves every parameter by about the full
   /// rate however small its gradient, which is a position or more per step of a long span.
   double span_rate_share = 1;
-  TableOptimizerOptions tables;  ///< of tables with gradients of rows, which nothing of the above is about
+  TableOptimizerOptions tables = {};  ///< of tables with gradients of rows, which nothing of the above is about
 
   /// Throws UsageError naming the option and its value.
   void check() const;

@@ -2,6 +2,10 @@
 /// All of Engram that other programs may count on; docs/guide/library.md. What this header shows, with what it
 /// includes, is what libengram.so exports: everything else is hidden there. Include it and no other one.
 
+#if __cplusplus < 202002L
+#error "Engram's headers are C++20: compile with -std=c++20 or a later one"
+#endif
+
 // Also in a program that hides its own names: slots of kernels and types of exceptions must be those of the library.
 #pragma GCC visibility push(default)
 
