@@ -62,6 +62,15 @@ std::vector<const TensorSource*> file_order(std::span<const TensorSource> tensor
   return order;
 }
 
+/// By its first bytes: an archive (ZIP), or a pickle of protocol 2 to 5, the two forms that PyTorch writes.
+bool looks_like_pytorch(std::span<const std::byte> file) {
+  const auto begins = [&](std::string_view bytes) {
+    return file.size() >= bytes.size() && std::memcmp(file.data(), bytes.data(), bytes.size()) == 0;
+  };
+  return begins("PK\x03\x04") ||
+         (begins("\x80") && file.size() > 1 && file[1] >= std::byte{2} && file[1] <= std::byte{5});
+}
+
 }  // namespace
 
 TensorSource host_tensor(std::string name, DType dtype, Shape shape, const void* data) {
@@ -115,7 +124,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, HalfFloats h
   std::memcpy(&length, file.data(), sizeof length);
   if (length > size - kLengthBytes)
     fail_to_read(path, "the header must fit the file of ", size, " bytes, got a header length of ", length,
-                 "\n  the file was cut short or is not of this format");
+                 looks_like_pytorch(file) ? "\n  it looks like a file of PyTorch, which engram import reads"
+                                          : "\n  the file was cut short or is not of this format");
   if (length > kLongestHeader)
     fail_to_read(path, "the header must be of at most ", kLongestHeader, " bytes, got ", length);
   data_begin_ = kLengthBytes + static_cast<std::size_t>(length);

@@ -63,6 +63,16 @@ std::string small_file(const TemporaryFolder& folder) {
 
 }  // namespace
 
+TEST_CASE("safetensors: files of PyTorch are told what reads them, others are not") {
+  const TemporaryFolder folder;
+  const std::string rest(40, 'x');
+  const std::string_view hint = "it looks like a file of PyTorch, which engram import reads";
+  CHECK_THAT(verdict(folder, "PK\3\4" + rest), ContainsSubstring(std::string(hint)));
+  CHECK_THAT(verdict(folder, "\x80\2\x8a\x0a" + rest), ContainsSubstring(std::string(hint)));
+  CHECK_THAT(verdict(folder, "\x80\6\x8a\x0a" + rest), !ContainsSubstring(std::string(hint)));
+  CHECK_THAT(verdict(folder, "To be, or" + rest), ContainsSubstring("was cut short or is not of this format"));
+}
+
 TEST_CASE("safetensors damage: a file cut at any byte, or longer, is refused", "[safetensors]") {
   TemporaryFolder folder;
   const std::string file = small_file(folder);
