@@ -410,7 +410,7 @@ def read_exported(folder):
         expected = load_file(FOLDER / f"{name}.expected.safetensors")
         difference = (run(model.eval(), expected["tokens"].long()) - expected["log_probabilities"]).abs().max().item()
         print(name, "differs by", difference)
-        if difference > 1e-5:  # other releases of PyTorch, and other processors, round otherwise: 2.2.2 by 1.4e-6
+        if difference > 1e-6:
             sys.exit(f"{name}: what was exported must compute the same")
 
 
