@@ -24,6 +24,9 @@ struct Outcome {
   std::optional<HeldOutLosses> losses;
 };
 
+/// Without what to do about it, which is said for all of a study's runs at once.
+std::string_view first_line(std::string_view message) { return message.substr(0, message.find('\n')); }
+
 class StudyWork {
  public:
   StudyWork(const StudyPlan& plan, const StudyOptions& options, const data::DataSet& data,
@@ -34,6 +37,8 @@ class StudyWork {
 
  private:
   void try_rates(const std::vector<StudyVariant>& variants);
+  /// Throws Diverged when no comparison has rates for both its sides: nothing is trained for hours then.
+  void check_rates() const;
   void compare(const std::vector<StudyVariant>& variants);
   Outcome done(const SweepRun& run, std::string_view split, const std::string& place);
   void train(const SweepRun& run, const std::string& place);
@@ -71,8 +76,12 @@ Outcome StudyWork::done(const SweepRun& run, std::string_view split, const std::
     WorkProgress progress(text(run.name, ", reading its checkpoint"));
     const std::filesystem::path kept =
         options_.out / "losses" / text(run.folder.parent_path().filename().string(), "-", run.name, ".json");
-    outcome.losses = held_out_losses(run, data_, split, plan_.block, kept, options_.threads, progress, stop_);
-    outcome.result.loss = outcome.losses->mean();
+    HeldOutLosses losses = held_out_losses(run, data_, split, plan_.block, kept, options_.threads, progress, stop_);
+    // A number that is none would be neither above nor below any other, and so would be taken for the best.
+    if (!std::isfinite(losses.mean()))
+      throw Diverged(text("its loss on ", split, " is not finite (", losses.mean(), ")"));
+    outcome.result.loss = losses.mean();
+    outcome.losses = std::move(losses);
     outcome.result.tokens_per_s = read_run_end(run.folder / "metrics.jsonl").tokens_per_second;
   } catch (const OutOfMemory&) {
     outcome.result.reason = "out of memory";
@@ -89,9 +98,10 @@ Outcome StudyWork::done(const SweepRun& run, std::string_view split, const std::
     // run_training speaks of its own option.
     what = what.substr(0, what.find("; --resume"));
     throw Interrupted(text("run '", run.name, "': ", what, "; the same study again goes on from there"));
+  } catch (const Diverged& error) {
+    outcome.result.reason = text("diverged: ", first_line(error.what()));
   } catch (const Error& error) {
-    // It diverged, or found a number that is not finite.
-    outcome.result.reason = error.what();
+    outcome.result.reason = text("failed: ", first_line(error.what()));
   }
   if (!outcome.result.reason.empty()) log(LogLevel::warning, text("study: ", run.name, " ", outcome.result.reason));
   return outcome;
@@ -107,10 +117,32 @@ void StudyWork::try_rates(const std::vector<StudyVariant>& variants) {
     std::optional<std::size_t> best;
     for (std::size_t r = 0; r < of.trials.size(); ++r)
       if (of.trials[r].loss && (!best || *of.trials[r].loss < *of.trials[*best].loss)) best = r;
-    if (!best) continue;
+    if (!best) {
+      log(LogLevel::warning,
+          text("study: no trial of ", of.variant.name, " has a loss: claims about it cannot be told"));
+      continue;
+    }
     of.rate = plan_.rates[*best];
     of.rate_at_end = plan_.rates.size() > 1 && (*best == 0 || *best + 1 == plan_.rates.size());
   }
+}
+
+void StudyWork::check_rates() const {
+  const auto has_rate = [this](const std::string& name) {
+    return std::ranges::any_of(report_.variants,
+                               [&name](const StudyVariantResult& of) { return of.variant.name == name && of.rate; });
+  };
+  for (const Claim& claim : plan_.claims)
+    for (std::size_t i = 0; i + 1 < claim.names.size(); ++i)
+      if (has_rate(claim.names[i]) && has_rate(claim.names[i + 1])) return;
+  std::string failed;
+  for (const StudyVariantResult& of : report_.variants) {
+    if (of.rate) continue;
+    for (const StudyRunResult& trial : of.trials) failed += text("\n  ", trial.name, " ", trial.reason);
+  }
+  throw Diverged(text("study: two variants of a claim must have a rate whose trial has a loss, got none:", failed,
+                      "\n  lower rates of [study], a longer schedule.warmup or a smaller optimizer.clip train more "
+                      "stably; trials that are done are kept"));
 }
 
 void StudyWork::compare(const std::vector<StudyVariant>& variants) {
@@ -185,6 +217,7 @@ StudyReport StudyWork::work() {
     report_.variants.push_back({.variant = variant, .trials = {}, .rate = {}, .runs = {}});
   make_folder("study", options_.out);
   try_rates(variants);
+  check_rates();
   compare(variants);
   judge();
   return report_;

@@ -73,8 +73,23 @@ std::string variants_table(const StudyReport& report) {
   return aligned({name, parameters, flops, tokens, rate, trials, test, range});
 }
 
+/// Why a comparison has no losses of a variant, in words; empty: it has those of all its seeds.
+std::string lacking(const StudyReport& report, const std::string& name) {
+  const auto of = std::ranges::find(
+      report.variants, name, [](const StudyVariantResult& one) -> const std::string& { return one.variant.name; });
+  if (of == report.variants.end()) return "";
+  if (!of->rate) return text("no trial of ", name, " has a loss");
+  for (const StudyRunResult& run : of->runs)
+    if (!run.loss) return text(run.name, " has no loss");
+  return "";
+}
+
 std::string words_of_verdict(const StudyComparison& comparison, const StudyReport& report) {
-  if (!comparison.measured) return "not all runs are done";
+  if (!comparison.measured) {
+    const std::string left = lacking(report, comparison.left), right = lacking(report, comparison.right);
+    if (left.empty() && right.empty()) return "fewer than two blocks are scored alike";
+    return left.empty() || right.empty() ? left + right : text(left, ", ", right);
+  }
   const PairedDifference& found = *comparison.measured;
   const std::string words = text(comparison.left, " is ", difference_text(found, report.kind, report.plan.confidence));
   if (comparison.verdict == StudyVerdict::none_seen && !comparison.alike)

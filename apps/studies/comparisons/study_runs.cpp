@@ -103,6 +103,10 @@ std::int64_t StudyVariant::trial_steps(const StudyPlan& plan) const {
 
 std::vector<StudyVariant> study_variants(const StudyPlan& plan, const StudyOptions& options,
                                          const data::DataSet& data) {
+  // Found now, not when all is trained.
+  if (const std::int64_t tokens = data.split("test").size(); tokens / plan.block < 2)
+    throw UsageError(text("study: block must be so short that the test split has two of them or more, got a block of ",
+                          plan.block, " tokens and a split of ", tokens));
   std::vector<StudyVariant> variants;
   for (const SweepVariant& variant : plan.variants) variants.push_back(measured(plan, variant, data, options.threads));
   check_budgets(plan, variants);

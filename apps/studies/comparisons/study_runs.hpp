@@ -36,8 +36,8 @@ struct StudyVariant {
   std::int64_t trial_steps(const StudyPlan& plan) const;
 };
 
-/// Of every variant of the plan. Throws UsageError for configurations that are refused, for variants that are not equal
-/// in what the plan says, and for a budget that leaves no steps.
+/// Of every variant of the plan. Throws UsageError for blocks of which `test` has not two, for configurations that are
+/// refused, for variants that are not equal in what the plan says, and for a budget that leaves no steps.
 std::vector<StudyVariant> study_variants(const StudyPlan& plan, const StudyOptions& options, const data::DataSet& data);
 
 /// Variant by variant, every rate in order; in STUDY_DIR/trials. Throws as prepare_runs().

@@ -115,6 +115,74 @@ TEST_CASE("study: from a file to verdicts, interrupted and gone on with") {
   CHECK(nlohmann::json::parse(get_file(bench / "out/study.json")) == report);
 }
 
+TEST_CASE("study: a rate that diverges is said so and not taken, and the study goes on") {
+  const StudyBench bench;
+  const fs::path file = bench / "wild.study";
+  std::string wild = study_text(bench.config().string());
+  // The loss of the second step is not finite.
+  wild.replace(wild.find("[0.1, 1]"), 8, "[0.1, 1e30]");
+  put_file(file, wild);
+  const Arguments command{"study",  file.string(), "--data", bench.data().string(), "--out", (bench / "wild").string(),
+                          "--json", "--threads",   "1"};
+  const ProcessResult result = run_engram(command);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK_THAT(result.err, ContainsSubstring("study: few-rate-1e+30-seed-101 diverged: training: "));
+  const nlohmann::json report = nlohmann::json::parse(result.out);
+  for (const auto& variant : report.at("variants")) {
+    CHECK(variant["trials"][0]["nats"].is_number());
+    CHECK(variant["trials"][1]["nats"].is_null());
+    CHECK_THAT(variant["trials"][1]["reason"].get<std::string>(),
+               StartsWith("diverged: training: ") && !ContainsSubstring("\n"));
+    CHECK(variant["chosen_rate"].get<double>() == Approx(variant["rate"].get<double>() * 0.1));
+    CHECK(variant["runs"][1]["nats"].is_number());
+  }
+  CHECK(report["comparisons"][0]["verdict"] != "cannot be told");
+
+  // It is not tried again, and the same is said.
+  const std::string log = get_file(bench / "wild/trials/few-rate-1e+30-seed-101/metrics.jsonl");
+  CHECK(run_engram(command).out == result.out);
+  CHECK(get_file(bench / "wild/trials/few-rate-1e+30-seed-101/metrics.jsonl") == log);
+  const Arguments for_people{command.begin(), command.begin() + 6};
+  CHECK_THAT(run_engram(for_people).out, ContainsSubstring("note: few-rate-1e+30-seed-101 diverged: training: "));
+}
+
+TEST_CASE("study: where every rate of a variant diverges") {
+  const StudyBench bench;
+  const fs::path file = bench / "lost.study";
+  const std::string good = study_text(bench.config().string(), "");
+  const auto study = [&](const std::string& rates, const std::string& more_variants, const std::string& more_claims) {
+    std::string written = good;
+    written.replace(written.find("[0.1, 1]"), 8, rates);
+    written.replace(written.find("[claims]"), 8, more_variants + "[claims]\n" + more_claims);
+    put_file(file, written);
+    return run_engram({"study", file.string(), "--data", bench.data().string(), "--out", (bench / "lost").string(),
+                       "--threads", "1"});
+  };
+  // Of all: one error, before anything else is trained. Lower rates go on from there.
+  const ProcessResult none = study("[1e29, 1e30]", "", "");
+  CHECK(none.exit_code == 1);
+  CHECK(none.out.empty());
+  CHECK_THAT(none.err,
+             ContainsSubstring("error: study: two variants of a claim must have a rate whose trial has a loss, "
+                               "got none:\n  few-rate-1e+29-seed-101 diverged: ") &&
+                 ContainsSubstring("\n  many-rate-1e+30-seed-101 diverged: ") &&
+                 ContainsSubstring("lower rates of [study]"));
+  CHECK_FALSE(fs::exists(bench / "lost/runs"));
+  CHECK_FALSE(fs::exists(bench / "lost/study.csv"));
+
+  // Of one variant: what is said of the others can be told.
+  const ProcessResult one = study("[1]", "wild = \"schedule.rate=1e30\"\n", "\"wild\" = \"wild < few\"\n");
+  INFO(one.err);
+  REQUIRE(one.exit_code == 0);
+  CHECK_THAT(one.err, ContainsSubstring("no trial of wild has a loss: claims about it cannot be told"));
+  CHECK_THAT(one.out, ContainsSubstring("cannot be told      wild < few: no trial of wild has a loss\n"));
+  const nlohmann::json report = nlohmann::json::parse(get_file(bench / "lost/study.json"));
+  CHECK(report["comparisons"][0]["verdict"] == "cannot be told");
+  CHECK(report["comparisons"][1]["difference"].is_number());
+  CHECK(report["variants"][2]["runs"].empty());
+}
+
 TEST_CASE("study: what it would train, and budgets that are not equal") {
   const StudyBench bench;
   const ProcessResult result = run_engram(bench.command("none", {"--dry-run", "--budget", "0.5"}));
@@ -128,6 +196,10 @@ TEST_CASE("study: what it would train, and budgets that are not equal") {
   StudyPlan plan = read_study(bench / "slots.study");
   const data::DataSet data = data::DataSet::open(bench.data());
   const StudyOptions options{.data = bench.data(), .out = bench / "none", .budget = 1, .threads = 1};
+  plan.block = 100000;
+  CHECK_THAT(message_of<UsageError>([&] { study_variants(plan, options, data); }),
+             ContainsSubstring("two of them or more, got a block of 100000 tokens and a split of "));
+  plan.block = 50;
   plan.equal = {Budget::parameters, Budget::tokens};
   CHECK_THAT(message_of<UsageError>([&] { study_variants(plan, options, data); }),
              ContainsSubstring("the same number of parameters within 2%"));
