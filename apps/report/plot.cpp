@@ -20,6 +20,22 @@ constexpr std::size_t kMostMarked = 30, kMostDrawn = 1200;
 /// What a label takes, with the space that must stay beside it.
 double label_room(const std::string& label, double font) { return printed_width(label, font) + 0.8 * font; }
 
+/// Slanted names rise by 35 degrees: sine and cosine. They end right of the middle of their part of the axis, and the
+/// tops of their letters lean to the left, by more: the first and the difference, with some room, in sizes of the font.
+constexpr double kRise = 0.574, kRun = 0.819, kSlantedRight = 0.3, kAside = 0.3;
+
+/// As much of a name as has room, with a sign that it goes on. Never in the middle of a character of UTF-8.
+std::string shortened(const std::string& name, double font, double room) {
+  constexpr double kRounding = 1e-6;  // of lengths in points: the axis begins where the longest name fits exactly
+  if (printed_width(name, font) <= room + kRounding) return name;
+  std::string kept = name;
+  while (!kept.empty() && printed_width(kept + "…", font) > room) {
+    while (kept.size() > 1 && (static_cast<std::uint8_t>(kept.back()) & 0xC0) == 0x80) kept.pop_back();
+    kept.pop_back();
+  }
+  return kept + "…";
+}
+
 struct Extent {
   double least = INFINITY, most = -INFINITY;
 
@@ -124,12 +140,18 @@ void PlotDrawing::place() {
   const double each = (right_ - left_) / std::max(1.0, static_cast<double>(plot_.x.names.size()));
   slanted_ = !plot_.x.names.empty() && longest + 0.5 * font > each;
   if (slanted_) {
-    constexpr double kRise = 0.574, kRun = 0.819;  // sine and cosine of 35 degrees
-    // A third of the height is enough for names: longer ones are cut off by nobody, but the plot must be there.
+    // A third of the height and of the width is enough for names: the plot must be there, and longer ones are
+    // shortened.
     bottom_ -= std::min(kRise * longest, frame_.height / 3) - (plot_.x.title.empty() ? 0.6 * font : 0);
     upright();
-    left_ = std::max(left_, std::min(frame_.x + kRun * printed_width(plot_.x.names.front(), font) - each / 2,
-                                     frame_.x + frame_.width / 3));
+    // A name ends below the middle of its part of the axis, which moves with the axis' beginning.
+    double needed = left_;
+    for (std::size_t i = 0; i < plot_.x.names.size(); ++i) {
+      const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(plot_.x.names.size());
+      const double end = frame_.x + kRun * printed_width(plot_.x.names[i], font) + kAside * font;
+      needed = std::max(needed, (end - share * right_) / (1 - share));
+    }
+    left_ = std::max(left_, std::min(needed, frame_.x + frame_.width / 3));
   }
   if (right_ - left_ < 3 * font || bottom_ - top_ < 2 * font)
     throw UsageError(text("figure: a panel must have room beside its labels, got ", std::lround(frame_.width), " x ",
@@ -140,9 +162,11 @@ void PlotDrawing::place() {
 
 void PlotDrawing::draw_x_label(const AxisScale::Tick& tick) {
   const double at = to_x(tick.value), font = frame_.font;
-  if (slanted_)
-    return canvas_.text(at + 0.3 * font, bottom_ + 1.1 * font, tick.label,
+  if (slanted_) {
+    const double room = std::min((at - frame_.x - kAside * font) / kRun, frame_.height / 3 / kRise);
+    return canvas_.text(at + kSlantedRight * font, bottom_ + 1.1 * font, shortened(tick.label, font, room),
                         {.size = font, .anchor = Anchor::end, .colour = kBlack, .slanted = true});
+  }
   canvas_.text(at, bottom_ + 1.5 * font, tick.label, {.size = font, .anchor = Anchor::middle, .colour = kBlack});
 }
 

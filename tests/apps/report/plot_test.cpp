@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -159,6 +160,44 @@ TEST_CASE("plot: bars stand on zero, names below them, and one series needs no l
     slanted = slanted ||
               (text->attributes.contains("transform") && text->attributes.at("transform").starts_with("rotate(-35 "));
   CHECK(slanted);
+}
+
+TEST_CASE("plot: slanted names are whole where there is room, shortened where there is none, and never cut off") {
+  const auto slanted_names = [](const std::vector<std::string>& names, double width, double height) {
+    Plot plot;
+    plot.x.names = names;
+    plot.series = {{.name = "", .points = {}}};
+    for (std::size_t i = 0; i < names.size(); ++i)
+      plot.series[0].points.push_back({.x = static_cast<double>(i), .y = static_cast<double>(i)});
+    std::vector<std::string> said;
+    const XmlElement root = drawn({plot}, {.width = width, .height = height});
+    for (const XmlElement* text : root.all("text")) {
+      if (!text->attributes.contains("transform") || !text->attributes.at("transform").starts_with("rotate(-35 "))
+        continue;
+      const double size = text->number("font-size"), turn = 35 * std::numbers::pi / 180;
+      const double length = printed_width(text->text, size);
+      INFO(text->text);
+      // The top of the first letter is the leftmost point, its foot the lowest one.
+      CHECK(text->number("x") - length * std::cos(turn) - 0.75 * size * std::sin(turn) >= 0);
+      CHECK(text->number("y") + length * std::sin(turn) <= height);
+      CHECK(text->number("x") <= width);
+      said.push_back(text->text);
+    }
+    return said;
+  };
+  // Those of a study.
+  const std::vector<std::string> differences = {"memory-relative - relative", "memory-shaw - shaw",
+                                                "memory-relative - memory-shaw", "relative - shaw",
+                                                "relative - sinusoidal"};
+  CHECK(slanted_names(differences, 340, 260) == differences);
+  // The longest is not the first.
+  const std::vector<std::string> late = {"none", "transformer-6-layers - all", "a", "b", "c", "d", "e", "f", "g"};
+  CHECK(slanted_names(late, 340, 260) == late);
+  const std::vector<std::string> shortened =
+      slanted_names({"größer und größer und größer und größer und größer als alle anderen", "klein"}, 150, 150);
+  REQUIRE(shortened.size() == 2);
+  CHECK_THAT(shortened[0], StartsWith("größer und ") && EndsWith("…"));
+  CHECK(shortened[1] == "klein");
 }
 
 TEST_CASE("plot: panels lie side by side, what lies outside of a given range is cut off") {
