@@ -10,7 +10,7 @@
 #                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
 #                  where MPI was found. Half an hour
 #     studies      scripts of the papers' studies with two steps each, which judge their claims and draw their figures:
-#                  a quarter of an hour by estimate; pictures of the guide
+#                  three minutes of processor time; pictures of the guide
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
 #                  whole runs of ranks that are threads are among them (alone: tests/sanitized.sh tsan apps_ranks)
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The scripts of the papers' studies (apps/configs/*/*.sh), each with a few steps of its own models on a part of the King
 # James Bible (Debian package bible-kjv): they must run to their end, judge every claim and draw every figure. What the
-# claims come to after so few steps says nothing. A quarter of an hour of one core by estimate.
+# claims come to after so few steps says nothing. Three minutes of processor time.
 #   bash tests/studies.sh PROGRAM FOLDER [SCRIPT ...]    SCRIPT: all-attention/figure-2 and so on; all unless given
 set -euo pipefail
 export LC_ALL=C.UTF-8

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The ablations of Lample et al.: "Large Memory Layers with Product Keys" (2019), section 4, scaled down to two cores and
 # the King James Bible: how many slots, with and without batch norm of the queries; product keys against flat ones; the layer
-# that has the memory; heads and reads of a head. Then the table, which of the paper's orderings hold, and figures.
+# that has the memory; heads and reads of a head; memories against more layers. Then the tables, which of the paper's
+# orderings hold, and figures.
 #   bash apps/configs/product-key/ablations.sh [SEEDS] [STEPS]         SEEDS: 1 unless given; STEPS: those of the config
-# 26 runs a seed, each about 85 seconds of processor time. Interrupted, it goes on where it stopped when it is given the
+# 31 runs a seed, each about 85 seconds of processor time, longer with flat keys or more layers. Interrupted, it goes on where it stopped when it is given the
 # same command again. STRICT=1: it ends with an error unless all orderings hold.
 set -euo pipefail
 
@@ -67,7 +68,23 @@ judge "$out" \
 # Tables 2 and 4, and table 3: memories in the layer of the configuration, then by layer.
 "$engram" figure sweep "$out" --x subkeys --by query_norm,keys --where 'layers=[5]' --where heads=4 --where selected=16 \
   --metric test_ppl_bpe,memory_usage,memory_kl --log x --out "$out/slots.svg"
+# Figure 6: table 4 as curves.
+"$engram" figure sweep "$out" --x subkeys --by keys --where 'layers=[5]' --where heads=4 --where selected=16 \
+  --where query_norm=batch --metric test_ppl_bpe,inference_words_per_second --log x --out "$out/figure-6.svg"
 "$engram" figure sweep "$out" --x layers --where subkeys=128 --where heads=4 --where selected=16 --where query_norm=batch \
   --where keys=product --metric test_ppl_bpe,memory_usage --out "$out/layers.svg"
 "$engram" figure sweep "$out" --x selected --by heads --where subkeys=128 --where 'layers=[5]' --where query_norm=batch \
   --where keys=product --metric test_ppl_bpe,memory_usage --out "$out/reads.svg"
+
+# Table 1 and figure 4, at half their depth: memories or more layers. A sweep of its own, as one sweep times its variants
+# together.
+depth=$runs/product-key-depth
+"$engram" sweep --config apps/configs/kjv/kjv-product-key-ablation.toml --data "$data" --seeds "$seeds" --test \
+  --out "$depth" "${steps[@]}" --variant "6-layers:product_key.layers=[]" --variant 6-layers-1-memory \
+  --variant "6-layers-2-memories:product_key.layers=[3,5]" --variant "8-layers:model.layers=8,product_key.layers=[]" \
+  --variant "12-layers:model.layers=12,product_key.layers=[]"
+judge "$depth" \
+  "each memory more is better: test_ppl_bpe: 6-layers > 6-layers-1-memory > 6-layers-2-memories" \
+  "half the layers and a memory beat all of them without: test_ppl_bpe: 6-layers-1-memory < 12-layers"
+"$engram" figure sweep "$depth" --x inference_words_per_second --metric test_ppl_bpe --label variant \
+  --out "$out/figure-4.svg"
