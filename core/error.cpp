@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "core/message_text.hpp"
 #include "core/scope.hpp"
 
 namespace engram {
 namespace {
 
+/// What others wrote is quoted in messages: a terminal gets text.
 std::string with_scope(const std::string& message) {
   const std::string path = Scope::path();
-  return path.empty() ? message : "[" + path + "] " + message;
+  return path.empty() ? message_text(message) : "[" + path + "] " + message_text(message);
 }
 
 }  // namespace

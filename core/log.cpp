@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/message_text.hpp"
 #include "core/terminal_line.hpp"
 
 namespace engram {
@@ -41,7 +42,7 @@ void tell(LogLevel level, std::string_view before, std::string_view message) {
 }  // namespace
 
 void log(LogLevel level, std::string_view message) {
-  tell(level, level == LogLevel::warning ? "engram: warning: " : "engram: ", message);
+  tell(level, level == LogLevel::warning ? "engram: warning: " : "engram: ", message_text(message));
 }
 
 void log_line(std::string_view line) { tell(LogLevel::info, "", line); }

@@ -13,6 +13,8 @@
 #                  three minutes of processor time; pictures of the guide
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
 #                  whole runs of ranks that are threads are among them (alone: tests/sanitized.sh tsan apps_ranks)
+#     fuzz         libFuzzer feeds every reader of what others wrote, 20 minutes in all, from tests/fuzz/corpus on
+#                  (tests/fuzz/run.sh); half an hour with its build, by estimate
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
 #                  is installed; half an hour by estimate
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
@@ -21,10 +23,10 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks studies sanitizers packages matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks studies sanitizers fuzz packages matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|studies|sanitizers|packages|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, studies, sanitizers, packages or matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|ranks|studies|sanitizers|fuzz|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, studies, sanitizers, fuzz, packages or matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -96,6 +98,11 @@ for part in "${parts[@]}"; do
       bash tests/sanitized.sh asan all
       bash tests/sanitized.sh tsan all
       close_part
+      ;;
+    fuzz)
+      begin_part "Readers of what others wrote, fed by libFuzzer (preset fuzz)"
+      bash apps/install_packages.sh clang libomp-dev
+      ENGRAM_FUZZ_JOBS=$(nproc) bash tests/fuzz/run.sh 20
       ;;
     packages)
       begin_part "Packages of Debian 12 and 13 in fresh systems"

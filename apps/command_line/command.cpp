@@ -120,6 +120,9 @@ std::size_t Command::count(const std::string& name) const { return parser_->coun
 void Command::callback(std::function<void()> run) { parser_->callback(std::move(run)); }
 void Command::footer(const std::string& text) { parser_->footer(text); }
 std::string Command::name() const { return parser_->get_name(); }
+Command* Command::subcommand(const std::string& name) {
+  return const_cast<Command*>(std::as_const(*this).subcommand(name));
+}
 const Command* Command::subcommand(const std::string& name) const {
   for (const auto& command : subcommands_)
     if (command->name() == name) return command.get();

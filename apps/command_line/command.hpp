@@ -105,6 +105,7 @@ class Command {
   std::string name() const;
   /// nullptr when there is none of this name.
   const Command* subcommand(const std::string& name) const;
+  Command* subcommand(const std::string& name);
   /// The arguments with the values of options that have value_if() written so that they are not mistaken.
   std::vector<std::string> with_values(const std::vector<std::string>& arguments) const;
   /// Why an argument is not the value of the option before it: "--way must be fast or slow, got 'high'". Empty where

@@ -10,6 +10,7 @@
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 #include "core/log.hpp"
 
 namespace engram {
@@ -31,7 +32,7 @@ std::filesystem::path data_of(const PageRun& run) {
 
 nlohmann::json read_bench(const std::string& file) {
   try {
-    nlohmann::json bench = nlohmann::json::parse(data::read_bytes(file));
+    nlohmann::json bench = parse_json(data::read_bytes(file));
     if (bench.is_object()) return bench;
   } catch (const nlohmann::json::exception&) {
     // Told below.

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram::data {
 namespace {
@@ -84,7 +85,7 @@ nlohmann::json read_json(const std::filesystem::path& path, std::string_view for
 }
 
 nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path& path, std::string_view advice) {
-  nlohmann::json json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json json = parse_json_or_discard(bytes);
   if (!json.is_object())
     throw FileError(text("read_json: '", path.string(), "' must be a JSON object, got something else\n  ", advice));
   return json;

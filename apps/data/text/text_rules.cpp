@@ -1,6 +1,7 @@
 #include "apps/data/text/text_rules.hpp"
 
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram::data {
 namespace {
@@ -35,7 +36,7 @@ std::string TextRules::json_text() const {
 }
 
 TextRules TextRules::parse(std::string_view written) {
-  const nlohmann::json json = nlohmann::json::parse(written);
+  const nlohmann::json json = parse_json(written);
   TextRules rules{.lower = json.at("lower").get<bool>()};
   // Data of articles have sentences of another kind, and need not say that they have none of these.
   rules.sentences = parse_named<SentenceMarks>("prepare: --sentences",

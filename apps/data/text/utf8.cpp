@@ -4,25 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "core/utf8_sequence.hpp"
+
 namespace engram::data {
 namespace {
-
-/// Bytes of the well-formed sequence at the beginning of `rest`, which is not empty; 0 if there is none.
-std::size_t sequence_length(std::string_view rest) {
-  const auto byte = [rest](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  const std::size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  if (rest.size() < length) return 0;
-  // Only the second byte of four leads is narrower: against overlong forms, surrogates, and what is above U+10FFFF.
-  const unsigned lowest = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const unsigned highest = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < lowest || byte(1) > highest) return 0;
-  for (std::size_t i = 2; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  return length;
-}
 
 /// Whether more bytes could make a character of these, which are none yet.
 bool may_go_on(std::string_view bytes) {
@@ -33,7 +18,7 @@ bool may_go_on(std::string_view bytes) {
     if (whole.size() == 1) whole += second;
     while (whole.size() < 4) {
       whole += '\x80';
-      if (sequence_length(whole) > bytes.size()) return true;
+      if (utf8_sequence_length(whole) > bytes.size()) return true;
     }
   }
   return false;
@@ -47,7 +32,7 @@ std::string Utf8Pieces::add(std::string_view bytes) {
   std::size_t at = 0;
   while (at < held_.size()) {
     const std::string_view rest = std::string_view(held_).substr(at);
-    if (const std::size_t length = sequence_length(rest); length > 0) {
+    if (const std::size_t length = utf8_sequence_length(rest); length > 0) {
       complete += rest.substr(0, length);
       at += length;
     } else if (rest.size() < 4 && may_go_on(rest)) {
@@ -75,7 +60,7 @@ std::size_t find_invalid_utf8(std::string_view text) {
         continue;
       }
     }
-    const std::size_t length = sequence_length(text.substr(at));
+    const std::size_t length = utf8_sequence_length(text.substr(at));
     if (length == 0) return at;
     at += length;
   }

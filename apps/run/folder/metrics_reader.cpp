@@ -5,6 +5,7 @@
 #include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram {
 
@@ -14,7 +15,7 @@ void read_metrics(const std::filesystem::path& metrics_file, const std::function
   for (std::string_view rest = bytes; rest.find('\n') != rest.npos; ++number) {
     const std::size_t length = rest.find('\n');
     try {
-      take(nlohmann::json::parse(rest.substr(0, length)));
+      take(parse_json(rest.substr(0, length)));
     } catch (const nlohmann::json::exception& error) {
       throw FileError(text("metrics: line ", number, " of '", metrics_file.string(), "' is no report: ", error.what()));
     }

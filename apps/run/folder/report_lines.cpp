@@ -3,6 +3,7 @@
 #include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram {
 
@@ -22,7 +23,7 @@ std::string text_in(const nlohmann::json& line, const char* name) {
 
 std::string take_report(std::string_view line, const std::function<void(const nlohmann::json&)>& take) {
   try {
-    const nlohmann::json object = nlohmann::json::parse(line);
+    const nlohmann::json object = parse_json(line);
     if (!object.is_object() || text_in(object, "event").empty() || !object.contains("step"))
       return "it has no event and step";
     if (!count_in(object, "step")) return "its step is no count";

@@ -10,6 +10,7 @@
 #include "apps/run/config/run_config_file.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram {
 namespace {
@@ -43,7 +44,7 @@ std::map<std::string, std::uint32_t> mapped_tables(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kTables);
   if (found == file.metadata().end()) return tables;
   try {
-    const nlohmann::json list = nlohmann::json::parse(found->second);
+    const nlohmann::json list = parse_json(found->second);
     for (const auto& [name, checksum] : list.items()) tables[name] = parse_contents(checksum.get<std::string>());
   } catch (const std::exception& error) {
     throw FileError(text("checkpoint: '", file.path().string(), "' must list its mapped tables in '",
@@ -116,7 +117,7 @@ std::int64_t count_entry(const CheckpointFile& file, std::string_view key, std::
 std::int64_t updates_of_means(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kRun);
   if (found == file.metadata().end()) return 0;
-  const nlohmann::json state = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json state = parse_json_or_discard(found->second);
   const auto average = state.is_object() ? state.find(kAverageKey) : state.end();
   return average == state.end() || !average->is_object() ? 0 : average->value("updates", std::int64_t{0});
 }

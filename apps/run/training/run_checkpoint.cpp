@@ -13,6 +13,7 @@
 #include "apps/run/training/resize_span.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram {
 namespace {
@@ -195,7 +196,7 @@ class SessionLoad {
 std::vector<std::string> SessionLoad::run() {
   compare_run();
   try {
-    restore_state(json::parse(required_entry(file_, metadata_keys::kRun, kNoRun)));
+    restore_state(parse_json(required_entry(file_, metadata_keys::kRun, kNoRun)));
   } catch (const json::exception& error) {
     throw FileError(text("checkpoint: the state of the run in '", file_.path().string(),
                          "' must be complete, got this: ", error.what()));
@@ -333,8 +334,7 @@ void save_model(const std::filesystem::path& path, TrainingSession& session) {
 }
 
 std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config) {
-  const json state =
-      json::parse(required_entry(file, metadata_keys::kRun, kNoRun), nullptr, /*allow_exceptions=*/false);
+  const json state = parse_json_or_discard(required_entry(file, metadata_keys::kRun, kNoRun));
   const auto found = state.is_object() ? state.find(kFinetuneKey) : state.end();
   const bool began =
       config.schedule.finetune == Schedule::Finetune::plateau && found != state.end() && found->is_number_integer();

@@ -26,6 +26,7 @@
 #include "apps/terminal/work_progress.hpp"
 #include "core/communicator.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 #include "core/log.hpp"
 #include "core/stopwatch.hpp"
 #include "nn/checkpoint.hpp"
@@ -135,7 +136,7 @@ void Loop::begin(bool resumed) {
                {"activations", name_of(config.training.activations)},
                {"data", data::hash_text(session_.data.hash())},
                {"config", data::hash_text(data::hash_of(to_toml(config)))}});
-  if (!resumed && !session_.origin.empty()) line["from"] = json::parse(session_.origin);
+  if (!resumed && !session_.origin.empty()) line["from"] = parse_json(session_.origin);
   write(std::move(line));
   say(fmt::format("{} parameters, {} steps of {} x {} tokens{}", session_.store.count(), last(), config.training.batch,
                   config.training.block, resumed ? fmt::format(", from step {}", step()) : std::string()));

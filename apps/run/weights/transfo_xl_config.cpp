@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram {
 namespace {
@@ -273,7 +274,7 @@ void apply_settings(nlohmann::json& config, const std::vector<std::string>& sett
       throw UsageError(text("--set: the key must be one of ", known, ", got '", setting, "'"));
     }
     const std::string written = equals == std::string::npos ? "" : setting.substr(equals + 1);
-    nlohmann::json value = nlohmann::json::parse(written, nullptr, /*allow_exceptions=*/false);
+    nlohmann::json value = parse_json_or_discard(written);
     if (value.is_discarded())
       throw UsageError(
           text("--set: the value of ", key, " must be JSON, such as 8, true or [10,20], got '", written, "'"));

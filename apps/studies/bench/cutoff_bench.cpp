@@ -165,7 +165,8 @@ CutoffReport choose_cutoffs(const CutoffQuestion& question, const data::TokenVie
   const std::vector<double> tokens = sizes_between(16, report.tokens, kFactor);
   const std::vector<double> words = sizes_between(64, report.vocabulary, kFactor);
   std::vector<std::int64_t> distinct = report.widths;
-  distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
+  // Not std::ranges::unique: its result is none to Clang 14 with this C++ library.
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   report.points = static_cast<int>(distinct.size() * tokens.size() * words.size());
   const std::int64_t all = report.points + question.rounds + 1;
   std::int64_t done = 0;

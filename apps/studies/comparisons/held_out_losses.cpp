@@ -1,6 +1,5 @@
 #include "apps/studies/comparisons/held_out_losses.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "apps/data/files/hash.hpp"
@@ -10,6 +9,8 @@
 #include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/signals.hpp"
 #include "core/files/durable_file.hpp"
+#include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace engram {
@@ -32,7 +33,7 @@ json facts_of(const std::filesystem::path& checkpoint, const data::DataSet& data
 std::optional<HeldOutLosses> read_losses(const std::filesystem::path& kept, const json& facts) {
   if (!is_there(kept)) return std::nullopt;
   try {
-    const json found = json::parse(data::read_bytes(kept));
+    const json found = parse_json(data::read_bytes(kept));
     for (const auto& [name, value] : facts.items())
       if (found.at(name) != value) return std::nullopt;
     HeldOutLosses losses{found.at("scored"), found.at("nats"), found.at("all_scored"), found.at("all_nats")};

@@ -9,6 +9,7 @@
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 #include "core/host_copy.hpp"
 #include "core/rules/span_mask.hpp"
 
@@ -31,7 +32,7 @@ std::vector<double> read_layer(const CheckpointFile& file, const std::string& na
 std::vector<std::vector<double>> read_means(const CheckpointFile& file) {
   const auto found = file.metadata().find(metadata_keys::kRun);
   try {
-    if (found != file.metadata().end()) return nlohmann::json::parse(found->second).at(kSpanMeansKey);
+    if (found != file.metadata().end()) return parse_json(found->second).at(kSpanMeansKey);
   } catch (const nlohmann::json::exception&) {
     // As if they were not there.
   }

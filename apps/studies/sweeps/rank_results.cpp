@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/parse_json.hpp"
 
 namespace engram {
 namespace {
@@ -46,7 +47,7 @@ std::string text_of_result(const RunResult& result) {
 }
 
 RunResult result_of_text(std::string_view written) {
-  const json object = json::parse(written, nullptr, false);
+  const json object = parse_json_or_discard(written);
   if (!object.is_object()) throw Error(text("sweep: a result must be JSON, got '", written, "'"));
   RunResult result;
   result.outcome = find_named<RunOutcome>(object.at("outcome").get<std::string>()).value_or(RunOutcome::failed);

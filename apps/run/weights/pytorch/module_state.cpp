@@ -34,7 +34,9 @@ class ModuleWalk {
   void walk(const PickleNode& root) {
     std::vector<std::pair<const PickleNode*, std::string>> open{{&root, ""}};
     for (std::size_t seen = 0; !open.empty(); ++seen) {
-      const auto [module, prefix] = std::move(open.back());
+      // No structured binding: Clang 14 does not capture one.
+      const PickleNode* const module = open.back().first;
+      const std::string prefix = std::move(open.back().second);
       open.pop_back();
       if (!is_module(*module))
         refuse_pytorch(file_.where(), "'", prefix, "' must be a module of PyTorch, got something else");
