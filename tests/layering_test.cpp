@@ -243,7 +243,7 @@ TEST_CASE("layering: no file is named after nothing", "[layering]") {
 TEST_CASE("layering: a file of test cases has a namespace of its own", "[layering]") {
   const fs::path root = fs::path(ENGRAM_SOURCE_DIR) / "tests";
   std::size_t files = 0;
-  for (const char* folder : {"core", "autograd", "nn", "harness", "ops", "ranks", "reference", "apps"})
+  for (const char* folder : {"core", "autograd", "nn", "harness", "ops", "ranks", "reference", "apps", "fuzz"})
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
       if (!entry.is_regular_file()) continue;
       const std::string stem = entry.path().stem().string();

@@ -117,7 +117,11 @@ Option* Command::get_option(const std::string& name) {
   return kept != options_.end() ? kept->get() : keep(parser_->get_option(name));
 }
 std::size_t Command::count(const std::string& name) const { return parser_->count(name); }
-void Command::callback(std::function<void()> run) { parser_->callback(std::move(run)); }
+void Command::callback(std::function<void()> run) {
+  parser_->callback([this, run = std::move(run)] {
+    if (!is_idle_) run();
+  });
+}
 void Command::footer(const std::string& text) { parser_->footer(text); }
 std::string Command::name() const { return parser_->get_name(); }
 Command* Command::subcommand(const std::string& name) {

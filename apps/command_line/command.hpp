@@ -100,6 +100,8 @@ class Command {
   std::size_t count(const std::string& name) const;
   /// What runs when the command was given with valid options.
   void callback(std::function<void()> run);
+  /// From now on it is parsed, and does nothing.
+  void idle() { is_idle_ = true; }
   /// The end of the help.
   void footer(const std::string& text);
   std::string name() const;
@@ -126,7 +128,7 @@ class Command {
   const Option* with_condition(const std::string& name) const;
 
   CLI::App* parser_;
-  bool takes_keys_ = false;
+  bool takes_keys_ = false, is_idle_ = false;
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<Command>> subcommands_;
 };

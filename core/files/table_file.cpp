@@ -111,6 +111,10 @@ TableHeader TableHeader::parse(std::string_view bytes, std::uint64_t file_bytes,
   if (const std::int64_t stride = table_stride(header.row_bytes()); header.stride != stride)
     refuse_table_file(path, text("must have a row every ", stride, " bytes, for rows of ", header.row_bytes(),
                                  ", got one every ", header.stride));
+  const std::size_t zeros = kDTypeAt + name_of(header.dtype).size();
+  if (const std::size_t odd = bytes.substr(0, kChecksumAt).find_first_not_of('\0', zeros); odd != bytes.npos)
+    refuse_table_file(path, text("must have zeros from byte ", zeros, " to the checksum, got another one at byte ", odd,
+                                 "\n  it was damaged, or another program wrote it"));
   if (header.file_bytes() != file_bytes)
     refuse_table_file(
         path, text("must have ", header.file_bytes(), " bytes, for ", header.rows, " rows every ", header.stride,

@@ -33,7 +33,7 @@ std::vector<double> PlateauDecay::state() const {
 void PlateauDecay::restore(std::span<const double> state) {
   const bool valid = (state.size() == 2 || state.size() == 3) &&
                      std::ranges::all_of(state, [](double number) { return std::isfinite(number); }) && state[0] >= 0 &&
-                     state[0] <= 1 && state[1] >= 0 && state[1] == std::floor(state[1]);
+                     state[0] <= 1 && state[1] >= 0 && state[1] <= 0x1p53 && state[1] == std::floor(state[1]);
   if (!valid)
     throw UsageError(
         text("plateau decay: a saved state must be a share in [0, 1], a number of validations and the best "

@@ -81,10 +81,15 @@ void AveragingTrigger::add(double loss) {
 }
 
 void AveragingTrigger::restore(std::span<const double> losses) {
-  const std::vector<double> all(losses.begin(), losses.end());  // `losses` may be state() of this one
-  losses_.clear();
+  std::vector<double> all(losses.begin(), losses.end());  // `losses` may be state() of this one
   reached_ = false;
-  for (const double loss : all) add(loss);
+  // What add() would find, one after the other, in time that grows with their number alone.
+  double best = std::numeric_limits<double>::infinity();
+  for (auto at = static_cast<std::size_t>(recent_) + 1; at < all.size(); ++at) {
+    best = std::fmin(best, all[at - 1 - static_cast<std::size_t>(recent_)]);
+    reached_ = reached_ || !(all[at] < best);
+  }
+  losses_ = std::move(all);
 }
 
 }  // namespace engram

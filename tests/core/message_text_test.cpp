@@ -36,7 +36,7 @@ TEST_CASE("message text: long names and long lists are cut, and it says so", "[e
   // No character is cut in two.
   std::string letters;
   for (int i = 0; i < 5'000; ++i) letters += "数";
-  for (const std::string& before : {"", "a", "ab"}) {
+  for (const std::string before : {"", "a", "ab"}) {
     const std::string cut = message_text(before + letters);
     CHECK(message_text(cut) == cut);
     CHECK(cut.size() <= kLongestMessageLine);

@@ -31,7 +31,7 @@ namespace {
 std::unique_ptr<CommandLine> idle_command_line() {
   auto line = std::make_unique<CommandLine>("engram", "Engram: language models with memory", "1");
   add_all_commands(line->commands());
-  for (const std::string& name : line->names()) line->commands().subcommand(name)->callback([] {});
+  for (const std::string& name : line->names()) line->commands().subcommand(name)->idle();
   return line;
 }
 

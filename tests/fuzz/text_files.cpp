@@ -72,7 +72,8 @@ void read_texts(std::string_view bytes) {
 
 void read_article_texts(std::string_view bytes) {
   const std::filesystem::path path = scratch_file(bytes);
-  for (const auto& [format, name] : names_of(ArticleFormat{})) {
+  for (const auto& named : names_of(ArticleFormat{})) {
+    const ArticleFormat format = named.value;
     for (const bool alone : {false, true})
       refuses([&] {
         Articles articles;

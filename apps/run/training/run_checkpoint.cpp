@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "apps/data/files/hash.hpp"
+#include "apps/run/folder/report_lines.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/training/late_rows.hpp"
@@ -151,6 +153,17 @@ void save(const std::filesystem::path& path, TrainingSession& session, const std
                   {.only_finite = true, .largest_parameter = kLargestWeight}, ranks);
 }
 
+/// How much of its text a cache has read; nothing: the state does not say. Throws FileError for what is no count.
+std::optional<std::int64_t> positions_seen(const json& state, const std::string& name) {
+  const json& all = state.at("positions_seen");
+  const auto found = all.find(name);
+  if (found == all.end()) return std::nullopt;
+  const std::optional<std::int64_t> seen = count_in(all, name.c_str());
+  if (!seen)
+    throw FileError(text("checkpoint: the positions that '", name, "' has seen must be a count, got ", found->dump()));
+  return seen;
+}
+
 constexpr std::string_view kNoRun = "it holds a model, but no run that could be continued";
 
 /// A checkpoint on its way into a session.
@@ -275,11 +288,13 @@ void SessionLoad::make_room(StatePast& cache, const std::string& name, const jso
   const Shape& shape = file_.at(name).shape;
   if (shape.rank() != 3)
     throw FileError(text("checkpoint: '", name, "' must be [streams, positions, width], got ", shape));
-  cache.restore(shape[1], state.at("positions_seen").at(name).get<std::int64_t>());
+  const std::optional<std::int64_t> seen = positions_seen(state, name);
+  if (!seen) throw FileError(text("checkpoint: it must say how many positions '", name, "' has seen, got no number"));
+  cache.restore(shape[1], *seen);
 }
 
 void SessionLoad::remember_nothing(StatePast& cache, const std::string& name, const json& state) const {
-  const std::int64_t seen = state.at("positions_seen").value(name, std::int64_t{0});
+  const std::int64_t seen = positions_seen(state, name).value_or(0);
   if (seen > 0 && empty(cache)) cache.restore(0, seen);
 }
 
@@ -335,10 +350,10 @@ void save_model(const std::filesystem::path& path, TrainingSession& session) {
 
 std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config) {
   const json state = parse_json_or_discard(required_entry(file, metadata_keys::kRun, kNoRun));
-  const auto found = state.is_object() ? state.find(kFinetuneKey) : state.end();
-  const bool began =
-      config.schedule.finetune == Schedule::Finetune::plateau && found != state.end() && found->is_number_integer();
-  return began ? found->get<std::int64_t>() + config.training.finetune_steps : config.total_steps();
+  const std::optional<std::int64_t> began = state.is_object() && config.schedule.finetune == Schedule::Finetune::plateau
+                                                ? count_in(state, std::string(kFinetuneKey).c_str())
+                                                : std::nullopt;
+  return began ? *began + config.training.finetune_steps : config.total_steps();
 }
 
 std::vector<std::string> load_session(const CheckpointFile& file, TrainingSession& session) {

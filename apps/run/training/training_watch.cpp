@@ -78,7 +78,7 @@ Watcher watch_plateau_decay(const Schedule& schedule, Trainer& trainer) {
     if (!state.contains("plateau_decay")) return;
     const auto saved = state.at("plateau_decay").get<std::vector<double>>();
     // The rate stays where it was.
-    trainer.plateau_decay().restore(how.same_data ? saved : std::vector<double>{saved.at(0), 0});
+    trainer.plateau_decay().restore(how.same_data || saved.empty() ? saved : std::vector<double>{saved[0], 0});
   };
   return watcher;
 }

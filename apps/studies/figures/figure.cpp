@@ -57,10 +57,10 @@ std::string heading(const Plot& plot) { return fmt::format("{} (y) over {} (x)\n
 
 /// What a given range cuts off is there for the lines that lead to it, and told.
 void tell_cut(Figure& figure, const Plot& plot) {
-  const auto& [least, most] = *plot.y.range;
+  const PlotRange shown = *plot.y.range;
   for (const PlotSeries& series : plot.series) {
-    const auto gone =
-        std::ranges::count_if(series.points, [&](const PlotPoint& point) { return point.y < least || point.y > most; });
+    const auto gone = std::ranges::count_if(
+        series.points, [&](const PlotPoint& point) { return point.y < shown.first || point.y > shown.second; });
     if (gone > 0)
       figure.left_out.push_back(text(series.name, series.name.empty() ? "" : ": ", gone,
                                      gone == 1 ? " point" : " points", " of ", series.points.size(),
