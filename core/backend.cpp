@@ -1,6 +1,7 @@
 #include "core/backend.hpp"
 
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "core/error.hpp"
@@ -23,7 +24,24 @@ class Call final : public Replay {
   std::function<void()> function_;
 };
 
+class HostMark final : public Mark {
+ public:
+  double seconds_since(const Mark& earlier) const override {
+    const auto* const other = dynamic_cast<const HostMark*>(&earlier);
+    if (other == nullptr) throw Error("mark: both must be of one backend");
+    return std::chrono::duration<double>(time_ - other->time_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point time_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
+
+std::unique_ptr<Mark> Backend::mark() {
+  synchronize();
+  return std::make_unique<HostMark>();
+}
 
 std::unique_ptr<Replay> capture_by_calling(std::function<void()> step) {
   step();

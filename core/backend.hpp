@@ -18,6 +18,17 @@ class Replay {
  public:
   virtual ~Replay() = default;
   virtual void run() = 0;
+  /// How many kernels and copies it keeps on the device, each of a few KiB there; 0 where the host calls them.
+  virtual std::size_t nodes() const { return 0; }
+};
+
+/// A place in the order of a device's work.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  /// Seconds that the device took from `earlier`, a mark of the same backend, to this one. Waits until both have
+  /// passed.
+  virtual double seconds_since(const Mark& earlier) const = 0;
 };
 
 class KernelObserver;
@@ -34,7 +45,11 @@ class Backend {
   virtual void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) = 0;
   /// Waits for all work handed to the device. Never called inside a step.
   virtual void synchronize() = 0;
-  /// Runs `step` once and returns a way to run it again with the same addresses.
+  /// The place behind all that was handed over so far. Not while a step is captured. Here: waits, and looks at the
+  /// host's clock.
+  virtual std::unique_ptr<Mark> mark();
+  /// Runs `step` once and returns a way to run it again with the same addresses. nullptr: the device has no memory for
+  /// what was recorded; `step` was called, but the device has done nothing of it.
   virtual std::unique_ptr<Replay> capture(std::function<void()> step) = 0;
   /// Calls `action` at this place of a step. While a step is captured, it is called when the step is run, between what
   /// the step hands over before it and after it, and in every replay: it must not depend on anything that is gone when
@@ -63,6 +78,9 @@ class Backend {
   /// Whether the device has instructions for products of bf16 matrices: where it has none, ProductPrecision::bf16 gives
   /// the same numbers, but no speed.
   virtual bool multiplies_bf16() const { return false; }
+
+  /// Exponentials of f32 that the device can take in a second, where its facts say so; 0: to be measured.
+  virtual double exponentials_per_second() const { return 0; }
 
   /// Whether attention's backward pass makes use of the weights that attention_forward kept.
   virtual bool keeps_attention() const { return false; }

@@ -39,4 +39,9 @@ void Step::set_activations(ActivationPrecision precision) {
   activations_ = precision;
 }
 
+void Step::count_plain_attention(const std::string& reason) {
+  ++plain_attention_calls_;
+  plain_attention_reason_ = reason;
+}
+
 }  // namespace engram

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "core/activation_precision.hpp"
 #include "core/allocator.hpp"
@@ -96,6 +97,13 @@ class Step {
   /// Wrong ids that kernels found: to be checked wherever results of the step are read.
   WrongIds& wrong_ids() { return wrong_ids_; }
 
+  /// Calls of attention that ran in whole matrices of scores, although products were in bf16 and the device has a
+  /// quicker form for that, since the step was made; what a device repeats by itself calls nothing. Counted by devices
+  /// that have two forms, with the reason of the last one.
+  std::int64_t plain_attention_calls() const { return plain_attention_calls_; }
+  const std::string& plain_attention_reason() const { return plain_attention_reason_; }
+  void count_plain_attention(const std::string& reason);
+
   KernelObserver* observer() const { return observer_; }
   /// Not owned; nullptr: none.
   void observe(KernelObserver* observer) { observer_ = observer; }
@@ -111,6 +119,8 @@ class Step {
   const StepScalars* scalars_ = nullptr;  // of the present one
   ProductPrecision products_ = ProductPrecision::f32;
   ActivationPrecision activations_ = ActivationPrecision::f32;
+  std::int64_t plain_attention_calls_ = 0;
+  std::string plain_attention_reason_;
   KernelObserver* observer_ = nullptr;
   WrongIds wrong_ids_;
 };

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "core/kernels/copy.hpp"
 #include "cuda/attention/attention_plain.hpp"
 #include "cuda/attention/fused_attention_depth.hpp"
+#include "cuda/attention/padded_heads.hpp"
 #include "cuda/launch.hpp"
 
 namespace engram::cuda::attention_kernels {
@@ -24,23 +26,46 @@ bool are_aligned(const AttentionOperands<T>& operands) {
 }
 
 /// The fused form multiplies in bf16, so it serves steps that ask for that, in what they store or in what they
-/// multiply. It knows neither positions of values nor spans of single queries, and takes the largest
-/// score before it is scaled, so that scales are positive. Smaller cards lack the shared memory for
-/// deep heads.
-bool is_fused(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
+/// multiply.
+bool is_in_bf16(const Step& step, const Tensor& out) {
+  return out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
+}
+
+/// Why a call in bf16 takes the plain form all the same; empty: it does not. The fused form takes the largest score
+/// before it is scaled, so that scales are positive. Smaller cards lack the shared memory for deep heads.
+std::string why_plain(const Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
   const Shape& shape = in.content_query.shape();
+  const std::int64_t depth = shape[2] / options.heads, fused_depth = fused_depth_for(depth);
+  if (in.position_values) return "values have positions";
+  if (has_query_spans(in)) return "every query has a span of its own";
+  if (fused_depth == 0) return text("heads are ", depth, " deep, and its kernels are for 128 at most");
+  if (options.heads > kMostFusedHeads)
+    return text("there are ", options.heads, " heads, and its kernels are for ", kMostFusedHeads, " at most");
+  if (options.score_scale <= 0 || options.slot_score_scale <= 0 || options.slot_value_scale <= 0)
+    return "scores or values are scaled by no positive number";
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
   // Of the rows that one stream and all heads have, more than any one tensor's.
   const std::int64_t slots = in.slot_keys ? in.slot_keys.shape()[1] : 0;
-  const std::int64_t elements = (shape[1] + options.max_distance + 1 + slots) * shape[2];
-  const bool in_bf16 =
-      out.dtype() == DType::bf16 || (out.dtype() == DType::f32 && step.products() == ProductPrecision::bf16);
-  return in_bf16 && out.count() > 0 && options.score_scale > 0 && options.slot_score_scale > 0 &&
-         options.slot_value_scale > 0 && options.heads <= kMostFusedHeads && is_fused_depth(shape[2] / options.heads) &&
-         std::max(rows, elements) < std::numeric_limits<std::int32_t>::max() && !in.position_values &&
-         !has_query_spans(in) && are_aligned(in) && is_aligned(out) &&
-         std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options)) <=
-             most_shared_bytes(step);
+  const std::int64_t elements = (shape[1] + options.max_distance + 1 + slots) * options.heads * fused_depth;
+  if (std::max(rows, elements) >= std::numeric_limits<std::int32_t>::max())
+    return "there are more than 2^31 elements in a tensor";
+  if (!are_aligned(in) || !is_aligned(out)) return "tensors are not aligned to 16 bytes";
+  const std::size_t bytes = std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options));
+  if (bytes > most_shared_bytes(step))
+    return text("heads of depth ", depth, " take ", bytes, " bytes of shared memory, and the card's blocks have ",
+                most_shared_bytes(step));
+  return {};
+}
+
+/// Whether the fused form serves it. What it would serve in bf16, but cannot, is counted.
+bool is_fused(Step& step, const AttentionInputs& in, const AttentionOptions& options, const Tensor& out) {
+  if (!is_in_bf16(step, out) || out.count() == 0) return false;
+  const std::string reason = why_plain(step, in, options, out);
+  if (!reason.empty()) step.count_plain_attention(reason);
+  return reason.empty();
+}
+bool has_fused_depth(const AttentionInputs& in, const AttentionOptions& options) {
+  return is_fused_depth(in.content_query.shape()[2] / options.heads);
 }
 
 /// The plain form computes with f32: what is bf16 is copied there and back.
@@ -59,7 +84,8 @@ AttentionInputs widened(Step& step, const AttentionInputs& in) {
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                        Tensor& out, Tensor& lse, Tensor& kept) {
   if (!kept && is_fused(step, in, options, out)) {
-    fused_attention_forward(step, in, options, random, out, lse);
+    (has_fused_depth(in, options) ? fused_attention_forward : padded_attention_forward)(step, in, options, random, out,
+                                                                                        lse);
   } else if (out.dtype() == DType::bf16) {
     Tensor wide = step.empty(out.shape(), DType::f32);
     Tensor wide_kept = kept ? step.empty(kept.shape(), DType::f32) : Tensor();
@@ -75,7 +101,8 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
                         const Tensor& out, const Tensor& lse, const Tensor&, const Tensor& dout,
                         const AttentionGradients& gradients) {
   if (is_fused(step, in, options, out) && is_aligned(dout) && are_aligned(gradients)) {
-    fused_attention_backward(step, in, options, random, out, lse, dout, gradients);
+    (has_fused_depth(in, options) ? fused_attention_backward : padded_attention_backward)(step, in, options, random,
+                                                                                          out, lse, dout, gradients);
     return;
   }
   AttentionGradients wide = gradients;

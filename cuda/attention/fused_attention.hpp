@@ -21,11 +21,12 @@ inline namespace ENGRAM_CUDA_DEVICE {
 
 /// Both serve calls with f32 or bf16 tensors that are aligned to 16 bytes, heads of a depth that is_fused_depth
 /// (cuda/attention/fused_attention_depth.hpp) knows, and at most kMostFusedHeads of them, without position values, with
-/// at most one span per head and with scales above 0. Operands of products are rounded to bf16 whatever the step says.
+/// at most one span per head and with scales above 0; other depths: cuda/attention/padded_heads.hpp. Operands of
+/// products are rounded to bf16 whatever the step says.
 inline constexpr int kMostFusedHeads = 64;  ///< so that tables of heads fit into a kernel's arguments
 
-/// The shared memory that a block of the forward and of the backward pass takes at most, bytes. Not every card has as
-/// much for heads of depth 128.
+/// The shared memory that a block of the forward and of the backward pass takes at most, bytes, at the depth that heads
+/// are padded to. Not every card has as much for heads of depth 128.
 std::size_t fused_forward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options);
 std::size_t fused_backward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options);
 

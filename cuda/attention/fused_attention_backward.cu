@@ -107,7 +107,7 @@ inline namespace ENGRAM_CUDA_DEVICE {
 std::size_t fused_backward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options) {
   std::size_t bytes = 0;
   const Tensor& queries = in.content_query;
-  dispatch_fused(queries.dtype(), queries.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+  dispatch_fused(queries.dtype(), fused_depth_for(queries.shape()[2] / options.heads), [&]<class T, int kDepth>() {
     const FusedCall<T> call(in, options, {});
     // The kernels of keys and of slots take a part of what that of queries takes.
     bytes = query_gradient_bytes<T, kDepth>(call);

@@ -6,7 +6,13 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
-constexpr bool is_fused_depth(std::int64_t depth) { return depth == 16 || depth == 32 || depth == 64 || depth == 128; }
+/// The least of these depths that is not below `depth`; 0: there is none.
+constexpr std::int64_t fused_depth_for(std::int64_t depth) {
+  for (const std::int64_t of_kernels : {16, 32, 64, 128})
+    if (depth <= of_kernels) return of_kernels;
+  return 0;
+}
+constexpr bool is_fused_depth(std::int64_t depth) { return fused_depth_for(depth) == depth; }
 
 /// Calls body.operator()<T, kDepth>() for tensors of f32 or bf16 and a depth of these.
 template <class Body>

@@ -229,7 +229,7 @@ inline namespace ENGRAM_CUDA_DEVICE {
 std::size_t fused_forward_shared_bytes(const AttentionInputs& in, const AttentionOptions& options) {
   std::size_t bytes = 0;
   const Tensor& queries = in.content_query;
-  dispatch_fused(queries.dtype(), queries.shape()[2] / options.heads, [&]<class T, int kDepth>() {
+  dispatch_fused(queries.dtype(), fused_depth_for(queries.shape()[2] / options.heads), [&]<class T, int kDepth>() {
     const FusedCall<T> call(in, options, {});
     bytes = ForwardMemory<kDepth>::bytes(call.two_queries, call.positions);
   });

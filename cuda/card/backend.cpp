@@ -59,6 +59,11 @@ void CardBackend::synchronize() {
   waiting_.wait_for(stream_);
 }
 
+std::unique_ptr<Mark> CardBackend::mark() {
+  if (capturing()) throw DeviceError("mark: a captured step has no place in time");
+  return std::make_unique<TimedEvent>(stream_);
+}
+
 std::unique_ptr<Replay> CardBackend::capture(std::function<void()> step) {
   Capture capture(stream_);
   struct Present {
@@ -68,7 +73,7 @@ std::unique_ptr<Replay> CardBackend::capture(std::function<void()> step) {
   step();
   capture_ = nullptr;
   auto captured = capture.finish();
-  captured->run();
+  if (captured != nullptr) captured->run();
   return captured;
 }
 

@@ -28,6 +28,7 @@ class CardBackend final : public Backend {
   void release(void* data) noexcept override;
   void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override;
   void synchronize() override;
+  std::unique_ptr<Mark> mark() override;
   std::unique_ptr<Replay> capture(std::function<void()> step) override;
   void between(std::function<void()> action) override;
   bool capturing() const override { return capture_ != nullptr; }
@@ -36,6 +37,8 @@ class CardBackend final : public Backend {
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }
   bool stores_bf16() const override { return true; }
+  /// Each multiprocessor takes 16 a clock: CUDA C++ Programming Guide, "Arithmetic Instructions", 8.0 to 9.0.
+  double exponentials_per_second() const override { return 16 * facts_.processors * facts_.clock; }
 
   KernelObserver* profiler() override { return profiler_listens() ? &ranges_ : nullptr; }
 

@@ -17,12 +17,21 @@ CapturedStep::~CapturedStep() {
     if (part.graph != nullptr) (void)cudaGraphExecDestroy(part.graph);
 }
 
-void CapturedStep::add(cudaGraph_t graph) {
+bool CapturedStep::add(cudaGraph_t graph) {
   std::size_t nodes = 0;
   check(cudaGraphGetNodes(graph, nullptr, &nodes), kCapture);
-  if (nodes == 0) return;
+  if (nodes == 0) return true;
   Part& part = parts_.emplace_back();
-  check(cudaGraphInstantiate(&part.graph, graph, 0), kCapture);
+  cudaError_t code = cudaGraphInstantiate(&part.graph, graph, 0);
+  // Its memory on the card is taken now, and not when the first part of a step has run already.
+  if (code == cudaSuccess) code = cudaGraphUpload(part.graph, stream_);
+  if (code == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  check(code, kCapture);
+  nodes_ += nodes;
+  return true;
 }
 
 void CapturedStep::add(std::function<void()> action) {
@@ -61,7 +70,7 @@ void Capture::end_part() {
     }
   } recorded;
   check(cudaStreamEndCapture(stream_, &recorded.graph), kCapture);
-  step_->add(recorded.graph);
+  fits_ = step_->add(recorded.graph) && fits_;
 }
 
 void Capture::between(std::function<void()> action) {
@@ -72,7 +81,7 @@ void Capture::between(std::function<void()> action) {
 
 std::unique_ptr<CapturedStep> Capture::finish() {
   end_part();
-  return std::move(step_);
+  return fits_ ? std::move(step_) : nullptr;
 }
 
 }  // namespace engram::card

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -18,11 +19,13 @@ class CapturedStep final : public Replay {
   CapturedStep(const CapturedStep&) = delete;
   CapturedStep& operator=(const CapturedStep&) = delete;
 
-  /// Appends what a capture has recorded, unless it is nothing. Throws DeviceError.
-  void add(cudaGraph_t graph);
+  /// Appends what a capture has recorded, unless it is nothing. false: the card has no memory for it. Throws
+  /// DeviceError.
+  bool add(cudaGraph_t graph);
   void add(std::function<void()> action);
   /// Hands the graphs to the stream and calls the actions, in their order.
   void run() override;
+  std::size_t nodes() const override { return nodes_; }
 
  private:
   struct Part {
@@ -32,6 +35,7 @@ class CapturedStep final : public Replay {
 
   cudaStream_t stream_;
   std::vector<Part> parts_;
+  std::size_t nodes_ = 0;
 };
 
 /// From its making to finish() the stream records instead of working.
@@ -45,7 +49,7 @@ class Capture {
 
   /// The action has its place between what was recorded so far and what will be.
   void between(std::function<void()> action);
-  /// What was recorded. Nothing of it has been done.
+  /// What was recorded, or nullptr where the card has no memory for it. Nothing of it has been done.
   std::unique_ptr<CapturedStep> finish();
 
  private:
@@ -54,6 +58,7 @@ class Capture {
 
   cudaStream_t stream_;
   bool recording_ = false;
+  bool fits_ = true;
   std::unique_ptr<CapturedStep> step_;
 };
 

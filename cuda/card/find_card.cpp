@@ -66,8 +66,13 @@ CardFacts find_card(int index) {
 
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), device.c_str());
-  CardFacts facts{properties.name, properties.major * 10 + properties.minor, properties.multiProcessorCount,
-                  properties.sharedMemPerBlockOptin};
+  int kilohertz = 0;
+  check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, index), device.c_str());
+  CardFacts facts{.name = properties.name,
+                  .capability = properties.major * 10 + properties.minor,
+                  .processors = properties.multiProcessorCount,
+                  .clock = 1e3 * kilohertz,
+                  .shared_bytes = properties.sharedMemPerBlockOptin};
   const auto capability = text(properties.major, ".", properties.minor);
   if (facts.capability < kLeastCapability)
     throw DeviceError(text(device, ": a card must have compute capability 8.0 or newer, with bf16, got ", facts.name,

@@ -11,6 +11,7 @@ struct CardFacts {
   std::string name;
   int capability = 0;            ///< major times 10 plus minor: 90 for compute capability 9.0
   int processors = 0;            ///< streaming multiprocessors
+  double clock = 0;              ///< of the multiprocessors, Hz, the highest
   std::size_t shared_bytes = 0;  ///< shared memory that a block can ask for
 };
 

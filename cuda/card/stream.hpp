@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "core/backend.hpp"
+
 namespace engram::card {
 
 /// A stream that waits for no other.
@@ -16,6 +18,19 @@ class Stream {
 
  private:
   cudaStream_t stream_ = nullptr;
+};
+
+/// A place in a stream that knows when it passed, by the card's clock.
+class TimedEvent final : public Mark {
+ public:
+  explicit TimedEvent(cudaStream_t stream);
+  ~TimedEvent() override;
+  TimedEvent(const TimedEvent&) = delete;
+  TimedEvent& operator=(const TimedEvent&) = delete;
+  double seconds_since(const Mark& earlier) const override;
+
+ private:
+  cudaEvent_t event_ = nullptr;
 };
 
 /// A place in a stream that another one can wait for.

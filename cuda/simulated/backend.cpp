@@ -22,8 +22,16 @@ namespace {
 /// A captured step: the work that was handed over, to be done again.
 class Captured final : public Replay {
  public:
-  Captured(const Reservations& reservations, std::vector<CapturedWork> work)
-      : reservations_(&reservations), work_(std::move(work)) {}
+  static constexpr std::size_t kBytesOfNode = 4096;  // about what a card's driver takes
+
+  /// Takes its memory from `bytes_taken`, which must outlive it.
+  Captured(const Reservations& reservations, std::vector<CapturedWork> work, std::size_t& bytes_taken)
+      : reservations_(&reservations), work_(std::move(work)), bytes_taken_(&bytes_taken) {
+    *bytes_taken_ += bytes();
+  }
+  ~Captured() override { *bytes_taken_ -= bytes(); }
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
   void run() override {
     for (const CapturedWork& one : work_) {
       if (const std::string mistake = one.addresses.mistake(*reservations_); !mistake.empty())
@@ -31,10 +39,14 @@ class Captured final : public Replay {
       one.run();
     }
   }
+  std::size_t nodes() const override { return work_.size(); }
 
  private:
   const Reservations* reservations_;
+  std::size_t bytes() const { return work_.size() * kBytesOfNode; }
+
   std::vector<CapturedWork> work_;
+  std::size_t* bytes_taken_;
 };
 
 class SimulatedBackend final : public Backend {
@@ -46,7 +58,7 @@ class SimulatedBackend final : public Backend {
     if (engine.capturing())
       throw DeviceError(text("memory: a captured step must find its memory in the arena, asked for ", bytes));
     void* data = nullptr;
-    if (bytes + engine.reservations.bytes() <= memory_limit)
+    if (bytes + taken() <= memory_limit)
       data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
     if (data == nullptr)
       throw OutOfMemory(text("memory: the simulated device must have ", bytes, " bytes (", bytes >> 20,
@@ -81,10 +93,11 @@ class SimulatedBackend final : public Backend {
       engine.captured();
       throw;
     }
-    auto captured = std::make_unique<Captured>(engine.reservations, engine.captured());
+    auto captured = std::make_unique<Captured>(engine.reservations, engine.captured(), captured_bytes_);
     if (given_back_ > 0)
       throw DeviceError(text("memory: a captured step must not give back memory of the device, got ", given_back_,
                              " bytes\n  a card ends the capture for it"));
+    if (taken() > memory_limit) return nullptr;
     captured->run();
     return captured;
   }
@@ -100,6 +113,9 @@ class SimulatedBackend final : public Backend {
   std::size_t shared_limit = cuda::kMostSharedBytes;
 
  private:
+  std::size_t taken() const { return engine.reservations.bytes() + captured_bytes_; }
+
+  std::size_t captured_bytes_ = 0;
   std::size_t given_back_ = 0;  // while a step was captured
 };
 

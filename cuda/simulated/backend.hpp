@@ -11,7 +11,8 @@ namespace engram::simulated {
 /// The engine of a backend of kind `simulated`; throws DeviceError for another.
 Engine& engine_of(Backend& backend);
 
-/// A card's memory has an end; that of a backend of kind `simulated` only where a test sets one, in bytes.
+/// A card's memory has an end; that of a backend of kind `simulated` only where a test sets one, in bytes. It holds
+/// what is reserved, and 4 KiB for every launch of a captured step.
 std::size_t& memory_limit_of(Backend& backend);
 
 /// The shared memory that a block can have, in bytes: of the largest card, or what a test sets.

@@ -38,6 +38,27 @@ TEST_CASE("captured step: nothing is done while it is recorded, and its actions 
   }
 }
 
+TEST_CASE("captured step: of one that the card has no memory for nothing is done") {
+  card::Stream stream;
+  std::string done;
+  const auto work = [&](char name) { hand_over(stream, [&done, name] { done += name; }); };
+  const auto captured = [&](int nodes) {
+    card::Capture capture(stream);
+    work('a');
+    capture.between([&done] { done += '1'; });
+    for (int i = 0; i < nodes; ++i) work('b');
+    capture.between([&done] { done += '2'; });
+    work('c');
+    return capture.finish();
+  };
+  CHECK(captured(1000) == nullptr);
+  wait_for(stream);
+  CHECK(done.empty());
+  const auto step = captured(3);
+  REQUIRE(step != nullptr);
+  CHECK(step->nodes() == 5);
+}
+
 TEST_CASE("captured step: a step that throws leaves a stream that works") {
   card::Stream stream;
   bool done = false;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -17,15 +18,20 @@ namespace engram::harness::fake_cuda {
 
 using Work = std::function<void()>;
 
+/// What the card has memory for in one graph.
+constexpr std::size_t kMostNodes = 100;
+
 /// How far a stream has come.
 struct Place {
   std::mutex mutex;
   std::condition_variable passed;
   unsigned long recorded = 0, done = 0;
+  std::chrono::steady_clock::time_point time;  // when it was done
 };
 
 }  // namespace engram::harness::fake_cuda
 
+using engram::harness::fake_cuda::kMostNodes;
 using engram::harness::fake_cuda::Place;
 using engram::harness::fake_cuda::Work;
 
@@ -131,6 +137,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   stream->put([place = event->place, number] {
     const std::lock_guard lock(place->mutex);
     place->done = number;
+    place->time = std::chrono::steady_clock::now();
     place->passed.notify_all();
   });
   return cudaSuccess;
@@ -157,6 +164,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   });
   return cudaSuccess;
 }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const std::scoped_lock lock(begin->place->mutex, end->place->mutex);
+  if (begin->place->done != begin->place->recorded || end->place->done != end->place->recorded)
+    return cudaErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->place->time - begin->place->time).count();
+  return cudaSuccess;
+}
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   stream->put([function, data] { function(data); });
   return cudaSuccess;
@@ -178,8 +192,12 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  if (graph->work.size() > kMostNodes) return cudaErrorMemoryAllocation;
   *executable = new CUgraphExec_st{graph->work};
   return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t stream) {
+  return stream->capturing ? cudaErrorIllegalState : cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (stream->capturing) return cudaErrorIllegalState;

@@ -1,6 +1,8 @@
 #include "cuda/card/waiting.hpp"
 
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "core/communicator.hpp"
 #include "cuda/card/stream.hpp"
@@ -29,6 +31,22 @@ TEST_CASE("waiting: for a stream and for an event, watched or not") {
     CHECK(done == 2);
     card::check(cudaEventDestroy(event), "event");
   }
+}
+
+TEST_CASE("marks: the time of a stream's work between them, without waiting") {
+  card::Stream stream;
+  bool done = false;
+  const card::TimedEvent begin(stream);
+  hand_over(stream, [&done] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    done = true;
+  });
+  const card::TimedEvent end(stream);
+  hand_over(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+  const double seconds = end.seconds_since(begin);
+  CHECK(done);
+  CHECK(seconds >= 0.02);
+  wait_for(stream);
 }
 
 TEST_CASE("waiting: who looks can end it") {

@@ -97,6 +97,30 @@ const std::vector<FusedCase>& fused_cases() {
         .slots = 16,
         .positions = Positions::per_head,
         .position_query = true}},
+      // Padded to 16, 64 and 128.
+      {"heads of depth 41",
+       changed(attention_options(70, {9, 70, 33}),
+               [](AttentionOptions& o) {
+                 o.ramp = 8;
+                 o.score_scale = o.slot_score_scale = 0.15;
+                 o.dropout = DropoutRule(0.25);
+               }),
+       {.block = 67, .depth = 41, .slots = 5, .span = {0.05, 0.83, 0.31}}},
+      {"heads of depth 6, two queries, positions per head, missing past",
+       changed(attention_options(40, {40, 21}),
+               [](AttentionOptions& o) {
+                 o.min_distance = 0;
+                 o.past_count = 1234;
+               }),
+       {.streams = 3,
+        .block = 35,
+        .depth = 6,
+        .positions = Positions::per_head,
+        .position_query = true,
+        .past_valid = {40, 7, 0}}},
+      {"heads of depth 96",
+       changed(attention_options(20, {20, 3}), [](AttentionOptions& o) { o.score_scale = o.slot_score_scale = 0.1; }),
+       {.streams = 1, .block = 17, .depth = 96, .slots = 16, .position_query = true}},
       {"slots only",
        changed(attention_options(0, {0, 0}), [](AttentionOptions& o) { o.dropout = DropoutRule(0.3); }),
        {.streams = 3, .block = 70, .depth = 16, .slots = 130}},
@@ -220,11 +244,11 @@ TEST_CASE("fused attention: deep heads on a card with little shared memory", "[a
   for (const FusedCase& one : fused_cases()) {
     INFO(one.name);
     const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);
-    std::size_t bytes = 0;
+    std::int64_t plain_calls = 0;
     AttentionCall call = fused_call(simulated);
-    call.workspace = &bytes;
+    call.plain_calls = &plain_calls;
     run_attention(x, one.options, call);
-    CHECK((bytes == 0) == (one.sizes.depth <= 64));
+    CHECK(plain_calls == (one.sizes.depth > 64 ? 1 : 0));
     if (one.sizes.depth > 64) check_exactness(one, simulated);
   }
 }
@@ -233,22 +257,30 @@ TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
   Backend* const device = fused_device();
   if (device == nullptr) return;
   AttentionInputSizes sizes{.block = 20, .slots = 3, .span = {0.5, 0.2}};
+  std::int64_t plain_calls = 0;
   const auto workspace = [&](std::int64_t depth, AttentionCall call) {
     const AttentionOptions options = attention_options(30, {30, 12});
     sizes.depth = depth;
     const std::vector<Array64> x = attention_numbers("serves", options, sizes);
     std::size_t bytes = 0;
     call.workspace = &bytes;
+    call.plain_calls = &plain_calls;
     run_attention(x, options, call);
     return bytes;
   };
-  // The plain form holds matrices of scores, the fused one nothing.
+  // The plain form holds matrices of scores, the fused one nothing, or padded heads.
   for (const std::int64_t depth : {16, 32, 64, 128}) CHECK(workspace(depth, fused_call(device)) == 0);
-  for (const std::int64_t depth : {8, 24, 48, 256}) CHECK(workspace(depth, fused_call(device)) > 0);
+  for (const std::int64_t depth : {8, 24, 36, 48, 100}) {
+    CHECK(workspace(depth, fused_call(device)) > 0);
+    CHECK(plain_calls == 0);
+  }
+  CHECK(workspace(129, fused_call(device)) > 0);
+  CHECK(plain_calls == 1);
   CHECK(workspace(16, plain_call(device)) > 0);
   AttentionCall other = fused_call(device);
   other.products = ProductPrecision::f32;
   CHECK(workspace(16, other) > 0);
+  CHECK(plain_calls == 0);  // nobody asked for another form
   other = fused_call(device);
   other.dtype = DType::f64;
   CHECK(workspace(16, other) > 0);
@@ -278,7 +310,7 @@ TEST_CASE("fused attention: the same bits in every order, and again", "[attentio
 TEST_CASE("fused attention: gradients are added, or left out", "[attention][fused]") {
   Backend* const device = fused_device();
   if (device == nullptr) return;
-  for (const std::size_t number : {0, 1, 5}) {
+  for (const std::size_t number : {0, 1, 5, 6}) {
     const FusedCase& one = fused_cases()[number];
     INFO(one.name);
     const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);

@@ -40,6 +40,7 @@ struct Device {
     const std::size_t before = memory.bytes_in_use();
     kernel();
     if (call.workspace != nullptr) *call.workspace = memory.peak_bytes() - std::min(before, memory.peak_bytes());
+    if (call.plain_calls != nullptr) *call.plain_calls = step.plain_attention_calls();
   }
   Tensor upload(const Array64& x, DType dtype, bool integer = false) {
     return to_device(backend, memory, x, {.integer = integer}, dtype);

@@ -16,10 +16,11 @@ struct AttentionCall {
   bool keep = false;  // the forward pass also returns the kept weights
   ProductPrecision products = ProductPrecision::f32;
   Backend* backend = available_backends().front().get();
-  std::int64_t shift = 0;            // elements by which the content queries lie behind an aligned address
-  Write write = Write::set;          // add: every gradient starts with ones
-  std::vector<int> unwanted = {};    // gradients that are not asked for
-  std::size_t* workspace = nullptr;  // receives the most bytes that the kernel held beside its tensors
+  std::int64_t shift = 0;               // elements by which the content queries lie behind an aligned address
+  Write write = Write::set;             // add: every gradient starts with ones
+  std::vector<int> unwanted = {};       // gradients that are not asked for
+  std::size_t* workspace = nullptr;     // receives the most bytes that the kernel held beside its tensors
+  std::int64_t* plain_calls = nullptr;  // receives Step::plain_attention_calls()
 };
 
 /// `x` in the order of AttentionArgument. Reports writes outside of a tensor's memory as failures of the test.

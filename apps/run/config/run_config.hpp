@@ -43,6 +43,7 @@ struct TrainingOptions {
   std::int64_t report_every = 100;       ///< steps between lines of metrics
   std::int64_t validate_every = 1000;    ///< steps between short validations
   std::int64_t validate_blocks = 100;    ///< blocks of one short validation
+  bool validate_as_trained = false;      ///< short validations compute with `products` and `activations`, not in f32
   std::int64_t checkpoint_every = 1000;  ///< steps between checkpoints
   std::int64_t sample_every = 0;         ///< steps between samples of what the model writes; 0: none
   std::string sample_prompt;             ///< what a sample begins with; empty: the start of a line

@@ -51,6 +51,8 @@ void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   training(&TrainingOptions::report_every, "report_every", "steps between reports");
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");
+  training(&TrainingOptions::validate_as_trained, "validate_as_trained",
+           "short validations compute with products and activations too, not in f32 as engram evaluate");
   training(&TrainingOptions::checkpoint_every, "checkpoint_every", "steps between checkpoints");
   training(&TrainingOptions::sample_every, "sample_every", "steps between samples of what the model writes; 0: none");
   training(&TrainingOptions::sample_prompt, "sample_prompt", "what a sample begins with; empty: the start of a line");

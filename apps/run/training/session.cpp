@@ -139,7 +139,8 @@ StepLosses TrainingSession::step() {
     if (!runtime.ranks().alone()) throw;  // others may have gone on
     trainer.undo();
     reader->restore(before);
-    throw;
+    if (!trainer.forget_replays()) throw;
+    return step();  // what captured steps took may be what it lacked
   }
   watch.step(losses);
   return losses;
@@ -187,7 +188,11 @@ Evaluation TrainingSession::validate(const EvaluationHooks& hooks) {
   const auto past_of = [&](std::int64_t piece, std::int64_t) -> ModelPast& {
     return validation_pasts[static_cast<std::size_t>(piece - first)];
   };
-  with_judged_model([&] { result = evaluate(placed(), validation, past_of, hooks, validation_share); });
+  const auto measure = [&] { result = evaluate(placed(), validation, past_of, hooks, validation_share); };
+  if (config.training.validate_as_trained)
+    with_judged_weights(measure);
+  else
+    with_judged_model(measure);
   watch.validation(result);
   return result;
 }

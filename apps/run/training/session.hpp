@@ -37,7 +37,8 @@ class TrainingSession {
   /// Reads the next block and trains on it. Throws Diverged, and OutOfMemory, after which all is as before the step
   /// where there is one rank.
   StepLosses step();
-  /// The next short validation: some blocks of the split `valid`, going on where the last one stopped. On a plateau it
+  /// The next short validation: some blocks of the split `valid`, going on where the last one stopped, computed as
+  /// with_judged_model() does it or, with training.validate_as_trained, as a step. On a plateau it
   /// begins the fine-tuning, if the schedule says so. Of what hooks.found is told, the place is that in the split.
   /// Collective, and returns the same on all ranks but for the seconds.
   Evaluation validate(const EvaluationHooks& hooks = {});

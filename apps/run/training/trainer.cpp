@@ -85,8 +85,19 @@ StepLosses Trainer::step(const data::Block& block) {
     };
     if (!may_replay_ || view_ || keep_scopes_ || runtime_->step().observer() != nullptr)
       work();
-    else if (replay_.run(replay_key(), work))
-      for_each_past([this](StatePast& past) { past.replayed(tokens_.remembered()); });
+    else
+      switch (replay_.run(replay_key(), work)) {
+        case StepRun::handed_over:
+          break;
+        case StepRun::replayed:
+          for_each_past([this](StatePast& past) { past.replayed(tokens_.remembered()); });
+          break;
+        case StepRun::only_recorded:  // nor has another rank got anything of it
+          undo();
+          end_step();
+          begin(block);
+          work();
+      }
     losses = read_losses();
     check(losses);
   } else {

@@ -56,6 +56,8 @@ class Trainer {
 
   /// Of the steps of this trainer: how many the device repeated by itself.
   std::int64_t replayed() const { return replay_.replayed(); }
+  /// Gives back the memory of steps that it can repeat. Returns whether there were any.
+  bool forget_replays() { return replay_.forget(); }
   /// Whether it may, where it can. The default is that it may.
   void allow_replay(bool allow) { may_replay_ = allow; }
 

@@ -150,6 +150,9 @@ void Loop::train_one() {
   if (session_.config.training.gradient_report)
     gradients_.add(session_.trainer.optimizer(), session_.runtime.backend());
   seconds_here_ += watch.seconds();
+  if (const Step& of = session_.runtime.step(); step() == first_ + 1 && of.plain_attention_calls() > 0)
+    log(LogLevel::warning,
+        text("attention takes its slower form, in whole matrices of scores: ", of.plain_attention_reason()));
   const bool is_report = due(session_.config.training.report_every);
   if (ranks_.leads() && progress_.wants(is_report))
     progress_.show({.step = step(),
@@ -317,7 +320,8 @@ void Loop::end() {
          {"seconds", seconds()},
          {"peak_bytes", session_.runtime.arena().peak_bytes()},
          {"resident_bytes", peak_resident_bytes()},
-         {"replayed_steps", session_.trainer.replayed()}});
+         {"replayed_steps", session_.trainer.replayed()},
+         {"plain_attention_calls", session_.runtime.step().plain_attention_calls()}});
   double frozen = 0, dense = 0, tables = 0;  // whose gradients are memory of a step
   for (const auto& [name, parameter] : session_.store.parameters()) {
     const auto bytes = static_cast<double>(parameter->value().bytes());

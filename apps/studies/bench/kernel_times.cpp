@@ -1,21 +1,34 @@
 #include "apps/studies/bench/kernel_times.hpp"
 
 namespace engram {
+namespace {
 
-void KernelTimes::before(const char*) {
-  backend_->synchronize();
-  running_.push_back({Clock::now()});
+constexpr std::size_t kMostMarked = 4096;  // calls whose marks are kept: a device has to keep them too
+
+}  // namespace
+
+void KernelTimes::before(const char* kernel) {
+  const char* const caller = running_.empty() ? nullptr : calls_[running_.back()].kernel;
+  running_.push_back(calls_.size());
+  calls_.push_back({.kernel = kernel, .caller = caller, .begin = nullptr, .end = nullptr});
+  calls_.back().begin = backend_->mark();
 }
 
-void KernelTimes::after(const char* kernel) {
-  backend_->synchronize();
-  const Running run = running_.back();
+void KernelTimes::after(const char*) {
+  calls_[running_.back()].end = backend_->mark();
   running_.pop_back();
-  const double seconds = std::chrono::duration<double>(Clock::now() - run.start).count();
-  Total& total = totals_[kernel];
-  ++total.calls;
-  total.seconds += seconds - run.inner_seconds;
-  if (!running_.empty()) running_.back().inner_seconds += seconds;
+  if (running_.empty() && (!backend_->works_behind() || calls_.size() >= kMostMarked)) settle();
+}
+
+void KernelTimes::settle() const {
+  for (const Call& call : calls_) {
+    const double seconds = call.end->seconds_since(*call.begin);
+    Total& total = totals_[call.kernel];
+    ++total.calls;
+    total.seconds += seconds;
+    if (call.caller != nullptr) totals_[call.caller].seconds -= seconds;
+  }
+  calls_.clear();
 }
 
 void KernelTimes::tensors(const char* kernel, std::span<const TensorArgument> arguments) {
@@ -25,14 +38,19 @@ void KernelTimes::tensors(const char* kernel, std::span<const TensorArgument> ar
   totals_[kernel].bytes += bytes;
 }
 
+const std::map<std::string, KernelTimes::Total, std::less<>>& KernelTimes::totals() const {
+  if (running_.empty()) settle();
+  return totals_;
+}
+
 double KernelTimes::seconds(std::string_view kernel) const {
-  const auto entry = totals_.find(kernel);
+  const auto entry = totals().find(kernel);
   return entry == totals_.end() ? 0 : entry->second.seconds;
 }
 
 double KernelTimes::seconds() const {
   double sum = 0;
-  for (const auto& [name, total] : totals_) sum += total.seconds;
+  for (const auto& [name, total] : totals()) sum += total.seconds;
   return sum;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 /// Where the time of a step goes: every kernel's calls and the time spent in them.
 
-#include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +14,9 @@ namespace engram {
 
 class KernelTimes final : public KernelObserver {
  public:
-  /// Waits for the backend around every kernel, so that a device that works behind the host is timed as well; steps
-  /// that are observed are slower there than others.
+  /// Marks the places before and after every kernel (Backend::mark). The host does not wait for a device that works
+  /// behind it, so that kernels are as close to each other as in other steps; where the host is slower than they are,
+  /// a kernel's time has what the device waited for it.
   explicit KernelTimes(Backend& backend) : backend_(&backend) {}
 
   struct Total {
@@ -28,21 +29,27 @@ class KernelTimes final : public KernelObserver {
   void after(const char* kernel) override;
   void tensors(const char* kernel, std::span<const TensorArgument> arguments) override;
 
-  const std::map<std::string, Total, std::less<>>& totals() const { return totals_; }
+  /// Of all calls that have ended. Waits for the device.
+  const std::map<std::string, Total, std::less<>>& totals() const;
   /// Of one kernel; 0 when it never ran.
   double seconds(std::string_view kernel) const;
   /// Of all kernels together.
   double seconds() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-  struct Running {
-    Clock::time_point start;
-    double inner_seconds = 0;
+  struct Call {
+    const char* kernel;
+    const char* caller;                      // the kernel that called it; nullptr: none
+    std::shared_ptr<const Mark> begin, end;  // shared by copies of this object
   };
+  /// Adds the times of all calls, which have ended, to the totals.
+  void settle() const;
+
   Backend* backend_;
-  std::vector<Running> running_;
-  std::map<std::string, Total, std::less<>> totals_;
+  std::vector<std::size_t> running_;  // of calls_
+  // What is seen is the same before and after marks were turned into times.
+  mutable std::vector<Call> calls_;
+  mutable std::map<std::string, Total, std::less<>> totals_;
 };
 
 }  // namespace engram

@@ -16,11 +16,14 @@ struct MachineLimits {
     std::int64_t rows, columns, inner;
     double flops_per_second;  ///< median of several calls
   };
-  std::vector<Product> products;       ///< of different shapes
-  double flops_per_second = 0;         ///< of the fastest f32 product
-  double bf16_flops_per_second = 0;    ///< of the fastest bf16 product; 0: the device has no instructions for them
-  double bytes_per_second = 0;         ///< of a copy larger than the caches: read and written bytes together
-  double exponentials_per_second = 0;  ///< of softmax over rows that the caches hold
+  std::vector<Product> products;  ///< of different shapes
+  double flops_per_second = 0;    ///< of the fastest f32 product
+  /// Of the fastest bf16 product: on the host of f32 operands, which it rounds, on cards of bf16 ones. 0: the device
+  /// has no instructions for them.
+  double bf16_flops_per_second = 0;
+  double bytes_per_second = 0;  ///< of a copy larger than the caches: read and written bytes together
+  /// Of softmax over rows that the caches hold; of a card by its facts, since no kernel of the library does only that.
+  double exponentials_per_second = 0;
 
   /// These limits with flops_per_second of the products that a step uses, where the device has them.
   MachineLimits with(ProductPrecision precision) const;

@@ -2,6 +2,7 @@
 /// that are replayed, memory that ends.
 
 #include <sstream>
+#include <utility>
 
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
@@ -10,6 +11,7 @@
 #include "apps/run/training/training_run.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/kernels/fill.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/apps/run/other_devices.hpp"
 #include "tests/apps/run/run_fixture.hpp"
@@ -110,13 +112,20 @@ TEST_CASE("bf16 activations on every device: losses near those of f32, and a run
 }
 
 struct SimulatedRun {
+  explicit SimulatedRun(std::vector<std::string> also = {}) : overrides(std::move(also)) {}
+
+  const std::vector<std::string> overrides;
   const RunFolder folder;
   data::DataSet data = data::DataSet::open(folder.data());
-  RunConfig config = resolved_config(
-      parse_run_config(small_config(), "test", {"training.batch=2", "training.block=20", "training.split=1"}), data);
+  RunConfig config = resolved_config(parse_run_config(small_config(), "test", settings()), data);
   Runtime runtime{parse_device("simulated"), 0, config.training.seed};
   TrainingSession session{config, data, runtime, DType::f32};
 
+  std::vector<std::string> settings() const {
+    std::vector<std::string> all{"training.batch=2", "training.block=20", "training.split=1"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return all;
+  }
   std::size_t& memory_limit() { return simulated::memory_limit_of(runtime.backend()); }
   /// Less than the next step needs, but enough for its first layer's new cache.
   void end_memory() {
@@ -135,6 +144,33 @@ TEST_CASE("a step without memory leaves everything as it was") {
   CHECK(run.session.trainer.steps() == 1);
   run.memory_limit() = SIZE_MAX;
   for (int step = 0; step < 3; ++step) CHECK(run.session.step().nll == undisturbed.session.step().nll);
+}
+
+TEST_CASE("a step that the device has no memory to capture goes on kernel by kernel") {
+  if (!has_simulated_device()) return;
+  SimulatedRun run, undisturbed;
+  for (int step = 0; step < 12; ++step) {
+    // Enough for every step, but not for a captured one.
+    if (step == 1) run.memory_limit() = run.runtime.backend().reserved_bytes() + 16384;
+    CHECK(run.session.step().nll == undisturbed.session.step().nll);
+  }
+  CHECK(run.session.trainer.replayed() == 0);
+  CHECK(undisturbed.session.trainer.replayed() > 0);
+}
+
+TEST_CASE("a step without memory takes that of captured steps") {
+  if (!has_simulated_device()) return;
+  const std::vector<std::string> growing{"model.max_span=200", "model.span_init=0.01"};
+  SimulatedRun run(growing), undisturbed(growing);
+  for (SimulatedRun* one : {&run, &undisturbed}) {
+    while (one->session.trainer.replayed() == 0) one->session.step();
+    // Spans jump, so that the caches of a step after the next one need more than there is beside what was captured.
+    Tensor spans = one->session.store.parameters().at("layers.0.attention.span")->value();
+    kernels::fill(one->runtime.step(), spans, 1);
+  }
+  run.memory_limit() = run.runtime.backend().reserved_bytes() + 300'000;  // captured steps take more
+  for (int step = 0; step < 6; ++step) CHECK(run.session.step().nll == undisturbed.session.step().nll);
+  CHECK(run.session.trainer.steps() == undisturbed.session.trainer.steps());
 }
 
 TEST_CASE("a training run saves before it gives up for lack of memory") {
