@@ -101,7 +101,7 @@ for part in "${parts[@]}"; do
       ;;
     fuzz)
       begin_part "Readers of what others wrote, fed by libFuzzer (preset fuzz)"
-      bash apps/install_packages.sh clang libomp-dev
+      bash apps/install_packages.sh clang libclang-rt-dev libomp-dev
       ENGRAM_FUZZ_JOBS=$(nproc) bash tests/fuzz/run.sh 20
       ;;
     packages)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Fuzzing: libFuzzer (Clang) feeds every reader of what others wrote, under AddressSanitizer and UndefinedBehaviorSanitizer.
+# Fuzzing: libFuzzer (Clang) feeds every reader of what others wrote, under AddressSanitizer and
+# UndefinedBehaviorSanitizer.
 #   bash tests/fuzz/run.sh MINUTES [READER ...]     all readers, or these; MINUTES are shared out alike
-# It builds the preset `fuzz`, begins with tests/fuzz/corpus, and ends with a table. What readers did not refuse well is in
-# build/fuzz/found/READER: a file for each, and a line that reads it again is printed. Exit code 1: something was found.
+# It builds the preset `fuzz`, begins with tests/fuzz/corpus, and ends with a table. What readers did not refuse well is
+# in build/fuzz/found/READER: a file for each, and a line that reads it again is printed. Exit code 1: something was found.
 #   ENGRAM_FUZZ_JOBS=2         readers side by side [1]
 #   ENGRAM_FUZZ_KEEP=FOLDER    where the grown corpora are kept, and gone on with the next time [build/fuzz/grown]
 #   ENGRAM_FUZZ_GROW=1         what reaches more code goes into tests/fuzz/corpus, files of up to 2048 bytes
-# An input may take 10 seconds and 1.5 GB of the process, 64 MB at one time of asking, and at once 8 MiB and 256 bytes for
-# each of its own (fuzz_main.cpp).
+# An input may take 10 seconds, 64 MB in one piece, and at once 8 MiB and 256 bytes for each of its own (fuzz_main.cpp);
+# the process 1.5 GB.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -19,7 +20,8 @@ fi
 minutes=$1
 shift
 if [[ ! -x $(command -v clang++) ]]; then
-  echo "tests/fuzz/run.sh: there must be Clang for libFuzzer; apps/install_packages.sh clang installs it" >&2
+  echo "tests/fuzz/run.sh: there must be Clang, for libFuzzer; this installs it:" >&2
+  echo "  bash apps/install_packages.sh clang libclang-rt-dev libomp-dev" >&2
   exit 1
 fi
 if [[ -z ${ENGRAM_FUZZ_PROGRAM:-} ]]; then
