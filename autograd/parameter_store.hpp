@@ -73,7 +73,8 @@ class ParameterStore {
   const std::vector<Parameter*>& tables() const { return tables_; }
   /// By full name (not alias); nullptr when there is none.
   Parameter* find(std::string_view name) const;
-  /// All, sorted by name.
+  /// All that were added, sorted by name: those that are trained, frozen ones, tables, and buffers such as running
+  /// statistics. A model is saved and read again as a whole with these: named_tensors() in nn/named_tensors.hpp.
   const std::map<std::string, Parameter*, std::less<>>& parameters() const { return parameters_; }
   /// Second name -> first name of tied parameters.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }
@@ -90,7 +91,8 @@ class ParameterStore {
   void zero_gradients(Step& step);
   /// Dense gradients alone.
   void zero_dense_gradients(Step& step);
-  /// Gradients of rows alone. Their memory is the step's: due before it ends.
+  /// Gradients of rows alone. Their memory is the step's: due before it ends, where no update of an optimiser took
+  /// them.
   void clear_row_gradients();
 
   /// From now on the matrices of f32 parameters have bf16 copies. Throws DTypeError for f64, Error before place().

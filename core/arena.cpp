@@ -103,7 +103,8 @@ void Arena::end_step() {
   if (in_use_ != 0)
     throw Error(
         text("arena: everything of a step must be let go at its end, ", in_use_, " bytes are still in use",
-             "\n  a tensor, variable or gradient of a table was kept; copy what must survive into its own memory"));
+             "\n  let its tapes, variables and tensors go before end_step(), and copy what must survive into its own "
+             "memory;\n  gradients of tables that no update took: ParameterStore::clear_row_gradients()"));
   if (slabs_.size() > 1) {
     // Best fit fragments a little; a sixteenth more than the peak makes the next equal step fit in one slab.
     const std::size_t bytes = rounded(peak_ + peak_ / 16);

@@ -26,8 +26,10 @@ class Arena final : public Allocator {
   void free(void* data, std::size_t bytes) noexcept override;
   std::pmr::memory_resource& objects() override { return objects_; }
 
-  /// Call when everything of the step was let go. Throws Error when `bytes_in_use()` is not zero: something
-  /// survived the step. Joins the slabs into one large enough for the peak seen so far.
+  /// Call when everything of the step was let go: its tapes with what they hold, tensors and variables, gradients of
+  /// tables (an optimiser's update or ParameterStore::clear_row_gradients() does that). Throws Error when
+  /// `bytes_in_use()` is not zero: something survived the step. Joins the slabs into one large enough for the peak seen
+  /// so far.
   void end_step();
 
   std::size_t bytes_in_use() const { return in_use_; }

@@ -7,6 +7,7 @@ namespace engram {
 Step::Step(Backend& backend, Allocator& memory, std::uint64_t seed)
     : backend_(&backend), memory_(&memory), computes_(backend.computes()), seed_(seed), wrong_ids_(backend) {
   begin({});
+  is_begun_ = false;
 }
 
 Step::~Step() { backend_->release(all_scalars_); }
@@ -18,12 +19,16 @@ void Step::write_scalars(std::span<const StepScalars> of_pieces) {
     all_scalars_ = static_cast<StepScalars*>(more);
     pieces_ = of_pieces.size();
   }
+  on_host_.assign(of_pieces.begin(), of_pieces.end());
   backend_->copy(all_scalars_, of_pieces.data(), of_pieces.size_bytes(), CopyKind::host_to_device);
 }
 
 void Step::begin_piece(std::size_t piece) {
-  if (piece >= pieces_) throw Error(text("step: has scalars for ", pieces_, " pieces, got piece ", piece));
+  if (piece >= on_host_.size())
+    throw Error(text("step: has scalars for ", on_host_.size(), " pieces, got piece ", piece));
   scalars_ = all_scalars_ + piece;
+  piece_ = piece;
+  is_begun_ = true;
   next_operation_ = 0;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/activation_precision.hpp"
 #include "core/allocator.hpp"
@@ -79,13 +80,16 @@ class Step {
   /// Those of the step's first piece, for what is to be drawn alike whatever piece asks for it. Device memory.
   const StepScalars* first_scalars() const { return all_scalars_; }
 
-  /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids.
+  /// Starts a step (or a piece of one): writes the scalars to the device, restarts the operation ids. Until then a new
+  /// Step has those of update 0 at rate 0.
   void begin(const StepScalars& scalars);
   /// begin() in two parts, for steps of several pieces whose kernels are recorded. First this, which writes the scalars
   /// of all pieces to the device;
   void write_scalars(std::span<const StepScalars> of_pieces);
   /// then this for each piece, which hands nothing to the device.
   void begin_piece(std::size_t piece);
+  /// The scalars, on the host, that were begun with; nullptr: nothing was begun yet.
+  const StepScalars* begun() const { return is_begun_ && piece_ < on_host_.size() ? &on_host_[piece_] : nullptr; }
 
   ProductPrecision products() const { return products_; }
   void set_products(ProductPrecision precision) { products_ = precision; }
@@ -114,8 +118,11 @@ class Step {
   bool computes_;
   std::uint64_t seed_;
   std::uint32_t next_operation_ = 0;
-  StepScalars* all_scalars_ = nullptr;  // of the pieces
-  std::size_t pieces_ = 0;
+  StepScalars* all_scalars_ = nullptr;    // of the pieces
+  std::size_t pieces_ = 0;                // that there is memory for
+  std::vector<StepScalars> on_host_;      // of the pieces
+  std::size_t piece_ = 0;                 // the present one
+  bool is_begun_ = false;                 // by who uses it, not by the constructor
   const StepScalars* scalars_ = nullptr;  // of the present one
   ProductPrecision products_ = ProductPrecision::f32;
   ActivationPrecision activations_ = ActivationPrecision::f32;

@@ -56,7 +56,6 @@ int main() {
       read = {slots.begin(), slots.end()};
     }
     optimizer->update(step);
-    store.clear_row_gradients();
     arena.end_step();
     if (update == 0) first = loss;
     if (update % 50 == 0)

@@ -90,7 +90,19 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
   return state;
 }
 
+void Optimizer::check_begun(const Step& step) const {
+  const StepScalars* const scalars = step.begun();
+  if (scalars == nullptr)
+    throw Error(
+        "optimizer: every update must be part of a step that was begun, got one without a learning rate\n"
+        "  call step.begin({.step = NUMBER, .learning_rate = RATE}) before it, first of all that is of the step");
+  if (last_update_ == scalars->step)
+    throw Error(text("optimizer: every update must have a number of its own, got ", scalars->step,
+                     " twice\n  call step.begin({.step = NUMBER, .learning_rate = RATE}) for each, counting from 0"));
+}
+
 void Optimizer::update(Step& step) {
+  check_begun(step);
   // First, because it may find too little memory for its gradients: then nothing has been updated yet.
   if (tables_) tables_->update(step);
   if (!store_->groups().empty()) sum_norms(step);
@@ -100,6 +112,9 @@ void Optimizer::update(Step& step) {
   }
   gather(step, Gathered::values);
   store_->refresh_rounded(step);
+  // They were used up, and nothing of a step may be left at its end.
+  store_->clear_row_gradients();
+  last_update_ = step.begun()->step;
 }
 
 void Optimizer::sum_norms(Step& step) {

@@ -72,8 +72,11 @@ class Optimizer {
   const std::vector<Bucket>& buckets() const { return buckets_; }
 
   /// One update of all parameters from their gradients, at the learning rate of the step's scalars; then the spans are
-  /// clamped to [0, 1] and bf16 copies, if the store keeps any, made anew. The step number of the scalars counts
-  /// updates from 0.
+  /// clamped to [0, 1] and bf16 copies, if the store keeps any, made anew. Gradients of tables' rows, which are memory
+  /// of the step, are let go; dense ones stay until ParameterStore::zero_gradients().
+  ///
+  /// The step number of the scalars counts updates, from 0. Throws Error, and changes nothing, for a step that was not
+  /// begun, whose rate would be 0, and for a number that the last update had.
   void update(Step& step);
 
   /// For tables in the mode deferred (TableOptimizer::bring_up_to_date): before their values or the state are read.
@@ -129,6 +132,7 @@ class Optimizer {
 
  private:
   void make_parts(Step& step);
+  void check_begun(const Step& step) const;
   void sum_norms(Step& step);
   enum class Gathered : std::uint8_t { values, gradients, squares };
   /// Every rank's parts become what that rank has.
@@ -143,6 +147,7 @@ class Optimizer {
   std::vector<Tensor> squares_;      // of every group: [chunks] f64
   std::unique_ptr<TableOptimizer> tables_;
   ExchangeCosts gather_costs_;
+  std::optional<std::uint64_t> last_update_;  // its number
 };
 
 }  // namespace engram

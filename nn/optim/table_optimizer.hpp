@@ -61,9 +61,9 @@ class TableOptimizer final : public RowRefresh {
   TableOptimizer& operator=(const TableOptimizer&) = delete;
   ~TableOptimizer() override;
 
-  /// One update of all tables from their gradients of rows, which stay. Ranks that share tables call it together. The
-  /// step number of the scalars counts updates
-  /// from 0. A table that nobody read: dense, its moments fade and move it; else nothing changes.
+  /// One update of all tables from their gradients of rows, which stay: Optimizer::update lets them go. Ranks that
+  /// share tables call it together. The step number of the scalars counts updates from 0. A table that nobody read:
+  /// dense, its moments fade and move it; else nothing changes.
   void update(Step& step);
 
   /// Deferred: all rows become what they are in the dense mode after the last update. Due before anyone reads whole

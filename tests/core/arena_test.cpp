@@ -199,7 +199,8 @@ TEST_CASE("arena: something that survives the step is an error", "[core]") {
   std::byte* kept = f.take(300);
   CHECK_THROWS_WITH(f.arena.end_step(),
                     "arena: everything of a step must be let go at its end, 512 bytes are still in use\n"
-                    "  a tensor, variable or gradient of a table was kept; copy what must survive into its own memory");
+                    "  let its tapes, variables and tensors go before end_step(), and copy what must survive into its "
+                    "own memory;\n  gradients of tables that no update took: ParameterStore::clear_row_gradients()");
   f.arena.free(kept, 300);
   CHECK_NOTHROW(f.arena.end_step());
 }

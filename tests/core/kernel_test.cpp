@@ -55,6 +55,23 @@ TEST_CASE("kernels: a call reaches the function of the step's device, seen by th
   CHECK(recorder.events.size() == 2);
 }
 
+TEST_CASE("steps: what was begun is known on the host", "[core]") {
+  Fixture f;
+  CHECK(f.step.begun() == nullptr);
+  f.step.begin({.step = 3, .learning_rate = 0.5});
+  REQUIRE(f.step.begun() != nullptr);
+  CHECK(f.step.begun()->step == 3);
+  CHECK(f.step.begun()->learning_rate == 0.5);
+  const std::vector<StepScalars> pieces{{.step = 4, .piece = 0}, {.step = 4, .piece = 1, .learning_rate = 2}};
+  f.step.write_scalars(pieces);
+  f.step.begin_piece(1);
+  CHECK(f.step.begun()->piece == 1);
+  CHECK(f.step.begun()->learning_rate == 2);
+  f.step.begin({.step = 5});
+  CHECK(f.step.begun()->step == 5);
+  CHECK_THROWS_WITH(f.step.begin_piece(1), "step: has scalars for 1 pieces, got piece 1");
+}
+
 TEST_CASE("kernels: a program linked with the CPU has its kernels", "[core]") {
   const auto bound = bound_kernels();
   CHECK(std::ranges::any_of(bound, [](const KernelSlot* slot) { return slot->available(DeviceKind::cpu); }));

@@ -86,6 +86,24 @@ TEST_CASE("weight decay leaves the group undecayed alone") {
   CHECK(bench.read(kept.value()).data[0] == -4);
 }
 
+TEST_CASE("an update without a begun step, or of a number that was had, is refused and changes nothing") {
+  OptimizerBench bench(options_of(OptimizerKind::adam, 0));
+  bench.write(bench.first.gradient(), reference::array({2}, {3, 4}));
+  const auto refused = [&](const char* message) {
+    const std::vector<double> before = bench.read(bench.first.value()).data;
+    CHECK_THROWS_WITH(bench.optimizer->update(bench.step), ContainsSubstring(message));
+    CHECK(bench.read(bench.first.value()).data == before);
+  };
+  refused("must be part of a step that was begun");
+  bench.step.begin({.step = 7, .learning_rate = 0.125});  // as a training that goes on
+  bench.optimizer->update(bench.step);
+  refused("must have a number of its own, got 7 twice");
+  bench.step.begin({.step = 7, .learning_rate = 0.25});
+  refused("got 7 twice");
+  bench.step.begin({.step = 8, .learning_rate = 0});  // a rate of 0 that was asked for
+  CHECK_NOTHROW(bench.optimizer->update(bench.step));
+}
+
 TEST_CASE("T9: Adagrad shrinks the step of a long gradient, its accumulator sees the raw one") {
   OptimizerBench bench(options_of(OptimizerKind::adagrad, 0.03));
   bench.write(bench.first.gradient(), reference::array({2}, {3, 4}));

@@ -145,7 +145,6 @@ ProductKeyTrainingRun time_training(const ProductKeyBench& bench, std::int64_t s
       backward = seconds_of([&] { tape.backward(y, dy); });
       y = {};
       update = seconds_of([&] { optimizer->update(step); });
-      layer.store.clear_row_gradients();
     };
     runtime.in_step(train, {.step = static_cast<std::uint64_t>(number), .piece = 0, .learning_rate = 1e-4f});
     step.observe(nullptr);
