@@ -2,8 +2,8 @@
 
 #include "nn/layers/batch_norm.hpp"
 
-#include "nn/checkpoint.hpp"
 #include "nn/layers/linear.hpp"
+#include "nn/named_tensors.hpp"
 #include "nn/optim/make_optimizer.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "tests/harness/catch.hpp"
@@ -36,11 +36,7 @@ struct NetBench : Bench {
     store.place(*backend, type, seed);
   }
   reference::Array64 value(const char* name) { return read(store.find(name)->value()); }
-  std::vector<NamedTensor> tensors() const {
-    std::vector<NamedTensor> all;
-    for (const auto& [name, parameter] : store.parameters()) all.push_back({name, parameter->value()});
-    return all;
-  }
+  std::vector<NamedTensor> tensors() const { return named_tensors(store); }
   reference::Array64 infer(const reference::Array64& x) {
     Tape tape(step, Tape::Mode::inference);
     return read(net.forward(tape.constant(tensor(x, dtype))).value());

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "nn/checkpoint.hpp"
+#include "nn/named_tensors.hpp"
 #include "nn/optim/make_optimizer.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "tests/harness/catch.hpp"
@@ -57,16 +57,8 @@ struct TableBench : Bench {
   void update(double rate = 0.125) {
     step.begin({.step = static_cast<std::uint64_t>(updates++), .learning_rate = rate});
     optimizer->update(step);
-    store.clear_row_gradients();
   }
-  std::vector<NamedTensor> everything() {
-    std::vector<NamedTensor> tensors;
-    for (const auto& [name, parameter] : store.parameters()) tensors.push_back({name, parameter->value()});
-    optimizer->visit_state([&](const std::string& name, const Tensor& tensor, const auto&) {
-      tensors.push_back({"optimizer/" + name, tensor});
-    });
-    return tensors;
-  }
+  std::vector<NamedTensor> everything() const { return named_tensors(store, *optimizer); }
   std::vector<std::vector<double>> numbers() {
     std::vector<std::vector<double>> all;
     for (const NamedTensor& named : everything()) all.push_back(read(named.tensor).data);
@@ -285,8 +277,21 @@ TEST_CASE("tables: state of bf16 tables is f32") {
   const std::vector<double> before = bench.read(table.value()).data;
   bench.step.begin({});
   optimizer->update(bench.step);
-  store.clear_row_gradients();
   CHECK(bench.read(table.value()).data != before);
+}
+
+TEST_CASE("tables: an update lets their gradients go, and one that is refused does not") {
+  TableBench bench(with_tables({}));
+  bench.give(bench.first);
+  bench.give(bench.second);
+  const std::vector<std::vector<double>> before = bench.numbers();
+  CHECK_THROWS_WITH(bench.optimizer->update(bench.step), ContainsSubstring("step.begin("));
+  CHECK(bench.numbers() == before);
+  CHECK(bench.first.row_gradient().parts.size() == 1);
+  bench.update();
+  CHECK(bench.numbers() != before);
+  CHECK(bench.first.row_gradient().parts.empty());
+  CHECK(bench.second.row_gradient().parts.empty());
 }
 
 TEST_CASE("tables: no mean is kept of them") {

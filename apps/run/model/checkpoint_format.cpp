@@ -87,11 +87,10 @@ Metadata model_metadata(const RunConfig& config, const data::DataSet& data, std:
   return metadata;
 }
 
-std::vector<NamedTensor> parameter_tensors(const ParameterStore& store) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& [name, parameter] : store.parameters())
-    if (parameter->mapped() == nullptr) tensors.push_back({name, parameter->value(), parameter->division()});
-  return tensors;
+void append_average(std::vector<NamedTensor>& tensors, const WeightAverage& average) {
+  average.visit_state([&](const std::string& name, const Tensor& tensor) {
+    tensors.push_back({std::string(kAveragePrefix) + name, tensor});
+  });
 }
 
 const std::string& required_entry(const CheckpointFile& file, std::string_view key, std::string_view advice) {

@@ -12,9 +12,9 @@
 #include "apps/data/text/text_rules.hpp"
 #include "apps/data/vocabulary/vocabulary.hpp"
 #include "apps/run/config/run_config.hpp"
-#include "autograd/parameter_store.hpp"
 #include "nn/checkpoint.hpp"
-#include "nn/optim/optimizer.hpp"
+#include "nn/named_tensors.hpp"
+#include "nn/optim/weight_average.hpp"
 
 namespace engram {
 
@@ -34,8 +34,8 @@ inline constexpr std::string_view kText = "engram.text";  ///< JSON: how text be
 inline constexpr std::string_view kTables = "engram.tables";
 }  // namespace metadata_keys
 inline constexpr std::string_view kCheckpointFormat = "1";
-/// Beginnings of the names of tensors that are no parameters: state of the optimiser, caches, mean weights.
-inline constexpr std::string_view kOptimizerPrefix = "optimizer/", kCachePrefix = "state/", kAveragePrefix = "average/";
+/// Beginnings of the names of tensors that are no parameters, beside kOptimizerPrefix: caches, mean weights.
+inline constexpr std::string_view kCachePrefix = "state/", kAveragePrefix = "average/";
 /// Members of kRun: what is known of the mean weights, such as their "updates"; how many steps come before fine-tuning,
 /// where that is not what the configuration says.
 inline constexpr std::string_view kAverageKey = "average", kFinetuneKey = "finetune_after";
@@ -50,15 +50,8 @@ Metadata model_metadata(const RunConfig& config, const data::Vocabulary& vocabul
 /// model_metadata() of a model that was made for these data, with what they are and the seed.
 Metadata model_metadata(const RunConfig& config, const data::DataSet& data, std::int64_t step);
 
-/// Every parameter with its name, sharing the store's memory; without tables in mapped files.
-std::vector<NamedTensor> parameter_tensors(const ParameterStore& store);
-/// Appends what `owner` (an Optimizer, a WeightAverage) visits as its state, with the prefix before each name.
-template <class Owner>
-void append_state(std::vector<NamedTensor>& tensors, std::string_view prefix, const Owner& owner) {
-  owner.visit_state([&](const std::string& name, const Tensor& tensor, const std::optional<Division>& division = {}) {
-    tensors.push_back({std::string(prefix) + name, tensor, division});
-  });
-}
+/// Appends the mean weights under kAveragePrefix.
+void append_average(std::vector<NamedTensor>& tensors, const WeightAverage& average);
 
 /// What a checkpoint says about its model.
 struct CheckpointFacts {

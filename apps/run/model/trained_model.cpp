@@ -46,7 +46,7 @@ TrainedModel::TrainedModel(const CheckpointFile& file, Runtime& runtime, DType d
   if (means > 0) freeze_parameters(store_, facts_.config.training.freeze);
   store_.place(runtime.backend(), dtype, facts_.config.training.seed, mapped ? tables_folder(path_) : "");
   if (mapped) check_contents(store_, facts_, path_);
-  file.load(runtime.backend(), parameter_tensors(store_),
+  file.load(runtime.backend(), named_tensors(store_),
             {.may_be_absent = {},
              .may_be_ignored = {std::string(kOptimizerPrefix), std::string(kCachePrefix), std::string(kAveragePrefix)},
              .convert_floats = true});
@@ -59,11 +59,11 @@ void TrainedModel::take_means(const CheckpointFile& file, std::int64_t updates) 
   WeightAverage average(store_);
   average.start(runtime_->step());
   std::vector<NamedTensor> means;
-  append_state(means, kAveragePrefix, average);
+  append_average(means, average);
   LoadRules rules{.may_be_absent = {},
                   .may_be_ignored = {std::string(kOptimizerPrefix), std::string(kCachePrefix)},
                   .convert_floats = true};
-  for (const NamedTensor& parameter : parameter_tensors(store_)) rules.may_be_ignored.push_back(parameter.name);
+  for (const NamedTensor& parameter : named_tensors(store_)) rules.may_be_ignored.push_back(parameter.name);
   file.load(runtime_->backend(), means, rules);
   average.restore(updates);
   averaged_over_ = updates;

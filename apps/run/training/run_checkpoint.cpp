@@ -117,9 +117,8 @@ void copy_pieces(const ValidationCache& cache, const Tensor& memory, Backend& ba
 
 /// Everything that a continuation fills: parameters, state of the optimiser, means of the weights.
 std::vector<NamedTensor> lasting_tensors(const TrainingSession& session) {
-  std::vector<NamedTensor> tensors = parameter_tensors(session.store);
-  append_state(tensors, kOptimizerPrefix, session.trainer.optimizer());
-  append_state(tensors, kAveragePrefix, session.watch.average);
+  std::vector<NamedTensor> tensors = named_tensors(session.store, session.trainer.optimizer());
+  append_average(tensors, session.watch.average);
   return tensors;
 }
 
@@ -345,7 +344,7 @@ void save_model(const std::filesystem::path& path, TrainingSession& session) {
   Metadata metadata = run_metadata(session);
   if (const std::int64_t updates = session.watch.average.updates(); updates > 0)
     metadata.emplace(metadata_keys::kAveraged, text(updates));
-  save(path, session, parameter_tensors(session.store), metadata);
+  save(path, session, named_tensors(session.store), metadata);
 }
 
 std::int64_t last_step_of(const CheckpointFile& file, const RunConfig& config) {

@@ -68,7 +68,7 @@ std::size_t export_adaptive_span(const AdaptiveSpanExport& from) {
   Runtime runtime;
   TrainedModel trained(from.run, from.kind, runtime, dtype);
   std::map<std::string, std::pair<Shape, std::vector<std::byte>>, std::less<>> values;
-  for (const NamedTensor& parameter : parameter_tensors(trained.store())) {
+  for (const NamedTensor& parameter : named_tensors(trained.store())) {
     auto& [shape, bytes] = values[parameter.name];
     shape = parameter.tensor.shape();
     bytes.resize(parameter.tensor.bytes());

@@ -173,7 +173,7 @@ MappedRun map_new_model(const RunConfig& config, const data::DataSet& data, cons
   Metadata metadata = model_metadata(config, data, 0);
   metadata.emplace(metadata_keys::kTables, list_of(model, mapped));
   write_durably(out / "config.toml", to_toml(config));
-  save_checkpoint(mapped.checkpoint, runtime.backend(), parameter_tensors(model.store), metadata);
+  save_checkpoint(mapped.checkpoint, runtime.backend(), named_tensors(model.store), metadata);
   return mapped;
 }
 

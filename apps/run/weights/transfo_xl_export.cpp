@@ -93,7 +93,7 @@ TransfoXlExported export_transfo_xl(const TransfoXlExport& from) {
 
   Runtime runtime;
   TrainedModel trained(from.run, from.kind, runtime, dtype);
-  const auto parameters = parameter_tensors(trained.store());
+  const auto parameters = named_tensors(trained.store());
   std::map<std::string, Tensor, std::less<>> by_name;
   for (const NamedTensor& parameter : parameters) by_name.emplace(parameter.name, parameter.tensor);
   std::map<std::string, std::vector<Tensor>, std::less<>> parts_of;

@@ -240,7 +240,7 @@ TEST_CASE("a checkpoint without configuration, vocabulary or of another format i
     metadata.erase(metadata.find(key));
     if (value != nullptr) metadata.emplace(std::string(key), value);
     const auto path = bench / "changed.safetensors";
-    save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+    save_checkpoint(path, bench.runtime.backend(), named_tensors(bench.trained->store()), metadata);
     return message_of<Error>([&] { TrainedModel(path, CheckpointKind::newest, bench.runtime); });
   };
   CHECK_THAT(refusal(metadata_keys::kConfig, nullptr), ContainsSubstring("engram.config"));
@@ -261,16 +261,16 @@ TEST_CASE("a checkpoint whose configuration is of the model alone is read: nothi
   toml = toml.substr(model, toml.find("\n[", model) - model);
   REQUIRE(toml.find("rate") == std::string::npos);
   const auto path = bench / "model-only.safetensors";
-  save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+  save_checkpoint(path, bench.runtime.backend(), named_tensors(bench.trained->store()), metadata);
   TrainedModel model_only(path, CheckpointKind::newest, bench.runtime);
   CHECK(model_only.store().parameters().size() == bench.trained->store().parameters().size());
   toml = "[schedule]\n" + toml;
-  save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+  save_checkpoint(path, bench.runtime.backend(), named_tensors(bench.trained->store()), metadata);
   CHECK_NOTHROW(TrainedModel(path, CheckpointKind::newest, bench.runtime));
   // What is wrong with it is not put on values that nobody gave.
   constexpr std::string_view kLayers = "\nlayers = ";
   toml.insert(toml.find(kLayers) + kLayers.size(), "3000000000");
-  save_checkpoint(path, bench.runtime.backend(), parameter_tensors(bench.trained->store()), metadata);
+  save_checkpoint(path, bench.runtime.backend(), named_tensors(bench.trained->store()), metadata);
   CHECK_THAT(message_of<Error>([&] { TrainedModel(path, CheckpointKind::newest, bench.runtime); }),
              ContainsSubstring("layers") && ContainsSubstring("the metadata of") && !ContainsSubstring("--set"));
 }

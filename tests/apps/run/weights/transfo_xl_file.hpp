@@ -104,7 +104,7 @@ inline std::unique_ptr<PlacedXl> placed_from(const std::filesystem::path& checkp
   TransformerXlOptions options = read_facts(file).config.model.transformer_xl;
   if (change) change(options);
   auto placed = std::make_unique<PlacedXl>(options, dtype);
-  file.load(placed->backend, parameter_tensors(placed->store),
+  file.load(placed->backend, named_tensors(placed->store),
             {.may_be_absent = {}, .may_be_ignored = {}, .convert_floats = true});
   placed->model.refresh(placed->backend);
   return placed;
