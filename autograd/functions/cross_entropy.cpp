@@ -42,7 +42,8 @@ CrossEntropy cross_entropy(Variable logits, const Tensor& targets, const Tensor&
   check_same_device("cross_entropy", logits.value(), row_weight);
   if (const long holders = logits.value().use_count(); holders != 1)
     throw Error(text("cross_entropy: nobody else may hold the logits, which are overwritten, got ", holders,
-                     " holders\n  pass the result of the last layer with std::move, and keep no view of it"));
+                     " holders\n  pass the result of the last layer with std::move, on a tape of inference too, and "
+                     "keep no view of it;\n  copy before what you need of them, by host_doubles()"));
   Step& step = logits.tape().step();
   check_ids("cross_entropy", "targets", step, targets, logits.shape()[-1]);
 

@@ -10,8 +10,9 @@ struct CrossEntropy {
 };
 
 /// Softmax cross entropy of R rows of V logits. It consumes its logits: their memory receives the gradient, which is
-/// final, because the weights are known. So
-///   - pass them with std::move, and let nobody else hold their memory (throws Error otherwise);
+/// final, because the weights are known. On a tape of inference, too, they are overwritten. So
+///   - pass them with std::move, and let nobody else hold their memory (throws Error otherwise); who needs them beside
+///     the loss copies them before, by host_doubles();
 ///   - the loss must be one of the losses that backward is called with, and be used for nothing else.
 /// logits: [..., V]; targets: [R] i32 in [0, V), checked in debug builds only; row_weight: [R] of the logits' dtype,
 /// usually 1 / tokens, 0 for padding. Throws ShapeError or DTypeError.

@@ -29,6 +29,11 @@ Parameter make_keys(const ProductKeyOptions& options) {
   return Parameter(shape, start);
 }
 
+const ProductKeyOptions& checked(const ProductKeyOptions& options, std::int64_t width) {
+  options.check_alone(width);
+  return options;
+}
+
 }  // namespace
 
 ValueTable::ValueTable(const ProductKeyOptions& options, std::int64_t width)
@@ -42,7 +47,7 @@ void ValueTable::visit(Visitor& visit) { visit("rows", rows_); }
 
 ProductKeyMemory::ProductKeyMemory(const ProductKeyOptions& options, std::int64_t width,
                                    std::shared_ptr<ValueTable> shared)
-    : options_(options),
+    : options_(checked(options, width)),
       query_(options.query_options(width)),
       keys_(make_keys(options)),
       values_(shared ? std::move(shared) : std::make_shared<ValueTable>(options, width)) {

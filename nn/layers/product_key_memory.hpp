@@ -32,11 +32,14 @@ class ValueTable final : public Module {
 
 class ProductKeyMemory final : public Module {
  public:
-  /// width: of the model. `shared`: the table that all memories read; nullptr: its own.
+  /// A memory by itself; what a model's layer makes of it (`placement`) is not done here. width: of what it reads and
+  /// of its result. `shared`: the table that all memories read; nullptr: its own. Throws UsageError naming the option
+  /// and its value.
   ProductKeyMemory(const ProductKeyOptions& options, std::int64_t width, std::shared_ptr<ValueTable> shared = nullptr);
 
   /// x: [..., width] -> [..., width]. mask: rows of x that are padding, which batch norm leaves out. Fills `trace`, if
-  /// one is given.
+  /// one is given. The query norm `batch`, the default, needs two rows or more on a training tape and throws ShapeError
+  /// for one; the others take any number.
   Variable forward(const Variable& x, const RowMask& mask = {}, MemoryTrace* trace = nullptr);
   void visit(Visitor& visit) override;
 

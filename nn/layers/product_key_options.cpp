@@ -62,6 +62,12 @@ void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) con
   if (!any()) return;
   rules.require(count == 0 || layers.empty(), "count", "0 beside a list of layers", count);
   const auto memories = static_cast<std::int64_t>(memory_layers(model_layers).size());
+  check_memories(width, shared_values ? 1 : memories);
+}
+
+void ProductKeyOptions::check_memories(std::int64_t width, std::int64_t tables) const {
+  using namespace option_limits;
+  constexpr OptionRules rules("product_key: ");
   rules.require(factors == 2 || factors == 3, "factors", "2 or 3", factors);
   rules.within("subkeys", subkeys, 1, kRows);
   rules.within("heads", heads, 1, 64);
@@ -84,7 +90,7 @@ void ProductKeyOptions::check(std::int64_t width, std::int64_t model_layers) con
   query_options(width).check();
   // Sizes are counted in bytes, and the state of an optimiser has up to 16 for a number.
   constexpr std::int64_t kMostNumbers = std::numeric_limits<std::int64_t>::max() / 16;
-  rules.require(slots() <= kMostNumbers / value_width_in(width) / (shared_values ? 1 : memories), "subkeys",
+  rules.require(slots() <= kMostNumbers / value_width_in(width) / tables, "subkeys",
                 text("small enough that subkeys^factors values of ", value_width_in(width), " numbers fit 63 bits"),
                 subkeys);
   const std::int64_t most_keys = std::min(kRows, kMostNumbers / heads / query_width);

@@ -50,6 +50,8 @@ constexpr auto names_of(ValueStart) {
   return std::to_array<Named<ValueStart>>({{ValueStart::normal, "normal"}, {ValueStart::zeros, "zeros"}});
 }
 
+/// A memory that is made by itself (ProductKeyMemory) reads all of these but the first block and `shared_values`, which
+/// say where a model has its memories.
 struct ProductKeyOptions {
   std::vector<std::int64_t> layers =
       {};                  ///< that have a memory, the first being 1; empty: `count` of them, by the rule
@@ -69,8 +71,8 @@ struct ProductKeyOptions {
 
   QueryNetworkKind query_network = QueryNetworkKind::linear;
   std::vector<std::int64_t> query_hidden = {};  ///< mlp, heads_mlp: widths of hidden layers
-  QueryNorm query_norm = QueryNorm::batch;
-  bool unit_keys = false;  ///< sub-keys are scaled to unit length before they are compared
+  QueryNorm query_norm = QueryNorm::batch;  ///< `batch` trains with two rows or more; others take each row by itself
+  bool unit_keys = false;                   ///< sub-keys are scaled to unit length before they are compared
 
   ValueStart value_init = ValueStart::normal;
   DType value_dtype = DType::f32;  ///< f32 or bf16; in a store of f64, f32 stands for f64
@@ -90,6 +92,11 @@ struct ProductKeyOptions {
   std::vector<std::int64_t> memory_layers(std::int64_t model_layers) const;
   /// Throws UsageError naming the option and its value ([product-key 9]). width, model_layers: of the model.
   void check(std::int64_t width, std::int64_t model_layers) const;
+  /// The same for one memory by itself, whatever `layers` and `count` are.
+  void check_alone(std::int64_t width) const { check_memories(width, 1); }
+
+ private:
+  void check_memories(std::int64_t width, std::int64_t tables) const;
 };
 
 }  // namespace engram

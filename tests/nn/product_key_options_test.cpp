@@ -1,7 +1,9 @@
 /// Where memories stand, and what is refused: [product-key 1.7, 9, 10] (test 16).
 
 #include "nn/layers/product_key_options.hpp"
+
 #include "core/error.hpp"
+#include "nn/layers/product_key_memory.hpp"
 #include "tests/harness/catch.hpp"
 
 namespace engram::product_key_options_test {
@@ -40,6 +42,20 @@ TEST_CASE("product keys: the rule of the layers that have a memory") {
   CHECK_THROWS_WITH(ProductKeyOptions{.layers = {7}}.memory_layers(6), ContainsSubstring("from 1 to 6, the layers"));
   CHECK_THROWS_WITH(ProductKeyOptions{.layers = {0}}.memory_layers(6), ContainsSubstring("got 0"));
   CHECK_THROWS_WITH((ProductKeyOptions{.layers = {2, 2}}.memory_layers(6)), ContainsSubstring("got 2 twice"));
+}
+
+TEST_CASE("product keys: a memory by itself reads no place in a model, and names a bad option") {
+  ProductKeyOptions options = valid();
+  options.count = 0;
+  CHECK_NOTHROW(ProductKeyMemory(options, 12));
+  options.layers = {9};
+  CHECK_NOTHROW(ProductKeyMemory(options, 12));
+  options.selected = 65;
+  CHECK_THROWS_WITH(ProductKeyMemory(options, 12), ContainsSubstring("selected must be from 1 to the 64 slots"));
+  CHECK_THROWS_AS(ProductKeyMemory(options, 12), UsageError);
+  options.selected = 4;
+  options.value_width = 5;
+  CHECK_THROWS_WITH(ProductKeyMemory(options, 12), ContainsSubstring("the model's width 12"));
 }
 
 TEST_CASE("product keys: every bad option is named with its value") {
