@@ -31,6 +31,11 @@ for file in bin/engram share/engram/configs/kjv/kjv-quick.toml share/engram/data
   share/fish/vendor_completions.d/engram.fish share/doc/engram/docs/guide/installing.md; do
   [[ -s $folder/moved/$file ]] || fail "'$file' must be installed"
 done
+bash "$root/tests/installed_links.sh" "$folder/moved/share/doc/engram" || fail "links of installed pages must lead somewhere"
+# What only the sources have is not what README begins with.
+if grep -nE 'quickstart\.sh|install_packages\.sh|tests/run\.sh|build/program|\$engram' "$folder/moved/share/doc/engram/README.md"; then
+  fail "the README that is installed must name nothing of the sources alone, got the above"
+fi
 pages=("$folder"/moved/share/man/man1/engram*)
 commands=$("$folder/moved/bin/engram" --help | grep -c '^  [a-z]')
 ((${#pages[@]} == commands + 1)) || fail "there must be a page of each of $commands commands, got ${#pages[@]}"

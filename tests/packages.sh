@@ -144,6 +144,7 @@ use() {
   as_root "$system" "apt-get install -qq --yes --no-install-recommends /packages/engram_*.deb" >>"$log" 2>&1 ||
     fail "$system: installing engram failed, see $log"
   as_user "$system" "engram --version"
+  bash tests/installed_links.sh "$roots/$system/usr/share/doc/engram" || fail "$system: links of pages must lead somewhere"
   as_user "$system" "bible -f gen1:1-deu34:12 >my.txt"
   main_job "$system"
   try_kernels "$system" engram
@@ -173,7 +174,7 @@ use() {
   as_root "$system" "apt-get install -qq --yes --no-install-recommends /packages/*.deb openmpi-bin g++ cmake make pkg-config" >>"$log" 2>&1 ||
     fail "$system: installing libengram-dev failed, see $log"
   as_user "$system" "cp -r /usr/share/doc/libengram-dev/examples . && cmake -S examples -B built && cmake --build built &&
-    built/circle && built/own_op && built/product_key | tail -n 1" >>"$log" 2>&1 || fail "$system: the examples failed, see $log"
+    built/circle && built/own_op && built/characters && built/product_key | tail -n 1" >>"$log" 2>&1 || fail "$system: the examples failed, see $log"
   # shellcheck disable=SC2016  # of the shell in there
   as_user "$system" 'g++ -std=c++20 examples/product_key.cpp $(pkg-config --cflags --libs engram) -o facts && ./facts | tail -n 1 &&
     head -c 3000 my.txt | built/perplexity runs/my-run'
