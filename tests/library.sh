@@ -65,10 +65,10 @@ sed -n 241,280p "$folder/text" >"$folder/test.txt"
   --set model.width=16 --set model.slots=8 --set training.batch=4 2>"$folder/said" >/dev/null
 "$program" evaluate "$folder/run" --data "$folder/data" --split test --exact --json >"$folder/evaluated"
 
-# All four, in a folder; the perplexity is that of the command: e to the mean loss.
+# All of them, in a folder; the perplexity is that of the command: e to the mean loss.
 run_examples() {
   local example expected got
-  for example in circle product_key own_op; do
+  for example in circle product_key characters own_op; do
     "$1/$example" >"$folder/said" 2>"$folder/warned" ||
       fail "the example $example must end well, it said: $(cat "$folder/said" "$folder/warned")"
     # For instance that kernels for this machine could not be loaded.
@@ -96,7 +96,7 @@ for compiler in "${compilers[@]}"; do
   echo '#error "a header of the program was taken for one of the library"' |
     tee "$folder/own/core/"{error,tensor}.hpp "$folder/own/autograd/tape.hpp" "$folder/own/nn/module.hpp" >/dev/null
   flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs engram)
-  for example in circle product_key own_op perplexity; do
+  for example in circle product_key characters own_op perplexity; do
     # shellcheck disable=SC2086  # flags are words
     "$compiler" -std=c++20 -O1 $strict -fvisibility=hidden -I"$folder/own" "apps/examples/$example.cpp" $flags -Wl,-rpath,"$lib" \
       -o "$folder/$compiler-pkg/$example"
@@ -123,4 +123,10 @@ say "FetchContent, warnings as errors in all of it"
 cmake -S apps/examples -B build/examples -G Ninja -DENGRAM_CUDA=OFF -DENGRAM_FROM=FetchContent -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_FLAGS="$strict" >"$folder/configure"
 cmake --build build/examples --parallel "$(nproc)"
+seen=$(ninja -C build/examples -t commands circle | grep -F apps/examples/circle.cpp | grep -oE -- '-(I|isystem) ?[^ ]+' | sed -E 's/^-(I|isystem) ?//')
+[[ -n $seen ]] || fail "the example circle must be compiled with a folder of headers, got none"
+for place in $seen; do
+  [[ $(ls "$place") == engram ]] || fail "programs must see headers in engram/ alone, got in $place: $(ls "$place")"
+  diff -r "$place/engram" "$prefix/include/engram" || fail "programs must see what is installed, got the above"
+done
 run_examples "$root/build/examples"

@@ -42,8 +42,10 @@
 #include "nn/layers/rms_norm.hpp"
 #include "nn/layers/self_attention.hpp"
 #include "nn/module.hpp"
+#include "nn/named_tensors.hpp"
 #include "nn/optim/make_optimizer.hpp"
 #include "nn/optim/schedule.hpp"
+#include "nn/past/hidden_cache.hpp"
 #include "nn/visitor.hpp"
 
 #pragma GCC visibility pop
