@@ -101,7 +101,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "engram (= ${package_version})")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "For programs in C++20: one header, engram/engram.hpp, with tensors,
 autograd, layers, optimisers and trained runs; the files for CMake and
-pkg-config, and four examples.")
+pkg-config, and five examples.")
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_NAME engram-mpi)
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROCESSES_PACKAGE_SHLIBDEPS ON)
