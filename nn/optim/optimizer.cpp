@@ -7,6 +7,7 @@
 #include "core/host_copy.hpp"
 #include "core/kernels/fill.hpp"
 #include "core/kernels/optimizer.hpp"
+#include "core/log.hpp"
 #include "core/stopwatch.hpp"
 #include "nn/optim/parameter_blocks.hpp"
 #include "nn/option_limits.hpp"
@@ -90,15 +91,16 @@ Optimizer::State& Optimizer::add_state(Step& step, std::string name) {
   return state;
 }
 
-void Optimizer::check_begun(const Step& step) const {
+void Optimizer::check_begun(const Step& step) {
   const StepScalars* const scalars = step.begun();
   if (scalars == nullptr)
     throw Error(
         "optimizer: every update must be part of a step that was begun, got one without a learning rate\n"
         "  call step.begin({.step = NUMBER, .learning_rate = RATE}) before it, first of all that is of the step");
-  if (last_update_ == scalars->step)
-    throw Error(text("optimizer: every update must have a number of its own, got ", scalars->step,
-                     " twice\n  call step.begin({.step = NUMBER, .learning_rate = RATE}) for each, counting from 0"));
+  if (last_update_ != scalars->step || warned_) return;
+  warned_ = true;
+  log(LogLevel::warning, text("optimizer: every update should have a number of its own, got ", scalars->step,
+                              " twice\n  step.begin({.step = NUMBER, .learning_rate = RATE}) begins each, from 0 on"));
 }
 
 void Optimizer::update(Step& step) {

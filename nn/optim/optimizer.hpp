@@ -75,8 +75,9 @@ class Optimizer {
   /// clamped to [0, 1] and bf16 copies, if the store keeps any, made anew. Gradients of tables' rows, which are memory
   /// of the step, are let go; dense ones stay until ParameterStore::zero_gradients().
   ///
-  /// The step number of the scalars counts updates, from 0. Throws Error, and changes nothing, for a step that was not
-  /// begun, whose rate would be 0, and for a number that the last update had.
+  /// The step number of the scalars counts updates, from 0: Adam's moments and the random numbers of a step depend on
+  /// it. Throws Error, and changes nothing, for a step that was not begun, whose rate would be 0. A number that the
+  /// last update had is a warning, once: who goes back to a checkpoint may have it again.
   void update(Step& step);
 
   /// For tables in the mode deferred (TableOptimizer::bring_up_to_date): before their values or the state are read.
@@ -132,7 +133,7 @@ class Optimizer {
 
  private:
   void make_parts(Step& step);
-  void check_begun(const Step& step) const;
+  void check_begun(const Step& step);
   void sum_norms(Step& step);
   enum class Gathered : std::uint8_t { values, gradients, squares };
   /// Every rank's parts become what that rank has.
@@ -148,6 +149,7 @@ class Optimizer {
   std::unique_ptr<TableOptimizer> tables_;
   ExchangeCosts gather_costs_;
   std::optional<std::uint64_t> last_update_;  // its number
+  bool warned_ = false;                       // of a number that came again
 };
 
 }  // namespace engram
