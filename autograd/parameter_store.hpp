@@ -74,7 +74,7 @@ class ParameterStore {
   /// By full name (not alias); nullptr when there is none.
   Parameter* find(std::string_view name) const;
   /// All that were added, sorted by name: those that are trained, frozen ones, tables, and buffers such as running
-  /// statistics. A model is saved and read again as a whole with these: named_tensors() in nn/named_tensors.hpp.
+  /// statistics. A model is saved and read again as a whole with these: named_tensors() in nn/optim/named_tensors.hpp.
   const std::map<std::string, Parameter*, std::less<>>& parameters() const { return parameters_; }
   /// Second name -> first name of tied parameters.
   const std::map<std::string, std::string, std::less<>>& aliases() const { return aliases_; }

@@ -3,8 +3,8 @@
 #include "nn/layers/batch_norm.hpp"
 
 #include "nn/layers/linear.hpp"
-#include "nn/named_tensors.hpp"
 #include "nn/optim/make_optimizer.hpp"
+#include "nn/optim/named_tensors.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/temporary_folder.hpp"

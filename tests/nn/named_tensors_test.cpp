@@ -1,6 +1,6 @@
 /// What a model and its optimiser are saved as: everything, and enough to go on to the same bits.
 
-#include "nn/named_tensors.hpp"
+#include "nn/optim/named_tensors.hpp"
 
 #include "nn/layers/batch_norm.hpp"
 #include "nn/layers/linear.hpp"

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "nn/named_tensors.hpp"
 #include "nn/optim/make_optimizer.hpp"
+#include "nn/optim/named_tensors.hpp"
 #include "nn/optim/weight_average.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/harness/row_uses_on_host.hpp"

@@ -13,7 +13,7 @@
 #include "apps/data/vocabulary/vocabulary.hpp"
 #include "apps/run/config/run_config.hpp"
 #include "nn/checkpoint.hpp"
-#include "nn/named_tensors.hpp"
+#include "nn/optim/named_tensors.hpp"
 #include "nn/optim/weight_average.hpp"
 
 namespace engram {

@@ -1,4 +1,4 @@
-#include "nn/named_tensors.hpp"
+#include "nn/optim/named_tensors.hpp"
 
 #include <optional>
 #include <string>
