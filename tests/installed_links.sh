@@ -18,6 +18,7 @@ while IFS= read -r page; do
       dead=$((dead + 1))
       printf '%s: there is no %s\n' "${page#"$folder"/}" "$target" >&2
     fi
+  # shellcheck disable=SC2016
   done < <(awk '/^ *```/ { listed = !listed; next } !listed' "$page" | sed -E 's/`[^`]*`//g' | grep -oE '\]\([^)# ]+' |
     sed 's/^](//' | grep -v '://' || true)
 done < <(find "$folder" -name '*.md')

@@ -116,7 +116,8 @@ void Optimizer::update(Step& step) {
   store_->refresh_rounded(step);
   // They were used up, and nothing of a step may be left at its end.
   store_->clear_row_gradients();
-  last_update_ = step.begun()->step;
+  // A step that is captured is not run, and its number is that of each replay.
+  if (!step.backend().capturing()) last_update_ = step.begun()->step;
 }
 
 void Optimizer::sum_norms(Step& step) {
