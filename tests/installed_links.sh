@@ -12,13 +12,13 @@ dead=0
 while IFS= read -r page; do
   pages=$((pages + 1))
   # Listings and code have none. A link to a heading of the same page begins with #, one to another site has ://.
+  # shellcheck disable=SC2016  # of sed
   while IFS= read -r target; do
     links=$((links + 1))
     if [[ ! -e $(dirname "$page")/$target ]]; then
       dead=$((dead + 1))
       printf '%s: there is no %s\n' "${page#"$folder"/}" "$target" >&2
     fi
-  # shellcheck disable=SC2016
   done < <(awk '/^ *```/ { listed = !listed; next } !listed' "$page" | sed -E 's/`[^`]*`//g' | grep -oE '\]\([^)# ]+' |
     sed 's/^](//' | grep -v '://' || true)
 done < <(find "$folder" -name '*.md')
