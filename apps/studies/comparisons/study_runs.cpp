@@ -113,8 +113,12 @@ std::vector<StudyVariant> study_variants(const StudyPlan& plan, const StudyOptio
   const StudyVariant& first = variants.front();
   const double arithmetic = static_cast<double>(first.full_steps * first.step_tokens) * first.flops;
   for (StudyVariant& variant : variants) {
-    if (plan.equal_in(Budget::arithmetic))
+    if (plan.equal_in(Budget::arithmetic)) {
+      const auto of_config = static_cast<double>(variant.full_steps);
       variant.full_steps = std::llround(arithmetic / variant.flops / static_cast<double>(variant.step_tokens));
+      // The same share of every variant's run: one of few steps would else hardly come to its rate.
+      variant.warmup = scaled(variant.warmup, static_cast<double>(variant.full_steps) / of_config);
+    }
     variant.steps = scaled(variant.full_steps, options.budget);
     if (variant.steps < 2)
       throw UsageError(text("study: a budget must leave two steps or more, got ", variant.steps, " of ",

@@ -27,7 +27,7 @@ struct StudyVariant {
   std::int64_t parameters = 0;
   double flops = 0;              ///< of training on a token, by the formulas of cost, with the longest spans
   double rate = 0;               ///< schedule.rate, which plan.rates multiply
-  std::int64_t warmup = 0;       ///< schedule.warmup of the whole study
+  std::int64_t warmup = 0;       ///< of the whole study: the share of the steps that the config has
   std::int64_t full_steps = 0;   ///< of the whole study
   std::int64_t steps = 0;        ///< of a run, after options.budget
   std::int64_t step_tokens = 0;  ///< of all streams

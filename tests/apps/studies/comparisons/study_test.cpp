@@ -209,6 +209,10 @@ TEST_CASE("study: what it would train, and budgets that are not equal") {
   CHECK(equal[1].steps < equal[0].steps);
   CHECK(static_cast<double>(equal[1].steps) * equal[1].flops ==
         Approx(static_cast<double>(equal[0].steps) * equal[0].flops).epsilon(0.05));
+  // Warm-up is a sixth of the steps in the config.
+  CHECK(equal[0].warmup == 4);
+  CHECK(equal[1].warmup < 4);
+  CHECK(static_cast<double>(equal[1].warmup) == Approx(static_cast<double>(equal[1].steps) / 6).margin(0.5));
   plan.equal = {Budget::tokens};
   plan.variants[1].overrides = {"training.batch=8"};
   CHECK_THAT(message_of<UsageError>([&] { study_variants(plan, options, data); }),
