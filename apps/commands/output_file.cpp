@@ -1,9 +1,12 @@
 #include "apps/commands/output_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <system_error>
 
+#include "apps/data/files/open_stream.hpp"
+#include "apps/data/files/read_file.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
@@ -39,8 +42,10 @@ void check_output_file(std::string_view option, const std::string& path,
     std::size_t longest = 0;
     for (const std::string_view one : beginnings) longest = std::max(longest, one.size());
     std::string start(longest, '\0');
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file = data::open_stream(path);
+    if (!file.is_open()) data::refuse_unreadable(path, errno);
     file.read(start.data(), static_cast<std::streamsize>(longest));
+    if (file.bad()) data::refuse_unreadable(path, errno);
     start.resize(static_cast<std::size_t>(file.gcount()));
     if (std::ranges::none_of(beginnings, [&start](std::string_view one) { return start.starts_with(one); }))
       refuse_to_replace(option, path, "which begins otherwise");

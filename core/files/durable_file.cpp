@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram {
 namespace {
@@ -79,17 +81,21 @@ void check_replaceable(const std::filesystem::path& path) {
 int open_locked(const std::filesystem::path& path, const std::filesystem::path& partial) {
   check_replaceable(path);
   for (;;) {
-    const int descriptor = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    const int descriptor = restarted(
+        [&partial] { return ::open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666); });
     if (descriptor < 0) fail_at(path, "open", errno);
-    const bool locked_by_other = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const bool locked_by_other =
+        restarted([descriptor] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK;
     struct stat opened {};
     struct stat named {};
     // The other writer may have renamed or removed the file between our open and our lock.
     const bool readable =
         ::fstat(descriptor, &opened) == 0 && (::stat(partial.c_str(), &named) == 0 || errno == ENOENT);
     const bool current = readable && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-    if (current && !locked_by_other && ::ftruncate(descriptor, 0) == 0) return descriptor;
+    if (current && !locked_by_other && restarted([descriptor] { return ::ftruncate(descriptor, 0); }) == 0)
+      return descriptor;
     const int error = errno;
+    if (current && !locked_by_other) ::unlink(partial.c_str());
     ::close(descriptor);
     if (!locked_by_other && (current || !readable)) fail_at(path, current ? "truncate" : "stat", error);
     if (locked_by_other)
@@ -98,7 +104,32 @@ int open_locked(const std::filesystem::path& path, const std::filesystem::path& 
   }
 }
 
+/// What is in the folder has its name on the disk afterwards. Returns the system's error, or 0: a folder that may be
+/// written but not read cannot be opened, and some file systems cannot flush folders.
+int flush_folder(const std::filesystem::path& path) {
+  const int folder = restarted([&path] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (folder < 0) return errno == EACCES || errno == EPERM ? 0 : errno;
+  const int error = restarted([folder] { return ::fsync(folder); }) == 0 ? 0 : errno;
+  ::close(folder);
+  return error == EINVAL || error == ENOTSUP ? 0 : error;
+}
+
 }  // namespace
+
+std::error_code make_durable_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> made;
+  for (std::filesystem::path one = folder; !one.empty() && !std::filesystem::exists(one, error) && !error;
+       one = one.parent_path())
+    made.push_back(one);
+  // It reports no error for an existing file.
+  std::filesystem::create_directories(folder, error);
+  if (!error && !std::filesystem::is_directory(folder, error) && !error)
+    error = std::make_error_code(std::errc::not_a_directory);
+  for (const std::filesystem::path& one : made)
+    if (!error) error = {flush_folder(folder_of(one)), std::generic_category()};
+  return error;
+}
 
 void BufferedOutput::append(std::string_view bytes) {
   if (buffer_.size() + bytes.size() > kBufferBytes) write_buffer();
@@ -123,15 +154,15 @@ void BufferedOutput::write_buffer() {
 
 void BufferedOutput::flush() {
   write_buffer();
-  if (::fsync(descriptor_) != 0) fail("fsync", errno);
+  if (restarted([this] { return ::fsync(descriptor_); }) != 0) fail("fsync", errno);
 }
 
 void BufferedOutput::fail(const char* action, int error) const { fail_at(path_, action, error); }
 
 void BufferedOutput::write_all(std::string_view bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count =
+        restarted([&] { return ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
     if (count <= 0) fail("write", count < 0 ? errno : EIO);
     bytes.remove_prefix(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
@@ -163,15 +194,11 @@ void DurableFile::commit() {
   owns_partial_ = false;
   // The lock ends here: the next save may begin. The bytes are on the disk, so closing cannot fail them.
   ::close(std::exchange(descriptor_, -1));
-  // A folder that may be written but not read cannot be opened, and some file systems cannot flush folders; the
-  // file is complete in either case, so neither is an error.
-  const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  const int error = ::fsync(folder) == 0 ? 0 : errno;
-  ::close(folder);
-  if (error != 0 && error != EINVAL && error != ENOTSUP)
+  if (const int error = flush_folder(folder_of(target_)); error != 0)
     throw FileError(text("write_file: '", path().string(), "' is written, but its new name must be on the disk, got '",
-                         std::generic_category().message(error), "' from fsync of the folder"));
+                         std::generic_category().message(error), "' from fsync of the folder",
+                         "\n  the file is whole; do it again once the disk is well, as a power cut may bring back what "
+                         "was there before"));
 }
 
 void write_durably(const std::filesystem::path& path, std::string_view contents) {

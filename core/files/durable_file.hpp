@@ -9,8 +9,14 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace engram {
+
+/// Makes a folder, and those that it lies in, where they are not there. The names of all that it made are on the disk
+/// afterwards, so that a power cut does not take what is saved in them. Returns the system's error, as
+/// std::filesystem::create_directories does, also for a file of that name.
+std::error_code make_durable_folder(const std::filesystem::path& folder);
 
 /// Buffered writing to an open descriptor. Every error is a FileError that names the path and the system's reason.
 class BufferedOutput {

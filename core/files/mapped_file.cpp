@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram {
 
@@ -24,7 +25,7 @@ MappedFile map_file(const std::filesystem::path& path, std::string_view reader) 
   };
   const auto reason = [](int error) { return std::generic_category().message(error); };
   // Non-blocking: opening a pipe would wait for its writer.
-  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int opened = restarted([&path] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (opened < 0) refuse("must be a readable file, got '", reason(errno), "'");
   const Descriptor descriptor{opened};
   struct stat status {};

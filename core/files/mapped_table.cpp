@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram {
 namespace {
@@ -28,8 +29,8 @@ std::string read_header(int file, const std::filesystem::path& path) {
   std::string bytes(kTableHeaderBytes, '\0');
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t count = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count =
+        restarted([&] { return ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done)); });
     if (count < 0) refuse_table_file(path, text("must be readable, got '", reason(), "'"));
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
@@ -43,7 +44,7 @@ std::string read_header(int file, const std::filesystem::path& path) {
 // The descriptor is closed at once: a mapping stays valid without it.
 MappedTable::Mapping::Mapping(const std::filesystem::path& path, TableHeader& header, const Shape& shape, DType dtype) {
   // Non-blocking: opening a pipe would wait for its writer.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const Descriptor file{restarted([&path] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); })};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0)
     refuse_table_file(path, text("must be a readable file, got '", reason(), "'"));

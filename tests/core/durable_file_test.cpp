@@ -233,4 +233,34 @@ TEST_CASE("durable file: a write that fails in the middle leaves the old content
   CHECK(get_file(path) == contents);
 }
 
+TEST_CASE("durable file: a name that may not be on the disk is an error", "[durable_file]") {
+  TemporaryFolder folder;
+  const auto path = put_file(folder / "x", "old");
+  DurableFile file(path);
+  file.append("new");
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ::setrlimit(RLIMIT_NOFILE, &none);  // so that the folder cannot be opened
+  const std::string message = message_of<FileError>([&file] { file.commit(); });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_THAT(message, ContainsSubstring("is written, but its new name must be on the disk") &&
+                          ContainsSubstring("Too many open files"));
+  CHECK(get_file(path) == "new");
+}
+
+TEST_CASE("durable folder: it is made with those that it lies in, and a file in its place is an error",
+          "[durable_file]") {
+  TemporaryFolder folder;
+  CHECK_FALSE(make_durable_folder(folder / "a/b/c"));
+  CHECK(std::filesystem::is_directory(folder / "a/b/c"));
+  CHECK_FALSE(make_durable_folder(folder / "a/b/c"));
+  CHECK_FALSE(make_durable_folder(folder / "a/d/"));
+  CHECK(std::filesystem::is_directory(folder / "a/d"));
+  put_file(folder / "x", "");
+  CHECK(make_durable_folder(folder / "x") == std::errc::not_a_directory);
+  CHECK(make_durable_folder(folder / "x/y"));
+}
+
 }  // namespace engram::harness::durable_file_test

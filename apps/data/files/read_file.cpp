@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "core/files/parse_json.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram::data {
 namespace {
@@ -46,7 +47,7 @@ int open_to_read(const std::filesystem::path& path, Pipes pipes) {
                          S_ISFIFO(status.st_mode)   ? "pipe"
                          : S_ISSOCK(status.st_mode) ? "socket"
                                                     : "device"));
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = restarted([&path] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (descriptor < 0) refuse_unreadable(path, errno);
   return descriptor;
 }

@@ -14,6 +14,7 @@
 
 #include "apps/data/files/little_endian.hpp"
 #include "core/error.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram::data {
 namespace {
@@ -82,7 +83,7 @@ void TokenFileWriter::commit() {
 
 TokenFile::TokenFile(const std::filesystem::path& path) {
   // Non-blocking: opening a pipe would wait for its writer.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = restarted([&path] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (descriptor < 0) fail_to_read(path, errno);
   struct stat status {};
   int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;

@@ -29,10 +29,7 @@ bool is_ours(const std::string& name) {
 /// preparation that was killed has no data.json, but only files with our names.
 fs::path own_folder(fs::path folder) {
   if (folder.empty()) throw UsageError("prepare: --out must name the data folder, got nothing");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  // create_directories reports no error for an existing file.
-  if (!error && !fs::is_directory(folder)) error = std::make_error_code(std::errc::not_a_directory);
+  std::error_code error = make_durable_folder(folder);
   fs::directory_iterator entries;
   if (!error) entries = fs::directory_iterator(folder, error);
   if (error)

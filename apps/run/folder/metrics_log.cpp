@@ -9,11 +9,12 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram {
 
 MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = restarted([this] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666); });
   if (descriptor_ < 0) fail("open", errno);
   try {
     cut_torn_line();
@@ -30,10 +31,10 @@ void MetricsLog::cut_torn_line() {
   if (end < 0) fail("read", errno);
   const off_t size = end;
   for (char last = 0; end > 0; --end) {
-    if (::pread(descriptor_, &last, 1, end - 1) != 1) fail("read", errno);
+    if (restarted([&] { return ::pread(descriptor_, &last, 1, end - 1); }) != 1) fail("read", errno);
     if (last == '\n') break;
   }
-  if (end < size && ::ftruncate(descriptor_, end) != 0) fail("write", errno);
+  if (end < size && restarted([&] { return ::ftruncate(descriptor_, end); }) != 0) fail("write", errno);
 }
 
 void MetricsLog::append(const nlohmann::json& object) {
@@ -41,11 +42,16 @@ void MetricsLog::append(const nlohmann::json& object) {
   const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
-    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = restarted([&] { return ::write(descriptor_, rest.data(), rest.size()); });
     if (written < 0) fail("write", errno);
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+void MetricsLog::flush() {
+  // Some file systems cannot: then there is nothing to wait for.
+  if (restarted([this] { return ::fsync(descriptor_); }) != 0 && errno != EINVAL && errno != ENOTSUP)
+    fail("flush", errno);
 }
 
 void MetricsLog::fail(const char* action, int error) const {

@@ -20,6 +20,8 @@ class MetricsLog {
 
   /// What is no UTF-8 in texts becomes U+FFFD. Throws FileError when it cannot be written, on a full disk for example.
   void append(const nlohmann::json& object);
+  /// All lines are on the disk afterwards. Throws FileError.
+  void flush();
 
  private:
   void cut_torn_line();

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 
 namespace engram {
 
@@ -32,9 +33,8 @@ void require_run_folder(std::string_view command, const std::filesystem::path& f
 
 void make_folder(std::string_view command, const std::filesystem::path& folder) {
   if (folder.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw FileError(text(command, ": cannot make the folder '", folder.string(), "': ", error.message()));
+  if (const std::error_code error = make_durable_folder(folder))
+    throw FileError(text(command, ": cannot make the folder '", folder.string(), "': ", error.message()));
 }
 
 bool holds_run(const std::filesystem::path& folder) {

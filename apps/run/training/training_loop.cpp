@@ -276,6 +276,10 @@ void Loop::sample() {
 void Loop::save(SaveReason reason) {
   if (saved_ == step()) return;
   const WorkProgress progress(now("saving"));
+  // What a checkpoint is said to have learned must not be lost by a power cut that the checkpoint survives.
+  together(ranks_, [this] {
+    if (metrics_) metrics_->flush();
+  });
   save_session(checkpoint_path(run_dir_, CheckpointKind::newest), session_, reason);
   saved_ = step();
 }
@@ -322,6 +326,7 @@ void Loop::end() {
          {"resident_bytes", peak_resident_bytes()},
          {"replayed_steps", session_.trainer.replayed()},
          {"plain_attention_calls", session_.runtime.step().plain_attention_calls()}});
+  if (metrics_) metrics_->flush();
   double frozen = 0, dense = 0, tables = 0;  // whose gradients are memory of a step
   for (const auto& [name, parameter] : session_.store.parameters()) {
     const auto bytes = static_cast<double>(parameter->value().bytes());

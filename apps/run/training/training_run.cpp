@@ -10,6 +10,7 @@
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/hash.hpp"
+#include "apps/data/files/open_stream.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/run/config/config_review.hpp"
 #include "apps/run/config/config_text.hpp"
@@ -150,7 +151,7 @@ void keep_before_resize(const CheckpointFile& checkpoint, const CheckpointFacts&
   const std::int64_t max_span = facts.config.model.all_attention.max_span;
   const fs::path kept =
       checkpoint.path().parent_path() / text("before-resize-", max_span, "-step-", facts.step, ".safetensors");
-  std::ifstream original(checkpoint.path(), std::ios::binary);
+  std::ifstream original = data::open_stream(checkpoint.path());
   std::string piece(std::size_t{1} << 20, '\0');
   write_durably(kept, [&](DurableFile& copy) {
     while (original.read(piece.data(), static_cast<std::streamsize>(piece.size())) || original.gcount() > 0)

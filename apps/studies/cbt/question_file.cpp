@@ -3,6 +3,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "apps/data/files/open_stream.hpp"
+
 namespace engram {
 
 std::int64_t count_questions(const std::vector<std::string>& paths) {
@@ -10,7 +12,7 @@ std::int64_t count_questions(const std::vector<std::string>& paths) {
   std::error_code ignored;
   for (const std::string& path : paths) {
     if (!std::filesystem::is_regular_file(path, ignored)) return 0;
-    std::ifstream file(path);
+    std::ifstream file = data::open_stream(path);
     for (std::string line; std::getline(file, line);) questions += line.starts_with("21 ") ? 1 : 0;
   }
   return questions;

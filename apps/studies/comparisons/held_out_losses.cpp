@@ -5,6 +5,7 @@
 #include "apps/data/files/hash.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
+#include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/runtime.hpp"
 #include "apps/run/model/trained_model.hpp"
 #include "apps/terminal/signals.hpp"
@@ -72,7 +73,7 @@ HeldOutLosses held_out_losses(const SweepRun& run, const data::DataSet& data, st
                 {"nats", losses.sums},
                 {"all_scored", losses.all_scored},
                 {"all_nats", losses.all_sum}});
-  std::filesystem::create_directories(kept.parent_path());
+  make_folder("study", kept.parent_path());
   write_durably(kept, facts.dump() + "\n");
   return losses;
 }

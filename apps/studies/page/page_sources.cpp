@@ -1,11 +1,11 @@
 #include "apps/studies/page/page_sources.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "apps/data/files/open_stream.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
@@ -54,7 +54,7 @@ std::vector<PageSource> runs_in(const fs::path& sweep) {
 /// Whether a file begins as those of safetensors do: eight bytes, and the brace of a JSON object.
 bool looks_like_checkpoint(const fs::path& file) {
   char beginning[9]{};
-  std::ifstream(file, std::ios::binary).read(beginning, sizeof beginning);
+  data::open_stream(file).read(beginning, sizeof beginning);
   return beginning[8] == '{';
 }
 

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/data/files/open_stream.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 
@@ -51,6 +52,12 @@ std::vector<std::int64_t> layers_in(const json& line) {
   return list;
 }
 
+/// `error`: the system's, or 0 for what is no regular file.
+std::string unreadable(const std::filesystem::path& file, int error) {
+  return text("'", file.string(), "' must be readable, got '",
+              error != 0 ? std::generic_category().message(error) : std::string("not a regular file"), "'");
+}
+
 template <class Reports>
 void drop_behind(Reports& reports, std::int64_t step) {
   while (!reports.empty() && reports.back().step > step) reports.pop_back();
@@ -80,12 +87,15 @@ bool RunLog::update() {
     const bool had = place_.line > 0;
     clear();
     // One that has not begun has none.
-    if (error != ENOENT)
-      problem_ = text("'", file_.string(), "' must be readable, got '",
-                      error != 0 ? std::generic_category().message(error) : std::string("not a regular file"), "'");
+    if (error != ENOENT) problem_ = unreadable(file_, error);
     return had;
   }
-  std::ifstream in(file_, std::ios::binary);
+  problem_.clear();  // what is readable again has none
+  std::ifstream in = data::open_stream(file_);
+  if (!in.is_open()) {
+    problem_ = unreadable(file_, errno);
+    return false;
+  }
   Place now{.device = facts.st_dev,
             .inode = facts.st_ino,
             .beginning = {},
@@ -132,8 +142,7 @@ bool RunLog::read_lines(std::istream& in) {
     place_.read += line.size();
     line.clear();
   }
-  if (in.bad())
-    problem_ = text("'", file_.string(), "' must be readable, got '", std::generic_category().message(errno), "'");
+  if (in.bad()) problem_ = unreadable(file_, errno);
   return changed;
 }
 

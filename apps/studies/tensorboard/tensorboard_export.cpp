@@ -1,8 +1,12 @@
 #include "apps/studies/tensorboard/tensorboard_export.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <fstream>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <set>
@@ -18,6 +22,7 @@
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
+#include "core/files/restarted.hpp"
 
 namespace engram {
 namespace {
@@ -132,16 +137,27 @@ void check_event_folder(const fs::path& folder) {
   }
 }
 
+/// Writes at the end of a file of so many bytes.
+void append_to(const fs::path& path, std::uint64_t bytes, std::string_view more) {
+  const int file = restarted([&path] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
+  BufferedOutput output(file, path);
+  if (file < 0) output.fail("open", errno);
+  try {
+    output.overwrite(bytes, more);
+  } catch (...) {
+    ::close(file);
+    throw;
+  }
+  ::close(file);
+}
+
 /// Only appends where the file has the beginning of the contents already: a TensorBoard that has it open goes on
 /// reading. A part that was cut off is made whole by the next call.
 void write_or_append(const fs::path& path, std::string_view contents) {
   std::error_code ignored;
   if (const std::string before = fs::is_regular_file(path, ignored) ? data::read_bytes(path) : "";
       !before.empty() && contents.starts_with(before)) {
-    std::ofstream file(path, std::ios::binary | std::ios::app);
-    file << contents.substr(before.size());
-    file.close();
-    if (!file) throw FileError(text("report: cannot write '", path.string(), "'"));
+    append_to(path, before.size(), contents.substr(before.size()));
     return;
   }
   write_durably(path, contents);
