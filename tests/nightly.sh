@@ -9,6 +9,8 @@
 #     ranks        several processes: a hundred runs that lose one, all families on the device simulated, a table that one
 #                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
 #                  where MPI was found. Half an hour
+#     kills        tests/kill.sh: a thousand kills at random moments of everything that is made, which goes on to the same bits
+#     faults       tests/faults.sh: every call on files and memory fails in turn, and the power goes after every change
 #     studies      scripts of the papers' studies with two steps each, which judge their claims and draw their figures:
 #                  three minutes of processor time; pictures of the guide
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
@@ -23,10 +25,10 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks studies sanitizers fuzz packages matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks kills faults studies sanitizers fuzz packages matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|studies|sanitizers|fuzz|packages|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, studies, sanitizers, fuzz, packages or matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|ranks|kills|faults|studies|sanitizers|fuzz|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, kills, faults, studies, sanitizers, fuzz, packages or matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -81,6 +83,15 @@ for part in "${parts[@]}"; do
       bash tests/ranks.sh "$root/build/program/apps/engram" 100
       bash tests/ranks_on_two_hosts.sh "$root/build/program/apps/engram"
       bash tests/rank_rates.sh "$root/build/program/apps/engram"
+      ;;
+    kills | faults)
+      begin_part "Kills, failing calls, power loss (preset release): $part"
+      bash apps/install_packages.sh openmpi-bin libopenmpi-dev
+      cmake --preset release
+      cmake --build build/release --parallel "$(nproc)" --target engram engram_faults
+      # A disk of memory, where there is one: neither depends on how long a flush takes.
+      if [[ -w /dev/shm ]]; then disk=/dev/shm; else disk=${TMPDIR:-/tmp}; fi
+      if [[ $part == kills ]]; then TMPDIR=$disk bash tests/kill.sh 1000; else TMPDIR=$disk bash tests/faults.sh; fi
       ;;
     studies)
       begin_part "Scripts of the papers' studies (tests/studies.sh), pictures of the guide (tests/figures.sh)"

@@ -143,6 +143,18 @@ class Faults:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def tell(broken):
+    """One line for what is broken alike."""
+    alike = collections.defaultdict(list)
+    for name, plan, about, error in broken:
+        plain = re.sub(r"/\S*/(case-\d+/)?fault-\d+/", "OUT/", error)
+        alike[plan[0], plan[2], re.sub(r"'[^']*'", "'..'", plain)].append((name, plan, about, plain))
+    for group in alike.values():
+        name, (kind, n, error), about, plain = group[0]
+        print(f"tests/faults.sh: {len(group)} times, such as {name}, {kind}:{n}:{error} ({about}):\n  {plain[:500]}",
+              file=sys.stderr, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
@@ -169,21 +181,13 @@ def main():
             rows.append(row)
             print(f"{case.name:34} {row[0]:6} {row[1]:7} {row[2]:6} {row[3]:9} {row[4]:7}  {row[5] or '-'}", flush=True)
             broken += faults.broken
+            tell(faults.broken)
     total = [sum(column) for column in zip(*rows)]
     print(f"{'all':34} {total[0]:6} {total[1]:7} {total[2]:6} {total[3]:9} {total[4]:7}  {total[5] or '-'}"
           f"  in {time.monotonic() - began:.0f} s")
     if options.messages:
         for message, plans in sorted(messages.items()):
             print(f"\n{len(plans)} times, such as {':'.join(map(str, plans[0]))}\n  {message}")
-    # One line for what is broken alike.
-    alike = collections.defaultdict(list)
-    for name, plan, about, error in broken:
-        plain = re.sub(r"/\S*/(case-\d+/)?fault-\d+/", "OUT/", error)
-        alike[plan[0], plan[2], re.sub(r"'[^']*'", "'..'", plain)].append((name, plan, about, plain))
-    for group in alike.values():
-        name, (kind, n, error), about, plain = group[0]
-        plain = plain[:500]
-        print(f"tests/faults.sh: {len(group)} times, such as {name}, {kind}:{n}:{error} ({about}):\n  {plain}", file=sys.stderr)
     return 1 if broken or not rows else 0
 
 

@@ -133,8 +133,8 @@ def read_record(path, root):
             yield word, tuple(inside(name) for name in rest.split("\t")), b""
 
 
-def replay(record):
-    """After every change: the change, and the disk."""
+def replay(record, unflushed=False):
+    """After every change: the change, and the disk. `unflushed`: as if contents of files had never been flushed."""
     disk, open_files = Disk(), {}
     for word, facts, data in record:
         if word == "open":
@@ -159,7 +159,7 @@ def replay(record):
                 file.change(facts[1], None)
             elif file is None:
                 disk.flush_folder(path)
-            else:
+            elif not unflushed:
                 file.flush()
         elif word == "mkdir":
             disk.change_names("give", facts[0])
@@ -212,10 +212,10 @@ def write_state(state, out):
             (out / path).write_bytes(data)
 
 
-def states_of(record_file, out):
+def states_of(record_file, out, unflushed=False):
     """All different states, each with how many prefixes it is one of and what was promised at the last of them."""
     promise, found, prefixes, all_states = Promise(), {}, 0, 0
-    for word, facts, disk in replay(read_record(record_file, out)):
+    for word, facts, disk in replay(read_record(record_file, out), unflushed):
         promise.see(word, facts, disk)
         prefixes += 1
         for state in disk.states():
@@ -269,6 +269,13 @@ def main():
                 continue
             if len(promise.versions[SAVED[0]]) < 3:
                 raise Broken(f"a run must save three checkpoints, got {len(promise.versions[SAVED[0]])}")
+            # What looks must be able to see: without its flushes the same run loses checkpoints.
+            try:
+                states_of(record, out, unflushed=True)
+            except Broken:
+                pass
+            else:
+                raise Broken("a run that never flushes its files must lose some of them, and none was missed")
             chosen = list(found.values())[::options.sample]
 
             def go_on(numbered):

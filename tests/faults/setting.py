@@ -52,6 +52,8 @@ def numbers(metrics):
         if entry["event"] in ("train", "valid_short", "sample", "gradients", "finetune", "averaging"):
             for name in ("time", "seconds", "tokens_per_second"):
                 entry.pop(name, None)
+            if entry["event"] == "gradients":  # of the steps since the last one, or since the run went on: it says how many
+                del entry["steps"], entry["tensors"]
             lines.append(entry)
     return lines
 
