@@ -284,7 +284,7 @@ def main():
                 write_state(state, place)
                 try:
                     case.compare(case.finish(setting, place))
-                except Broken as error:
+                except Exception as error:
                     failures.append(f"{case.name}, power lost after change {prefix}: {error}")
                 shutil.rmtree(place, ignore_errors=True)
 

@@ -167,6 +167,10 @@ class Case:
         return found
 
     def comparable(self, name, data):
+        if name.endswith(".csv"):  # some columns of tables are speeds
+            lines = [line.split(",") for line in data.decode().splitlines()]
+            timed = [i for i, title in enumerate(lines[0]) if "_per_second" in title or "seconds" in title]
+            return digest(json.dumps([[cell for i, cell in enumerate(line) if i not in timed] for line in lines]).encode())
         return digest(data) if name.endswith((".tokens", ".safetensors", ".table", ".npy", ".model")) else digest(
             without_times(data.decode(errors="replace")).encode())
 
@@ -248,14 +252,7 @@ class Mapped(Case):
 
 
 class Sweep(Case):
-    """Runs of which none is trained twice; tables have speeds in some columns."""
-
-    def comparable(self, name, data):
-        if name.endswith(".csv"):
-            lines = [line.split(",") for line in data.decode().splitlines()]
-            kept = [i for i, title in enumerate(lines[0]) if "_per_second" not in title]
-            return digest(json.dumps([[line[i] for i in kept] for line in lines]).encode())
-        return super().comparable(name, data)
+    """Runs of which none is trained twice."""
 
     def files(self, out):
         return {name: data for name, data in super().files(out).items() if not name.endswith("metrics.jsonl")}
@@ -334,4 +331,11 @@ def file_cases():
              ["gradients", "made-all-attention", "--csv", "{out}/g.csv"], printed=True),
         Sweep("sweep", ["sweep", "--config", "all-attention.toml", "--data", "data", "--out", "{out}/sweep", "--vary",
                         "model.slots=2,3", "--set", "schedule.steps=10"]),
+        Sweep("study", ["study", "small.study", "--data", "data", "--out", "{out}/study", "--budget", "0.25"]),
+        Case("spans --csv", ["spans", "made-all-attention", "--csv", "{out}/s.csv"], printed=True),
+        Case("attention --csv", ["attention", "made-all-attention", "--text", "an age ago", "--csv", "{out}/a.csv"],
+             printed=True),
+        Case("memory --csv", ["memory", "made-product-key", "--data", "data", "--csv", "{out}/m.csv"], printed=True),
+        Case("lengths", ["lengths", "made-transformer-xl", "--data", "data", "--lengths", "8,16", "--csv", "{out}/l.csv",
+                         "--svg", "{out}/l.svg"], printed=True),
     ]
