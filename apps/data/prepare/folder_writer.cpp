@@ -11,6 +11,7 @@
 #include "apps/data/text/corpus.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram::data {
 namespace {
@@ -31,7 +32,7 @@ fs::path own_folder(fs::path folder) {
   if (folder.empty()) throw UsageError("prepare: --out must name the data folder, got nothing");
   std::error_code error = make_durable_folder(folder);
   fs::directory_iterator entries;
-  if (!error) entries = fs::directory_iterator(folder, error);
+  if (!error) entries = list_folder(folder, error);
   if (error)
     throw FileError(text("prepare: '", folder.string(), "' must be a folder that can be made or read, got '",
                          error.message(), "'"));

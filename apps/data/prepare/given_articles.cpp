@@ -9,6 +9,7 @@
 #include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/corpus.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram::data {
 namespace {
@@ -41,7 +42,7 @@ GivenArticles given_articles(const PrepareOptions& options) {
   for (const std::string_view split : kSplitNames)
     if (is_folder(folder / split)) splits.push_back(folder / split);
   if (splits.size() < kSplitNames.size()) return given;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  for (const fs::directory_entry& entry : list_folder(folder)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with('.') && std::ranges::find(kSplitNames, name) == kSplitNames.end()) foreign = name;
   }

@@ -6,6 +6,7 @@
 #include "apps/data/files/hash.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram::data {
 
@@ -39,7 +40,7 @@ std::vector<fs::path> shards_of(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return {path};
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path))
+  for (const fs::directory_entry& entry : list_folder(path))
     if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path());
   std::ranges::sort(files);
   if (files.empty())

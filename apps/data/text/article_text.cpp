@@ -10,6 +10,7 @@
 #include "apps/data/text/line_words.hpp"
 #include "apps/data/text/text_lines.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram::data {
 namespace {
@@ -182,7 +183,7 @@ std::vector<NamedFile> article_files(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return {{path, path.filename().string()}};
   std::vector<NamedFile> files;
-  fs::recursive_directory_iterator entries(path, error);
+  auto entries = list_folder<fs::recursive_directory_iterator>(path, error);
   while (!error && entries != fs::recursive_directory_iterator()) {
     const bool hidden = entries->path().filename().string().starts_with('.');
     if (hidden && entries->is_directory(error))

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram {
 
@@ -13,7 +14,7 @@ void require_own_folder(std::string_view command, const std::filesystem::path& f
                         std::initializer_list<std::string_view> own) {
   std::string foreign;
   std::error_code ignored;  // what cannot be read cannot be written either, and is refused there
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+  for (const auto& entry : list_folder(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     const bool is_own = std::ranges::any_of(
         own, [&name](std::string_view one) { return name == one || name == text(one, ".partial"); });

@@ -8,6 +8,7 @@
 #include "apps/data/files/open_stream.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace engram {
@@ -44,7 +45,7 @@ PageSource run_in(const fs::path& folder) {
 std::vector<PageSource> runs_in(const fs::path& sweep) {
   std::set<fs::path> folders;
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sweep, ignored))
+  for (const fs::directory_entry& entry : list_folder(sweep, ignored))
     if (entry.is_directory(ignored) && is_run(entry.path())) folders.insert(entry.path());
   std::vector<PageSource> runs;
   for (const fs::path& folder : folders) runs.push_back(run_in(folder));

@@ -11,6 +11,7 @@
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/studies/sweeps/sweep_runs.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace engram {
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 /// A run that was killed before it began.
 bool has_lock_alone(const fs::path& folder) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+  for (const fs::directory_entry& entry : list_folder(folder, ignored))
     if (entry.path().filename() != "lock") return false;
   return true;
 }

@@ -11,6 +11,7 @@
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/training/session.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram {
 namespace {
@@ -75,7 +76,7 @@ void check_sweep_folder(const std::filesystem::path& out, const std::set<std::st
   if (is_there(out / "sweep.csv") || is_there(out / "runs.csv")) return;
   std::error_code ignored;
   std::set<std::string> foreign;
-  for (const auto& entry : std::filesystem::directory_iterator(out, ignored)) {
+  for (const auto& entry : list_folder(out, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with('.') && !names.contains(name) && !name.ends_with(".csv.partial") && !holds_run(entry.path()))
       foreign.insert(name);

@@ -22,6 +22,7 @@
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
+#include "core/files/list_folder.hpp"
 #include "core/files/restarted.hpp"
 
 namespace engram {
@@ -129,7 +130,7 @@ std::vector<std::string> names_of_runs(const std::vector<fs::path>& runs) {
 /// Other files would be drawn as if they were of the run.
 void check_event_folder(const fs::path& folder) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+  for (const fs::directory_entry& entry : list_folder(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (name.find("tfevents") != std::string::npos && !name.starts_with(kEventFileName))
       throw UsageError(text("report: --tensorboard: '", folder.string(), "' must hold no other event files, got '",
