@@ -40,6 +40,7 @@ class CheckpointStudent {
   void use_model();
   void show_attention(TrainedModel& trained);
   void show_memories(TrainedModel& trained, Runtime& runtime);
+  std::string no_data_;  // why the run's own data are not read
   bool is_own_data() const { return request_.data.empty(); }
 
   const StudyRequest& request_;
@@ -84,6 +85,7 @@ void CheckpointStudent::open_data(const TrainedModel& trained) {
     study_.data.clear();
     // Data that nobody named may have been made anew since.
     if (!is_own_data()) throw;
+    no_data_ = error.what();
   }
 }
 
@@ -101,6 +103,7 @@ void CheckpointStudent::show_attention(TrainedModel& trained) {
   }
   if (tokens.empty()) {
     study_.no_attention = "there is no text to read: --data or --text gives one";
+    if (!no_data_.empty()) study_.no_attention += "\n" + no_data_;
     return;
   }
   progress_.begin(text("'", study_.path.string(), "' reads"), "tokens");
