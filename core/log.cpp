@@ -7,6 +7,7 @@
 
 #include "core/message_text.hpp"
 #include "core/terminal_line.hpp"
+#include "core/wrapped_message.hpp"
 
 namespace engram {
 namespace {
@@ -35,7 +36,7 @@ void tell(LogLevel level, std::string_view before, std::string_view message) {
     const std::lock_guard lock(to.guard);
     if (to.sink) return to.sink(level, message);
   }
-  const std::string ended = std::string(before).append(message) + "\n";
+  const std::string ended = wrapped_message(std::string(before).append(message), message_columns()) + "\n";
   beside_terminal_line([&ended] { std::fwrite(ended.data(), 1, ended.size(), stderr); });
 }
 

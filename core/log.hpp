@@ -8,9 +8,10 @@ namespace engram {
 
 enum class LogLevel : unsigned char { info, warning };
 
-/// Writes `engram: message` (or `engram: warning: message`) to stderr as one line, or hands the message to the sink.
+/// Writes `engram: message` (or `engram: warning: message`) to stderr as one line, on a terminal wrapped at words
+/// (core/wrapped_message.hpp), or hands the message to the sink.
 void log(LogLevel level, std::string_view message);
-/// Writes the line as it is, and ends it; a sink gets it as information.
+/// Writes the line without anything before it, and ends it; a sink gets it as information.
 void log_line(std::string_view line);
 
 /// What takes messages in the place of stderr: each whole, without "engram: " and without a line end. Calls do not

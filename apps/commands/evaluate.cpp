@@ -1,5 +1,8 @@
 #include "apps/commands/commands.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -29,6 +32,18 @@ void warn_of_reading(const SplitEvaluationOptions& options) {
   if (const std::int64_t reading = costly_reading(options); reading > 0)
     log(LogLevel::warning, text("--window ", options.window, " with --stride ", options.stride, " reads ", reading,
                                 " tokens for each that is scored; a longer --stride reads fewer"));
+}
+
+/// Of a model that knows less of the text than who knows nothing.
+void warn_of_guesses(const TrainedModel& trained, double nll) {
+  const data::Vocabulary& vocabulary = trained.vocabulary();
+  const double guess = std::log(static_cast<double>(vocabulary.size()));
+  if (!(nll > guess)) return;
+  log(LogLevel::warning,
+      fmt::format("a guess among all {} {} would cost {:.6f} nats a token, less than the model's {:.6f}\n"
+                  "  it has learned no such text, or its ids stand for other symbols: those of an imported model are "
+                  "said by --vocab, and may go by count or by first appearance (engram prepare --ids)",
+                  vocabulary.size(), data::plural_of(vocabulary.kind()), guess, nll));
 }
 
 /// The model and the data that it is measured on.
@@ -128,6 +143,7 @@ void run_evaluate(const EvaluateArguments& asked, Communicator& ranks) {
     if (!ranks.leads()) return;
     if (!losses.empty()) write_npy(arguments.per_token, losses, trained.dtype());
     arguments.output.show(report);
+    warn_of_guesses(trained, report.loss.all);
   });
 }
 

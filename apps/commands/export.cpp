@@ -69,7 +69,19 @@ void run_transfo_xl_export(const ExportArguments& arguments) {
   print(fmt::format("{}: {} tensors; {}\n", arguments.out, exported.tensors, exported.config.string()));
 }
 
+/// What is written is no file of PyTorch, whatever it is called; PyTorch refuses to load it under such a name as under
+/// any other, with an error that speaks of pickles.
+void check_name(const std::string& out) {
+  const std::string ending = std::filesystem::path(out).extension().string();
+  for (const char* of_pytorch : {".pt", ".pth", ".bin", ".ckpt", ".pkl"})
+    if (ending == of_pytorch)
+      throw UsageError(text("export: --out must name a file of safetensors, which is what is written, got '", out,
+                            "', the name of a file of PyTorch\n  end it with .safetensors; "
+                            "docs/guide/released-weights.md#export makes a .pt of that in a few lines of Python"));
+}
+
 void run_export(const ExportArguments& arguments) {
+  check_name(arguments.out);
   check_output_weights("export: --out", arguments.out, false);
   if (arguments.to == kToAdaptiveSpan)
     run_adaptive_span_export(arguments);
@@ -94,7 +106,7 @@ Command* add_export_command(Command& program) {
   arguments->trained.add_run(*command, "folder of a run, or a checkpoint");
   command
       ->add_option("--out", arguments->out,
-                   "safetensors file to write; of the first two config.json is written beside it")
+                   "safetensors file to write, FILE.safetensors; of the first two config.json is written beside it")
       ->required()
       ->value_name("FILE");
   command->add_settings(arguments->settings,

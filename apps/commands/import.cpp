@@ -10,7 +10,9 @@
 
 #include "apps/commands/output.hpp"
 #include "apps/commands/output_file.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "apps/run/weights/adaptive_span_import.hpp"
+#include "apps/run/weights/foreign_program.hpp"
 #include "apps/run/weights/transfo_xl_import.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
@@ -19,8 +21,6 @@
 
 namespace engram {
 namespace {
-
-constexpr std::string_view kAdaptiveSpan = "adaptive-span";
 
 struct ImportArguments {
   std::string from, weights, out, config, vocabulary, data;
@@ -36,11 +36,17 @@ std::optional<ClusterOrder> order_of(const ImportArguments& arguments) {
   return std::nullopt;
 }
 
+/// That a model was imported without the names of its symbols, where it was.
+void warn_of_placeholders(const ImportArguments& arguments, std::int64_t vocabulary) {
+  if (arguments.vocabulary.empty() && arguments.data.empty())
+    log(LogLevel::warning, data::placeholder_advice(vocabulary));
+}
+
 /// Has no order of clusters to be told, and no config.json.
 void run_adaptive_span(const ImportArguments& arguments, const Command& command) {
   for (const char* option : {"--config-json", "--cluster-order", "--data"})
     if (command.count(option) > 0)
-      throw UsageError(text("import: --from ", kAdaptiveSpan, " must come without ", option,
+      throw UsageError(text("import: --from ", kAdaptiveSpanProgram, " must come without ", option,
                             ", got it\n  its weights tell what that would say"));
   WorkProgress progress(text("importing '", arguments.weights, "'"), "bytes");
   const AdaptiveSpanImported imported = import_adaptive_span({.weights = arguments.weights,
@@ -50,6 +56,10 @@ void run_adaptive_span(const ImportArguments& arguments, const Command& command)
                                                               .watch = progress.watch()});
   progress.end();
   const AllAttentionOptions& model = imported.options;
+  for (const std::string& warning : imported.warnings) log(LogLevel::warning, warning);
+  if (model.max_span < model.ramp)
+    log(LogLevel::info, "no tensor tells the ramp: --set adapt_span_ramp=N gives it, that program's --adapt-span-ramp");
+  warn_of_placeholders(arguments, model.vocabulary);
   if (arguments.json) {
     print_json({{"checkpoint", arguments.out},
                 {"tensors", imported.tensors},
@@ -57,16 +67,18 @@ void run_adaptive_span(const ImportArguments& arguments, const Command& command)
                 {"layers", model.layers},
                 {"width", model.width},
                 {"vocabulary", model.vocabulary},
+                {"symbols", imported.symbols},
                 {"memory_mode", name_of(model.memory_mode)},
                 {"slots", model.slots},
                 {"max_span", model.max_span},
                 {"ramp", model.ramp}});
     return;
   }
-  print(fmt::format(
-      "{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, spans of up to {} with a ramp of {}\n",
-      arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width, model.vocabulary,
-      model.max_span, model.ramp));
+  print(
+      fmt::format("{}: {} tensors in {}\n  {} layers of width {}, spans of up to {} with a ramp of {}\n"
+                  "  a vocabulary of {} {}\n",
+                  arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width, model.max_span,
+                  model.ramp, model.vocabulary, imported.symbols));
 }
 
 void run_transfo_xl(const ImportArguments& arguments) {
@@ -83,6 +95,7 @@ void run_transfo_xl(const ImportArguments& arguments) {
   progress.end();
   if (!imported.cluster_order.note.empty()) log(LogLevel::info, imported.cluster_order.note);
   const TransformerXlOptions& model = imported.options;
+  warn_of_placeholders(arguments, model.vocabulary);
   if (arguments.json) {
     print_json({{"checkpoint", arguments.out},
                 {"tensors", imported.tensors},
@@ -90,20 +103,21 @@ void run_transfo_xl(const ImportArguments& arguments) {
                 {"layers", model.layers},
                 {"width", model.width},
                 {"vocabulary", model.vocabulary},
+                {"symbols", imported.symbols},
                 {"memory", model.memory},
                 {"cluster_order", name_of(imported.cluster_order.order)}});
     return;
   }
-  print(fmt::format("{}: {} tensors in {}, {} layers of width {}, a vocabulary of {}, a memory of {}\n", arguments.out,
-                    imported.tensors, name_of(imported.dtype), model.layers, model.width, model.vocabulary,
-                    model.memory));
+  print(fmt::format("{}: {} tensors in {}\n  {} layers of width {}, a memory of {}\n  a vocabulary of {} {}\n",
+                    arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width, model.memory,
+                    model.vocabulary, imported.symbols));
 }
 
 void run_import(const ImportArguments& arguments, const Command& command) {
   if (arguments.data.empty() && command.count("--split") > 0)
     throw UsageError("import: --split is that of --data, got none");
   check_output_weights("import: --out", arguments.out, true);
-  if (arguments.from == kAdaptiveSpan)
+  if (arguments.from == kAdaptiveSpanProgram)
     run_adaptive_span(arguments, command);
   else
     run_transfo_xl(arguments);
@@ -121,7 +135,7 @@ Command* add_import_command(Command& program) {
           "(names of tensors tell these two apart); adaptive-span: the released program of adaptive spans and "
           "of persistent memory")
       ->required()
-      ->one_of({"transfo-xl", "transformer-xl", "adaptive-span"})
+      ->one_of({kTransfoXlProgram.data(), kTransformerXlProgram.data(), kAdaptiveSpanProgram.data()})
       ->value_name("PROGRAM");
   command
       ->add_option("weights", arguments->weights,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/log.hpp"
 
 namespace engram {
 namespace {
@@ -29,19 +29,21 @@ void run_prepare(const PrepareArguments& arguments, const Command& command) {
   const data::PrepareSummary summary = data::prepare(options);
   progress.end();
 
+  if (command.count("--rule") > 0)
+    log(LogLevel::warning, text("--rule is called --characters now (--characters ", arguments.old_rule,
+                                "); --rules is another option, of whole published preparations"));
+  if (arguments.json) {
+    nlohmann::json object = json_of(summary);
+    object.update({{"out", arguments.out}, {"replaced", replaced}});
+    print_json(object);
+    return;
+  }
   std::string lines = table_of(summary);
   for (const std::string& note : summary.notes) lines += "note: " + note + "\n";
-  if (command.count("--rule") > 0)
-    lines += text("note: --rule is called --characters now (--characters ", arguments.old_rule,
-                  "); --rules is another option, of whole published preparations\n");
   lines +=
       fmt::format("vocabulary of {} {}; prepared in {}{}\n", summary.vocabulary_size, data::plural_of(summary.kind),
                   arguments.out, replaced ? ", in the place of the data set that was there" : "");
-  std::fwrite(lines.data(), 1, lines.size(), stderr);
-  if (!arguments.json) return;
-  nlohmann::json object = json_of(summary);
-  object.update({{"out", arguments.out}, {"replaced", replaced}});
-  print_json(object);
+  print(lines);
 }
 
 }  // namespace

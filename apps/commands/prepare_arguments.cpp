@@ -1,8 +1,14 @@
 #include "apps/commands/prepare_arguments.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <memory>
+#include <system_error>
 
+#include "apps/data/data_set.hpp"
 #include "apps/data/prepare/named_rules.hpp"
+#include "apps/run/model/checkpoint_format.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -11,6 +17,15 @@ namespace {
 bool parse_newlines(const std::string& name) {
   if (name == "keep" || name == "drop") return name == "drop";
   throw UsageError(text("prepare: --newlines must be keep or drop, got '", name, "'"));
+}
+
+/// Of a run, a checkpoint or a data folder.
+data::GivenVocabulary read_given(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path / data::kDataFile, ignored))
+    return {data::Vocabulary::load(path / data::kVocabularyFile), data::read_text_rules(path), path.string()};
+  CheckpointFacts facts = read_facts(CheckpointFile(find_checkpoint(path, CheckpointKind::newest)));
+  return {std::move(facts.vocabulary), std::move(facts.text), path.string()};
 }
 
 }  // namespace
@@ -50,6 +65,12 @@ void PrepareArguments::add_source_options(Command& command) {
       ->suggest({"enwik8", "enwik8-bytes", "text8", "wikitext-103", "lm1b", "lm1b-sentences", "ptb"})
       ->value_name("CORPUS");
   command
+      .add_option("--vocabulary-of", vocabulary_of_,
+                  "ids are those of the model of this run or checkpoint, or of this data folder, instead of a "
+                  "vocabulary of the text; --kind and the rules of words are theirs, and splits that are not given are "
+                  "one that is")
+      ->value_name("RUN");
+  command
       .add_option("--join", join_,
                   "word, bpe: what made the words of the text, so that generate writes them together again: spaces "
                   "(nothing), wikitext, penn or moses [as --rules, --articles and --tokenizer say]")
@@ -88,7 +109,11 @@ void PrepareArguments::add_word_options(Command& command) {
                   "word: which of two equally frequent words gets the smaller id: the one first seen later, or first")
       ->suggest({"later", "first"})
       ->capture_default_str();
-  command.add_option("--oov", oov_, "word: what becomes of words that train lacks, error or unk (<unk>)")
+  command
+      .add_option(
+          "--oov", oov_,
+          "word: what becomes of words that train lacks, error or unk (<unk>); with --vocabulary-of of words that it "
+          "lacks [unk, if it has that]")
       ->suggest({"error", "unk"})
       ->capture_default_str();
   command.add_option("--min-count", min_count_, "word: words that train has fewer times become <unk>, of articles UNK")
@@ -228,14 +253,19 @@ void PrepareArguments::set_article_rules(data::PrepareOptions& options) const {
                             "become ",
                             data::kUnknownWord));
   data::ArticleRules& rules = options.articles.emplace();
+  if (options.given && options.given->text.articles) rules = *options.given->text.articles;
+  rules.words.reset();
+  rules.held_out.reset();
+  rules.paths.clear();
   for (const std::string& path : articles_)
     if (!path.empty()) rules.paths.emplace_back(path);
-  rules.format = parse_named<data::ArticleFormat>("prepare: --format", format_);
-  rules.pretokenized = pretokenized_;
-  rules.sentence_lines = sentence_lines_;
-  rules.sentence_end = !no_eos_;
-  rules.keep_numbers = keep_numbers_;
-  rules.chapters = chapters_;
+  if (!options.given || given("--format"))
+    rules.format = parse_named<data::ArticleFormat>("prepare: --format", format_);
+  rules.pretokenized |= pretokenized_;
+  rules.sentence_lines |= sentence_lines_;
+  rules.sentence_end &= !no_eos_;
+  rules.keep_numbers |= keep_numbers_;
+  rules.chapters |= chapters_;
   if (given("--words")) rules.words = words_;
   if (given("--held-out")) rules.held_out = held_out_;
   rules.seed = seed_;
@@ -255,8 +285,28 @@ void PrepareArguments::set_tokenizer(data::PrepareOptions& options) const {
   if (given("--moses-prefixes")) rules.prefixes = data::read_moses_prefixes(moses_prefixes_);
 }
 
+void PrepareArguments::set_given_vocabulary(data::PrepareOptions& options) const {
+  if (!given("--vocabulary-of")) return;
+  for (const char* name :
+       {"--rules",         "--vocabulary-from", "--ids",        "--eol",       "--ties",      "--min-count",
+        "--eos-id",        "--count-from",      "--word-list",  "--sentences", "--words",     "--no-eos",
+        "--keep-numbers",  "--vocabulary",      "--bpe-sample", "--bpe-model", "--bpe-codes", "--bpe-vocabulary",
+        "--bpe-threshold", "--tokenizer"})
+    if (given(name))
+      throw UsageError(text("prepare: --vocabulary-of has a vocabulary and rules of its own, got ", name,
+                            " too\n  leave either away"));
+  const auto model = std::make_shared<const data::GivenVocabulary>(read_given(vocabulary_of_));
+  options.given = model;
+  options.kind = model->vocabulary.kind();
+  if (given("--kind") && parse_named<data::TokenKind>("prepare: --kind", kind_) != options.kind)
+    throw UsageError(text("prepare: --kind must be that of --vocabulary-of, ", name_of(options.kind), ", got ", kind_));
+  const data::WordVocabulary* const words = model->vocabulary.words();
+  if (words != nullptr && !given("--oov") && words->unknown_token() >= 0) options.words.unseen = data::UnseenWords::unk;
+}
+
 data::PrepareOptions PrepareArguments::options() const {
   data::PrepareOptions options;
+  set_given_vocabulary(options);
   set_rules(options);
   set_article_rules(options);
   set_tokenizer(options);

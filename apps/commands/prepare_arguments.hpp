@@ -21,6 +21,8 @@ struct PrepareArguments {
 
  private:
   void add_source_options(Command& command);
+  /// The vocabulary of --vocabulary-of and the rules that come with it, if it is given.
+  void set_given_vocabulary(data::PrepareOptions& options) const;
   void add_character_options(Command& command);
   void add_word_options(Command& command);
   void add_article_options(Command& command);
@@ -44,6 +46,7 @@ struct PrepareArguments {
   std::string eol_ = "keep", ties_ = "later", oov_ = "error", eos_id_ = "count", count_from_ = "train",
               sentences_ = "none";
   std::string rules_;  // a name that sets all the rules
+  std::string vocabulary_of_;
   std::string join_;
   std::string word_list_;
   std::int64_t min_count_ = 1;

@@ -6,6 +6,7 @@
 #include "apps/data/files/article_starts.hpp"
 #include "apps/data/files/hash.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 
@@ -13,6 +14,8 @@ namespace engram::data {
 namespace {
 
 constexpr std::string_view kAgain = "\n  prepare the data again";
+constexpr std::string_view kOtherData =
+    "; use the data it was trained on, or prepare the text with its vocabulary: engram prepare --vocabulary-of RUN";
 
 void require_files(const std::filesystem::path& folder) {
   std::error_code ignored;
@@ -166,14 +169,19 @@ void DataSet::require_vocabulary(std::uint64_t hash, std::string_view of) const 
   if (hash != vocabulary_.hash())
     throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", ", hash_text(hash),
                          ", got ", hash_text(vocabulary_.hash()), " with ", vocabulary_.size(), " entries",
-                         "\n  their ids mean different ", plural_of(kind()), "; use the data it was trained on"));
+                         "\n  their ids mean different ", plural_of(kind()), kOtherData));
 }
 
 void DataSet::require_vocabulary(const Vocabulary& needed, std::string_view of) const {
+  if (are_placeholders(needed) && needed.hash() != vocabulary_.hash())
+    throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", got ", plural_of(kind()),
+                         " of its own\n  ", placeholder_advice(needed.size()),
+                         needed.size() == vocabulary_.size()
+                             ? text("\n  --vocab '", folder_.string(), "' has as many as the model")
+                             : ""));
   if (needed.kind() != kind())
     throw FileError(text("data: '", folder_.string(), "' must have the vocabulary of ", of, ", which is of ",
-                         plural_of(needed.kind()), ", got one of ", plural_of(kind()),
-                         "\n  use the data it was trained on"));
+                         plural_of(needed.kind()), ", got one of ", plural_of(kind()), kOtherData));
   require_vocabulary(needed.hash(), of);
 }
 

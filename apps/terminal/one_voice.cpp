@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/wrapped_message.hpp"
 
 namespace engram {
 namespace {
@@ -20,7 +21,8 @@ std::size_t end_of_rank_name(const Communicator& ranks, std::string_view message
 }
 
 void say(const Ending& ending, std::string_view who) {
-  const std::string line = text("engram: ", ending.kind, who, ending.message, "\n");
+  const std::string line =
+      wrapped_message(text("engram: ", ending.kind, who, ending.message), message_columns()) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -30,16 +30,20 @@ std::int64_t random_below(std::int64_t choices, std::uint64_t seed, std::uint64_
 
 std::int64_t largest_rows(std::int64_t total, std::int64_t block) { return total / (block + 1); }
 
-void check_rows(std::string_view what, std::int64_t total, int rows, int block, std::string_view advice) {
+void check_rows(std::string_view what, std::int64_t total, int rows, int block, const RowNames& names,
+                std::string_view advice) {
   if (rows < 1) throw UsageError(text(what, ": the number of rows (batch) must be at least 1, got ", rows));
   if (block < 1) throw UsageError(text(what, ": the block length must be at least 1, got ", block));
   if (total / rows > block) return;
-  const std::int64_t most = largest_rows(total, block);
-  throw UsageError(text(
-      what, ": batch * (block + 1) = ", rows, " * ", block + std::int64_t{1}, " = ", rows * (block + std::int64_t{1}),
-      " tokens are needed, got ", total, "\n  ",
-      most > 0 ? text("the largest workable batch is ", most) : std::string("no batch works with this block length"),
-      advice));
+  const std::int64_t most = largest_rows(total, block), few = most > 0 ? rows : 1, longest = total / few - 1;
+  throw UsageError(text(what, ": batch * (block + 1) = ", rows, " * ", block + std::int64_t{1}, " = ",
+                        rows * (block + std::int64_t{1}), " tokens are needed, got ", total, "\n  ",
+                        most > 0 ? text("the largest workable batch is ", most, " (", names.batch, ")")
+                                 : std::string("no batch works with this block length"),
+                        longest > 0
+                            ? text(", the longest block for a batch of ", few, " is ", longest, " (", names.block, ")")
+                            : std::string(),
+                        advice));
 }
 
 void fill_block(TokenView tokens, std::int64_t first, std::int64_t stride, int rows, int length, Block& block) {
@@ -86,7 +90,7 @@ void copy_rows(const Block& whole, std::int64_t begin, std::int64_t end, Block& 
 }
 
 StreamReader::StreamReader(TokenView tokens, int rows, int block, std::uint64_t seed) : tokens_(tokens) {
-  check_rows("reader", tokens.size(), rows, block, "; or take shorter blocks or a longer text");
+  check_rows("reader", tokens.size(), rows, block, {}, "; or take a longer text");
   row_length_ = tokens.size() / rows;
   state_.total = tokens.size();
   state_.rows = rows;

@@ -126,7 +126,13 @@ void copy_rows(const Block& whole, std::int64_t begin, std::int64_t end, Block& 
 /// Throws the UsageError of BlockReader::restore: `own` is the reader's state, `saved` the one that it does not accept.
 [[noreturn]] void refuse_state(const ReaderState& own, const ReaderState& saved);
 
-/// Throws the UsageErrors of StreamReader's constructor, `what` being the name of what is read.
-void check_rows(std::string_view what, std::int64_t total, int rows, int block, std::string_view advice);
+/// What a user calls the numbers of a reader, for messages.
+struct RowNames {
+  std::string_view batch = "training.batch", block = "training.block";
+};
+/// Throws the UsageErrors of StreamReader's constructor, `what` being the name of what is read, `advice` what else may
+/// be done.
+void check_rows(std::string_view what, std::int64_t total, int rows, int block, const RowNames& names,
+                std::string_view advice);
 
 }  // namespace engram::data

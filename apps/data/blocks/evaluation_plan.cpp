@@ -7,8 +7,8 @@
 namespace engram::data {
 
 FullEvaluation::FullEvaluation(TokenView tokens, int block, int rows) : tokens_(tokens), rows_(rows), block_(block) {
-  check_rows("full evaluation", tokens.size(), rows, block,
-             "; or use exact evaluation (engram evaluate --exact), which takes short blocks");
+  check_rows("full evaluation", tokens.size(), rows, block, {.batch = "--batch", .block = "--block"},
+             "\n  exact evaluation (engram evaluate --exact) scores a split of any length");
   row_length_ = tokens.size() / rows;
 }
 
@@ -25,8 +25,8 @@ ExactEvaluation::ExactEvaluation(TokenView tokens, int block, int rows, std::int
   if (rows < 1) throw UsageError(text("exact evaluation: the number of rows must be at least 1, got ", rows));
   if (block < 1) throw UsageError(text("exact evaluation: the block length must be at least 1, got ", block));
   if (tokens.size() < 2)
-    throw UsageError(
-        text("exact evaluation: at least 2 tokens are needed, an input and a target, got ", tokens.size()));
+    throw UsageError(text("exact evaluation: at least 2 tokens are needed, an input and a target, got ", tokens.size(),
+                          "\n  prepare a longer split"));
   const std::int64_t targets = tokens.size() - 1;
   if (rows > 1 && (carry_over < 1 || carry_over >= targets))
     throw UsageError(text("exact evaluation: with ", rows, " rows the carry-over must be from 1 to ", targets - 1,

@@ -11,7 +11,9 @@ void require_two_tokens(TokenView tokens, int rows) {
   if (rows < 1) throw UsageError(text("evaluation: the number of rows must be at least 1, got ", rows));
   if (tokens.size() / rows < 2)
     throw UsageError(text("evaluation: each of the ", rows, " rows needs at least 2 tokens, an input and a target, ",
-                          "got ", tokens.size(), " tokens in all"));
+                          "got ", tokens.size(), " tokens in all\n  ",
+                          tokens.size() < 2 ? "prepare a longer split"
+                                            : "--exact scores a split of any length; --batch takes fewer rows"));
 }
 
 }  // namespace

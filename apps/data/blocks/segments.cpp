@@ -87,13 +87,14 @@ SegmentReader::SegmentReader(TokenView tokens, int rows, const SegmentRule& rule
   state_ = {.total = tokens.size(), .rows = rows, .block = rule.segment, .seed = seed, .rule = text_of(rule)};
   if (row_length_ < 2)
     throw UsageError(text("segments: each of the ", rows, " rows (batch) needs at least 2 tokens, an input and a ",
-                          "target, got ", tokens.size(), " tokens in all\n  take fewer rows or a longer text"));
+                          "target, got ", tokens.size(),
+                          " tokens in all\n  take fewer rows (training.batch) or a longer text"));
   // The longest half that a first segment can leave without targets.
   const int unscored = rule.latest_half ? (longest_block() + 1) / 2 : 0;
   if (row_length_ - 1 <= unscored)
     throw UsageError(text("segments: a row must be longer than half a segment plus one token, ", unscored + 1, ", got ",
                           row_length_, " tokens in each of ", rows, " rows (batch)",
-                          "\n  take fewer rows, shorter segments or a longer text"));
+                          "\n  take fewer rows (training.batch), shorter segments (training.block) or a longer text"));
 }
 
 int SegmentReader::longest_block() const {

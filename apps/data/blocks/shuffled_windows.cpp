@@ -42,7 +42,7 @@ ShuffledWindows::ShuffledWindows(TokenView tokens, int rows, int block, std::uin
   windows_ = (tokens.size() - 1) / block;
   if (windows_ < 1)
     throw UsageError(text("shuffled windows: a window and its last target need ", block + std::int64_t{1},
-                          " tokens, got ", tokens.size(), "\n  take shorter blocks or a longer text"));
+                          " tokens, got ", tokens.size(), "\n  take shorter blocks (training.block) or a longer text"));
   state_.total = tokens.size();
   state_.rows = rows;
   state_.block = block;

@@ -15,6 +15,7 @@
 #include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
 #include "apps/data/prepare/given_articles.hpp"
+#include "apps/data/prepare/given_vocabulary.hpp"
 #include "apps/data/prepare/kinds.hpp"
 #include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/article_text.hpp"
@@ -167,8 +168,9 @@ PrepareSummary prepare_articles(const PrepareOptions& options) {
   options.watch.begin("making the vocabulary");
   if (!given.are_splits)
     split_articles(articles.articles(), rules.seed, options.split.value_or(kUsualArticlePercentages), rules.held_out);
-  const ArticleVocabulary collected =
-      collect_vocabulary(articles, rules.words.value_or(0), options.words.min_count, rules.sentence_end);
+  const ArticleVocabulary collected = options.given ? given_vocabulary(articles, *options.given->vocabulary.words())
+                                                    : collect_vocabulary(articles, rules.words.value_or(0),
+                                                                         options.words.min_count, rules.sentence_end);
 
   const Vocabulary vocabulary(collected.vocabulary);
   FolderWriter writer(options.out, vocabulary);
@@ -185,6 +187,7 @@ PrepareSummary prepare_articles(const PrepareOptions& options) {
     split.tokens = writer.splits()[i].count();
   }
   summary.notes = notes_of(summary, read, articles.empty(), collected);
+  add_given_note(options, summary.notes);
   if (read.formats.size() == 1) summary.article_format = *read.formats.begin();
   finish(options, read.sources, vocabulary, writer, summary);
   return summary;

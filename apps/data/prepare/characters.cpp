@@ -9,6 +9,7 @@
 
 #include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/given_vocabulary.hpp"
 #include "apps/data/prepare/kinds.hpp"
 #include "apps/data/prepare/sources.hpp"
 #include "apps/data/text/corpus.hpp"
@@ -87,12 +88,18 @@ PrepareSummary prepare_characters(const PrepareOptions& options) {
   const Corpus corpus =
       sources.size() == 1 ? split_text(std::move(sources[0]), options.rule, options.split, options.exact_bytes, dropped)
                           : splits_of_files(three(std::move(sources)), options.rule, options.exact_bytes, dropped);
-  const ByteVocabulary vocabulary = ByteVocabulary::collect(corpus, options.vocabulary_from, options.byte_order);
-  require_known_bytes(corpus, vocabulary);
+  const ByteVocabulary vocabulary = options.given
+                                        ? *options.given->vocabulary.characters()
+                                        : ByteVocabulary::collect(corpus, options.vocabulary_from, options.byte_order);
+  if (options.given)
+    require_given_bytes(corpus, *options.given);
+  else
+    require_known_bytes(corpus, vocabulary);
 
   FolderWriter writer(options.out, vocabulary);
   PrepareSummary summary;
   summary.notes = corpus.notes;
+  add_given_note(options, summary.notes);
   for (std::size_t i = 0; i < corpus.splits.size(); ++i) {
     const Split& split = corpus.splits[i];
     options.watch.begin(text("writing ", kSplitNames[i]));

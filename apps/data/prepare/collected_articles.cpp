@@ -92,6 +92,29 @@ void split_articles(std::vector<CollectedArticle>& articles, std::uint64_t seed,
                            held_out ? "a smaller --held-out, " : "", "or --train, ", "--valid and --test"));
 }
 
+ArticleVocabulary given_vocabulary(const CollectedArticles& articles, const WordVocabulary& vocabulary) {
+  const WordTable& words = articles.words();
+  ArticleVocabulary given{vocabulary, std::vector<std::int32_t>(static_cast<std::size_t>(words.size()))};
+  std::vector<bool> known(given.ids.size());
+  for (std::int32_t id = 0; id < words.size(); ++id) {
+    const std::int32_t own = vocabulary.id_of(words[id]);
+    known[static_cast<std::size_t>(id)] = own >= 0;
+    given.ids[static_cast<std::size_t>(id)] = own >= 0 ? own : vocabulary.unknown_token();
+  }
+  std::vector<bool> told(known.size());
+  for (const CollectedArticle& article : articles.articles()) {
+    if (article.split != 0) continue;
+    for (const std::int32_t word :
+         std::span(articles.ids())
+             .subspan(static_cast<std::size_t>(article.first), static_cast<std::size_t>(article.tokens))) {
+      const auto at = static_cast<std::size_t>(word);
+      if (!known[at] && !told[at]) ++given.left_out;
+      told[at] = true;
+    }
+  }
+  return given;
+}
+
 ArticleVocabulary collect_vocabulary(const CollectedArticles& articles, std::int64_t most, std::int64_t min_count,
                                      bool sentence_end) {
   constexpr std::int32_t kMarks = 3;

@@ -69,6 +69,8 @@ struct ArticleVocabulary {
   std::vector<std::int32_t> ids;  ///< of every provisional id; that of kUnknownWord for a word that was left out
   std::int64_t left_out = 0;      ///< different words of train that became kUnknownWord
 };
+/// A vocabulary that there is already, which has the three marks.
+ArticleVocabulary given_vocabulary(const CollectedArticles& articles, const WordVocabulary& vocabulary);
 /// The `most` most frequent words of train that it has at least `min_count` times, most frequent first and of equally
 /// frequent ones the bytewise smaller first; the marks are among them whatever their counts. `most` is 0, for all of
 /// them, or above 3, the number of marks.

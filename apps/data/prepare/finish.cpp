@@ -42,11 +42,13 @@ nlohmann::ordered_json splits_json(const PrepareSummary& summary, SentenceMarks 
 void add_word_rules(const PrepareOptions& options, nlohmann::ordered_json& json) {
   const WordRules& rules = options.words;
   json["eol"] = name_of_end_of_line(rules.end_of_line);
-  json["ties"] = name_of(rules.ties);
   json["oov"] = name_of(rules.unseen);
-  json["min_count"] = rules.min_count;
-  json["eos_id"] = name_of_end_id(rules.end_first);
-  json["count_from"] = name_of_count_from(rules.count_all);
+  if (!options.given) {
+    json["ties"] = name_of(rules.ties);
+    json["min_count"] = rules.min_count;
+    json["eos_id"] = name_of_end_id(rules.end_first);
+    json["count_from"] = name_of_count_from(rules.count_all);
+  }
   json["lower"] = rules.lower;
   json["sentences"] = name_of(rules.sentences);
   if (!options.word_list.empty()) json["word_list"] = options.word_list.string();
@@ -58,6 +60,8 @@ void add_subword_rules(const PrepareOptions& options, nlohmann::ordered_json& js
     json["bpe_codes"] = rules.codes.string();
     if (!rules.list.empty()) json["bpe_vocabulary"] = rules.list.string();
     if (rules.threshold) json["bpe_threshold"] = *rules.threshold;
+  } else if (options.given) {
+    // Their model is the given one.
   } else if (rules.model.empty()) {
     json["bpe_sample"] = rules.sample.value_or(SubwordRules::kUsualSample);
   } else {
@@ -75,7 +79,8 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
                               {"version", kDataVersion},
                               {"kind", name_of(options.kind)},
                               {"rule", name_of(options.rule)},
-                              {"rules", named_rules(options)}};
+                              {"rules", options.given ? std::string_view() : named_rules(options)}};
+  if (options.given) json["vocabulary_of"] = options.given->of;
   if (options.articles && options.kind == TokenKind::word) {
     json["min_count"] = options.words.min_count;
     json["lower"] = options.words.lower;
@@ -86,8 +91,10 @@ std::string data_json(const PrepareOptions& options, const std::vector<SourceFac
   } else {
     json["exact_bytes"] = options.exact_bytes;
     json["newlines"] = options.drop_newlines ? "drop" : "keep";
-    json["ids"] = name_of(options.byte_order);
-    json["vocabulary_from"] = name_of(options.vocabulary_from);
+    if (!options.given) {
+      json["ids"] = name_of(options.byte_order);
+      json["vocabulary_from"] = name_of(options.vocabulary_from);
+    }
   }
   if (options.join) json["join"] = name_of(*options.join);
   if (options.articles) {

@@ -14,6 +14,8 @@ PrepareSummary prepare_characters(const PrepareOptions& options);
 PrepareSummary prepare_words(const PrepareOptions& options);
 /// Words with the ids of a list (PrepareOptions::word_list).
 PrepareSummary prepare_listed_words(const PrepareOptions& options);
+/// Words with the ids of a model (PrepareOptions::given), which with_given() has seen.
+PrepareSummary prepare_given_words(const PrepareOptions& options);
 /// Words in articles (PrepareOptions::articles).
 PrepareSummary prepare_articles(const PrepareOptions& options);
 PrepareSummary prepare_subwords(const PrepareOptions& options);

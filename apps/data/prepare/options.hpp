@@ -3,16 +3,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "apps/data/files/prepare_watch.hpp"
 #include "apps/data/text/article_rules.hpp"
 #include "apps/data/text/corpus.hpp"
 #include "apps/data/text/moses_words.hpp"
+#include "apps/data/text/text_rules.hpp"
 #include "apps/data/text/word_joiner.hpp"
 #include "apps/data/text/word_rules.hpp"
 #include "apps/data/vocabulary/byte_vocabulary.hpp"
 #include "apps/data/vocabulary/token_kind.hpp"
+#include "apps/data/vocabulary/vocabulary.hpp"
 
 namespace engram::data {
 
@@ -29,6 +33,13 @@ struct SubwordRules {
   friend bool operator==(const SubwordRules&, const SubwordRules&) = default;
 };
 
+/// The vocabulary of a model, whose ids a text gets in the place of ids of its own.
+struct GivenVocabulary {
+  Vocabulary vocabulary;
+  TextRules text{};  ///< how the text of the model's data became words
+  std::string of;    ///< the run, checkpoint or data folder, for messages and data.json
+};
+
 /// Either `text`, which is split, or `train`, `valid` and `test` are given; an empty path is not given. Of subwords the
 /// latter may be folders, whose files are read in the order of their names. Rules of a published corpus:
 /// named_rules.hpp.
@@ -38,6 +49,10 @@ struct PrepareOptions {
   std::optional<Percentages> split;  ///< of `text` under the rule any; none: 90,5,5
   std::filesystem::path train, valid, test;
   std::filesystem::path out;  ///< DATA_DIR, made if it does not exist
+  /// Ids are those of this vocabulary, which no option may decide then, and its rules of words are the text's:
+  /// prepare() sets `kind`, `tokenizer` and of `words` end_of_line and sentences by it, and takes splits that are not
+  /// given from one that is. Null: the text gets a vocabulary of its own.
+  std::shared_ptr<const GivenVocabulary> given = {};
   // Of characters only.
   TextRule rule = TextRule::any;  ///< see corpus.hpp
   bool exact_bytes = false;       ///< never append an end token (rules enwik8 and any)

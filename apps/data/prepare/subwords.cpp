@@ -16,6 +16,7 @@
 #include "apps/data/files/read_file.hpp"
 #include "apps/data/prepare/finish.hpp"
 #include "apps/data/prepare/folder_writer.hpp"
+#include "apps/data/prepare/given_vocabulary.hpp"
 #include "apps/data/prepare/kinds.hpp"
 #include "apps/data/prepare/subword_texts.hpp"
 #include "apps/data/text/moses_words.hpp"
@@ -195,7 +196,10 @@ PrepareSummary prepare_subwords(const PrepareOptions& options) {
   require_subword_options(options);
   ReadTexts texts(options);
   PrepareSummary summary;
-  const Vocabulary vocabulary(vocabulary_of(texts, options.subwords, options.watch, summary.notes));
+  add_given_note(options, summary.notes);
+  const Vocabulary vocabulary = options.given
+                                    ? options.given->vocabulary
+                                    : Vocabulary(vocabulary_of(texts, options.subwords, options.watch, summary.notes));
   for (std::string& note : texts.texts().notes()) summary.notes.push_back(std::move(note));
   const SubwordModel& model = vocabulary.subwords()->model();
   FolderWriter writer(options.out, vocabulary);

@@ -9,6 +9,7 @@
 #include "apps/data/text/line_words.hpp"
 #include "apps/data/text/moses_words.hpp"
 #include "apps/data/text/utf8.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "core/error.hpp"
 
 namespace engram::data {
@@ -17,12 +18,15 @@ namespace {
 /// Tells how a text is at fault.
 struct Refusal {
   std::string_view where, what;
-  const WordVocabulary* words;  // null: of another kind
+  const Vocabulary& vocabulary;
   std::string_view unseen_option;
 
   [[noreturn]] void unknown(TokenKind kind, std::string_view lacked) const {
+    const WordVocabulary* const words = vocabulary.words();
     throw UsageError(text(where, ": ", what, " must have only ", plural_of(kind), " that the model knows, got ", lacked,
-                          "\n  the model was trained on a text without it",
+                          "\n  ",
+                          are_placeholders(vocabulary) ? placeholder_advice(vocabulary.size())
+                                                       : "the model was trained on a text without it",
                           words != nullptr && words->unknown_token() >= 0 && !unseen_option.empty()
                               ? text("; ", unseen_option, " puts ", words->marks().unknown, " in its place")
                               : ""));
@@ -121,7 +125,7 @@ std::vector<std::int32_t> text_tokens(const std::string& written, const TextRead
     throw UsageError(text(where, ": --oov unk needs a model that knows the word ",
                           words == nullptr ? WordVocabulary::kUnknown : std::string_view(words->marks().unknown),
                           ", got one of ", vocabulary.size(), " ", plural_of(vocabulary.kind()), " without"));
-  const Refusal refusal{where, what, words, reading.unseen_option};
+  const Refusal refusal{where, what, reading.vocabulary, reading.unseen_option};
   std::string as_read = written;
   if (words != nullptr && as_read.starts_with(kByteOrderMark)) as_read.erase(0, kByteOrderMark.size());
   if (words != nullptr && reading.rules.lower && !reading.rules.articles) lower_ascii(as_read);

@@ -61,6 +61,8 @@ class Vocabulary {
   /// The contents of a data folder's vocabulary.json, which may need the file of subwords()->model() beside it.
   std::string folder_json_text() const;
 
+  /// The vocabulary of characters; null for other kinds.
+  const ByteVocabulary* characters() const { return std::get_if<ByteVocabulary>(&entries_); }
   /// The vocabulary of words; null for other kinds.
   const WordVocabulary* words() const { return std::get_if<WordVocabulary>(&entries_); }
   /// The vocabulary of subwords; null for other kinds.

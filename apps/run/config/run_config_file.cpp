@@ -9,6 +9,7 @@
 #include "apps/run/config/config_text.hpp"
 #include "apps/run/config/printable.hpp"
 #include "apps/run/config/shipped_configs.hpp"
+#include "apps/terminal/edit_distance.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -16,15 +17,27 @@ namespace {
 
 std::string place(const std::string& source) { return "\n  in " + source; }
 
+/// "a, b, c"; empty: there is no such section.
+std::string keys_of_section(ModelFamily family, std::string_view section) {
+  std::string names;
+  for (const ConfigKey& key : config_keys(family))
+    if (key.section == section) names += text(names.empty() ? "" : ", ", key.name);
+  return names;
+}
+
 [[noreturn]] void throw_unknown(ModelFamily family, const Assignment& assignment) {
   const std::string full = printable(assignment.full_name());
   for (const ModelFamily other : kModelFamilies)
     if (find_config_key(other, assignment.section, assignment.name) != nullptr)
       throw UsageError(text("config: '", full, "' is no key of family ", name_of(family), ", but of ", name_of(other),
                             place(assignment.from), "\n  model.family says which family the model is of"));
-  throw UsageError(text("config: '", full, "' is no key, the nearest one is '",
-                        nearest_config_key(family, assignment.section, assignment.name).full_name(), "'",
-                        place(assignment.from)));
+  const ConfigKey& nearest = nearest_config_key(family, assignment.section, assignment.name);
+  const std::string others = keys_of_section(family, assignment.section);
+  if (others.empty() || is_near(assignment.name, nearest.name))
+    throw UsageError(
+        text("config: '", full, "' is no key, the nearest one is '", nearest.full_name(), "'", place(assignment.from)));
+  throw UsageError(
+      text("config: '", full, "' is no key, those of [", assignment.section, "] are ", others, place(assignment.from)));
 }
 
 void assign(RunConfig& config, const Assignment& assignment) {

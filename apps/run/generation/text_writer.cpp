@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/data/text/utf8.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -65,9 +66,11 @@ std::string TextWriter::read(const std::string& part, std::string_view what) {
   if (last_ < 0) {
     if (tokens.empty()) tokens.push_back(data::text_start_token(reading_));
     if (tokens.back() < 0)
-      throw UsageError(text(names_.command,
-                            ": without a prompt the text begins after a newline, and the model knows none\n  ",
-                            names_.prompt, " gives a beginning"));
+      throw UsageError(text(
+          names_.command, ": without a prompt the text begins after a newline, and the model knows none\n  ",
+          names_.prompt, " gives a beginning",
+          data::are_placeholders(reading_.vocabulary) ? "\n  " + data::placeholder_advice(reading_.vocabulary.size())
+                                                      : ""));
   } else if (!tokens.empty()) {
     const std::vector<std::int32_t> before = separator(part);
     // One mark between two sentences is the end of the one and the beginning of the other.

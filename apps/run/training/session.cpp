@@ -42,7 +42,7 @@ data::ShortValidation make_validation(const RunConfig& config, const data::DataS
   }
   if (rows != config.training.batch || block != config.training.block)
     notes.push_back(text("the validation split of ", tokens.size(), " tokens is short: valid_short uses ", rows,
-                         " streams and blocks of ", block));
+                         rows == 1 ? " stream" : " streams", " and blocks of ", block));
   if (config.model.reads_segments()) {
     // Every position is judged, whatever the loss of training leaves out.
     const data::SegmentRule rule{.segment = static_cast<int>(block),
@@ -123,10 +123,13 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
     notes.push_back(text(frozen.numbers, " of ", store.count(), " parameters, ", frozen.tensors,
                          " tensors, are frozen (training.freeze)"));
   if (reader->dropped() > 0)
-    notes.push_back(text("the last ", reader->dropped(), " tokens of the training split are left out, because ",
-                         config.training.shuffled_windows ? text("windows of ", config.training.block)
-                                                          : text(config.training.batch, " streams"),
-                         " do not divide it"));
+    notes.push_back(
+        text(reader->dropped() == 1
+                 ? std::string("the last token of the training split is left out, because ")
+                 : text("the last ", reader->dropped(), " tokens of the training split are left out, because "),
+             config.training.shuffled_windows ? text("windows of ", config.training.block)
+                                              : text(config.training.batch, " streams"),
+             " do not divide it"));
 }
 
 StepLosses TrainingSession::step() {

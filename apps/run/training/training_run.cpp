@@ -94,13 +94,15 @@ RunConfig config_of_source(const TrainingRunOptions& options, const WeightSource
   own.model.set_vocabulary(0);
   const std::string toml = to_toml(own);
   const std::vector<std::string> overrides = all_overrides(options, toml, name);
+  // First, so that a key that is none is named, and not said to be missing under its right name.
+  RunConfig config = parse_run_config(toml, name, overrides);
   // An imported model has a schedule that nobody chose.
   const std::set<std::string> given = given_keys("", "", overrides);
   if (!source.was_trained() && !(given.contains("schedule.rate") && given.contains("schedule.steps")))
     throw UsageError(text("training: weights that were not trained by Engram have no schedule, got '",
                           source.path().string(),
                           "'\n  give --steps N and --set schedule.rate=R optimizer.kind=KIND, or a --config"));
-  return parse_run_config(toml, name, overrides);
+  return config;
 }
 
 RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before,
@@ -338,10 +340,7 @@ void begin_with(const WeightSource& source, TrainingSession& session) {
   session.origin = json_of(transfer).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   session.store.refresh_rounded(session.runtime.step());
   session.model->refresh(session.runtime.backend());
-  if (!session.runtime.ranks().leads()) return;
-  std::string table = table_of(transfer, static_cast<std::size_t>(terminal_columns()));
-  table.pop_back();  // its last line end
-  log(LogLevel::info, text("the run begins with weights\n", table));
+  if (session.runtime.ranks().leads()) tell(transfer, static_cast<std::size_t>(terminal_columns()));
 }
 
 /// Step 0, or the step of the checkpoint.

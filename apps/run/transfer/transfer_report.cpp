@@ -8,8 +8,11 @@
 #include <set>
 #include <string_view>
 
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "apps/terminal/wrapped_text.hpp"
+#include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/log.hpp"
 #include "nn/optim/shards.hpp"
 
 namespace engram {
@@ -162,6 +165,40 @@ std::string table_of(const WeightTransfer& transfer, std::size_t width) {
   add_list(lines, fmt::format("left ({}):", tensors_text(left.size())), grouped_names(left, before), width);
   add_list(lines, "model changed:", changed, width);
   return lines;
+}
+
+std::vector<std::string> warnings_of(const WeightTransfer& transfer) {
+  // Tables of symbols are left out: how much of them is taken is a matter of the vocabularies, which a line tells.
+  const auto has_symbols = [](const std::string& name) {
+    return name.starts_with("embedding.") || name.starts_with("output.");
+  };
+  std::int64_t common = 0, reshaped = 0;  // numbers of tensors that both models have, and of those of another shape
+  for (const WeightTransfer::Tensor& tensor : transfer.tensors) {
+    if (has_symbols(tensor.name) || (tensor.taken == 0 && tensor.before.empty())) continue;
+    common += tensor.numbers;
+    if (tensor.taken == 0) reshaped += tensor.numbers;
+  }
+  std::vector<std::string> warnings;
+  if (2 * reshaped > common) {
+    std::string changed;
+    for (const ConfigDifference& difference : transfer.model)
+      changed += text(changed.empty() ? "" : ", ", difference.key, " (", difference.before, ")");
+    warnings.push_back(text(
+        "most of the model begins anew: ", transfer.taken_numbers(), " of its ", transfer.all_numbers(),
+        " numbers were taken, as ", reshaped, " of ", common, " that both models have are in tensors of another shape",
+        changed.empty() ? "" : text("\n  with the values of '", transfer.checkpoint, "' they fit: ", changed)));
+  }
+  if (transfer.placeholders && transfer.symbols.shared == 0)
+    warnings.push_back(
+        text("no symbol of the data keeps its vector: ", data::placeholder_advice(transfer.symbols.before)));
+  return warnings;
+}
+
+void tell(const WeightTransfer& transfer, std::size_t width) {
+  std::string table = table_of(transfer, width);
+  table.pop_back();  // its last line end
+  log(LogLevel::info, text("the run begins with weights\n", table));
+  for (const std::string& warning : warnings_of(transfer)) log(LogLevel::warning, warning);
 }
 
 nlohmann::json json_of(const WeightTransfer& transfer) {

@@ -16,6 +16,11 @@ std::vector<std::string> grouped_names(const std::vector<std::string>& names, co
 
 /// A few lines of at most `width` columns; long lists end with how many more there are.
 std::string table_of(const WeightTransfer& transfer, std::size_t width);
+/// What the one who asked for it should know before much is computed: that little of what both models have was taken,
+/// as shapes are others, or that no symbol was, as the source's have no names.
+std::vector<std::string> warnings_of(const WeightTransfer& transfer);
+/// Logs the table and the warnings.
+void tell(const WeightTransfer& transfer, std::size_t width);
 /// All of it, with every name: what a checkpoint (metadata_keys::kFrom) and the log keep.
 nlohmann::json json_of(const WeightTransfer& transfer);
 

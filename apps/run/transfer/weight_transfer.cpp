@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "apps/run/transfer/row_match.hpp"
 #include "core/error.hpp"
 
@@ -148,6 +149,7 @@ WeightTransfer transfer_weights(const WeightSource& source, const RunConfig& now
                           .step = source.facts().step,
                           .averaged = source.averaged(),
                           .symbols = match_symbols(source.facts().vocabulary, vocabulary),
+                          .placeholders = data::are_placeholders(source.facts().vocabulary),
                           .model = model_differences(before, now)};
   const auto shape_of = [&source](const std::string& name) -> std::optional<Shape> {
     const auto weight = source.find(name);

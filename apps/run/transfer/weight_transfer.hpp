@@ -29,6 +29,7 @@ struct WeightTransfer {
   std::vector<std::string> left;        ///< tensors of the source that nothing was taken from, by name
   SymbolMatch symbols;                  ///< of both vocabularies
   std::int64_t vectors = 0;             ///< symbols whose vector was taken
+  bool placeholders = false;            ///< the source's symbols have no names: none is in any text
   std::vector<ConfigDifference> model;  ///< keys of the model that are not the source's
 
   std::int64_t taken_numbers() const;

@@ -9,10 +9,13 @@
 #include <utility>
 
 #include "apps/data/data_set.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
+#include "apps/run/config/config_review.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/weights/adaptive_span_names.hpp"
 #include "apps/run/weights/foreign_layout.hpp"
+#include "apps/run/weights/foreign_program.hpp"
 #include "apps/run/weights/foreign_weights.hpp"
 #include "apps/run/weights/import_vocabulary.hpp"
 #include "core/error.hpp"
@@ -100,20 +103,23 @@ Number setting_value(const std::string& setting, std::string_view written) {
 
 void apply_setting(RunConfig& run, const std::string& setting) {
   const std::size_t equals = setting.find('=');
-  const std::string_view key = std::string_view(setting).substr(0, equals),
-                         value = equals == std::string::npos ? "" : std::string_view(setting).substr(equals + 1);
+  // The program's options are --adapt-span-ramp and so on, its variables adapt_span_ramp: either is meant.
+  std::string key = setting.substr(0, equals);
+  std::ranges::replace(key, '-', '_');
+  const std::string_view value = equals == std::string::npos ? "" : std::string_view(setting).substr(equals + 1);
   AllAttentionOptions& model = run.model.all_attention;
   if (key == "adapt_span_ramp")
     model.ramp = setting_value<std::int64_t>(setting, value);
-  else if (key == "block_size")
+  else if (key == "block_size" || key == "block_sz")
     run.training.block = setting_value<std::int64_t>(setting, value);
   else if (key == "dropout")
     model.dropout = setting_value<double>(setting, value);
   else if (key == "emb_dropout")
     model.embedding_dropout = setting_value<double>(setting, value);
   else
-    throw UsageError(
-        text("--set: the key must be one of adapt_span_ramp, block_size, dropout, emb_dropout, got '", setting, "'"));
+    throw UsageError(text("--set: the key must be one of adapt_span_ramp, block_size, dropout and emb_dropout, got '",
+                          setting,
+                          "'\n  they are that program's --adapt-span-ramp, --block-sz, --dropout and --emb-dropout"));
 }
 
 /// A run of no steps that has the model.
@@ -154,13 +160,16 @@ std::vector<TensorSource> adaptive_span_sources(const ForeignWeights& weights,
 
 AdaptiveSpanImported import_adaptive_span(const AdaptiveSpanImport& from) {
   const ForeignWeights weights = read_foreign_weights(from.weights);
+  require_program(weights, kAdaptiveSpanProgram);
   const RunConfig run = adaptive_span_run(AdaptiveSpanSizes(weights).read(), from.settings);
-  AdaptiveSpanImported imported{.options = run.model.all_attention, .tensors = weights.tensors.size()};
+  AdaptiveSpanImported imported{
+      .options = run.model.all_attention, .tensors = weights.tensors.size(), .warnings = config_warnings(run)};
   const std::vector<AdaptiveSpanTensor> layout = adaptive_span_tensors(imported.options);
   std::vector<ForeignLayoutTensor> stored;
   for (const AdaptiveSpanTensor& tensor : layout) stored.push_back(tensor.stored);
   require_layout(weights, stored, is_adaptive_span_buffer);
   const data::Vocabulary vocabulary = read_import_vocabulary(from.vocabulary, imported.options.vocabulary);
+  imported.symbols = data::symbols_text(vocabulary);
   if (std::ranges::any_of(stored, [&](const ForeignLayoutTensor& tensor) {
         const auto found = weights.tensors.find(tensor.name);
         return found != weights.tensors.end() && found->second.kind == StoredFloat::f64;

@@ -9,6 +9,7 @@
 #include "apps/data/files/hash.hpp"
 #include "apps/data/text/line_words.hpp"
 #include "apps/data/text/utf8.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "apps/data/vocabulary/word_list.hpp"
 #include "apps/run/weights/pytorch/token_list.hpp"
 #include "core/error.hpp"
@@ -18,12 +19,6 @@ namespace engram {
 namespace {
 
 namespace fs = std::filesystem;
-
-data::Vocabulary placeholders(std::int64_t size) {
-  data::WordTable words;
-  for (std::int64_t id = 0; id < size; ++id) words.add(text("<", id, ">"));
-  return data::WordVocabulary(std::move(words), /*end_of_line=*/false, /*source_hash=*/0);
-}
 
 /// Lines end with "<eos>" where it is one of the tokens.
 data::Vocabulary listed_words(const fs::path& path) {
@@ -70,7 +65,7 @@ data::Vocabulary read_any(const fs::path& path) {
 }  // namespace
 
 data::Vocabulary read_import_vocabulary(const fs::path& path, std::int64_t size) {
-  if (path.empty()) return placeholders(size);
+  if (path.empty()) return data::placeholder_words(size);
   data::Vocabulary vocabulary = read_any(path);
   if (vocabulary.size() != size)
     throw UsageError(text("import: the vocabulary must have the ", size, " tokens of the model, got ",

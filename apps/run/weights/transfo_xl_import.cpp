@@ -9,11 +9,13 @@
 
 #include "apps/data/data_set.hpp"
 #include "apps/data/files/read_file.hpp"
+#include "apps/data/vocabulary/placeholders.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/folder/run_folder.hpp"
 #include "apps/run/model/checkpoint_format.hpp"
 #include "apps/run/weights/cluster_order_losses.hpp"
 #include "apps/run/weights/foreign_layout.hpp"
+#include "apps/run/weights/foreign_program.hpp"
 #include "apps/run/weights/foreign_weights.hpp"
 #include "apps/run/weights/import_vocabulary.hpp"
 #include "apps/run/weights/transfo_xl_config.hpp"
@@ -155,6 +157,7 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
     throw UsageError(text("import: --data must decide the order of clusters, got the order ",
                           name_of(*from.cluster_order), " too\n  leave --data out, or --cluster-order auto"));
   const Weights weights(from.weights);
+  require_program(weights.file(), kTransfoXlProgram);
   const fs::path beside = from.weights.parent_path() / "config.json";
   std::error_code ignored;
   const bool given = !from.config.empty(), read = given || fs::exists(beside, ignored);
@@ -179,6 +182,7 @@ TransfoXlImported import_transfo_xl(const TransfoXlImport& from) {
   if (!from.data.empty()) data.emplace(data::DataSet::open(from.data));
   const fs::path listed = from.vocabulary.empty() ? from.data : from.vocabulary;
   const data::Vocabulary vocabulary = read_import_vocabulary(listed, config.options.vocabulary);
+  imported.symbols = data::symbols_text(vocabulary);
   if (data) data->require_vocabulary(vocabulary.hash(), text("'", listed.string(), "'"));
 
   const RunConfig run = run_of(config);

@@ -34,6 +34,7 @@ struct TransfoXlImported {
   TransformerXlOptions options;
   DType dtype = DType::f32;  ///< of the checkpoint: f64 where a tensor of the weights is, else f32
   std::size_t tensors = 0;   ///< that were read, tied copies among them
+  std::string symbols{};     ///< of its vocabulary, as symbols_text() has it
   std::string configured;    ///< where the options are from, for people
   /// Of the file; the checkpoint's is natural, its rows turned where the file's was not.
   ClusterOrderFound cluster_order{};

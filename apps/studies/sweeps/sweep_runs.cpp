@@ -30,7 +30,7 @@ void check_data(const SweepOptions& options, const RunConfig& config, const data
     check_usual_evaluation(config, {data, "valid"});
     if (options.test) check_usual_evaluation(config, {data, "test"});
   } catch (const UsageError& error) {
-    throw UsageError(text(error.what(), "\n  --exact evaluates short splits too"));
+    throw UsageError(text(error.what(), "\n  engram sweep has --exact too"));
   }
 }
 

@@ -208,7 +208,7 @@ TEST_CASE("command line: the rule of characters has a name of its own, and its o
     return result.err;
   };
   CHECK(prepared("--characters", "new").find("--rule") == std::string::npos);
-  CHECK_THAT(prepared("--rule", "old"), ContainsSubstring("note: --rule is called --characters now (--characters "
+  CHECK_THAT(prepared("--rule", "old"), ContainsSubstring("--rule is called --characters now (--characters "
                                                           "any); --rules is another option"));
   CHECK(get_file(folder / "new/train.tokens") == get_file(folder / "old/train.tokens"));
   const std::string out = (folder / "none").string();

@@ -173,10 +173,13 @@ TEST_CASE("reader: too few tokens state the totals and the largest workable batc
   CHECK(error_of(9, 10).empty());
   const std::string message = error_of(10, 10);
   CHECK_THAT(message, ContainsSubstring("batch * (block + 1) = 10 * 11 = 110 tokens are needed, got 99"));
-  CHECK_THAT(message, ContainsSubstring("the largest workable batch is 9"));
+  CHECK_THAT(message, ContainsSubstring(
+                          "the largest workable batch is 9 (training.batch), the longest block for a batch of 10 is 8 "
+                          "(training.block); or take a longer text"));
   CHECK(error_of(1, 98).empty());
   CHECK_THAT(error_of(1, 99),
-             ContainsSubstring("1 * 100 = 100 tokens are needed, got 99") && ContainsSubstring("no batch works"));
+             ContainsSubstring("1 * 100 = 100 tokens are needed, got 99") &&
+                 ContainsSubstring("no batch works with this block length, the longest block for a batch of 1 is 98"));
   CHECK_THAT(error_of(2147483647, 2147483647), ContainsSubstring("2147483647 * 2147483648 = 4611686016279904256"));
   CHECK_THAT(error_of(0, 10), ContainsSubstring("the number of rows (batch) must be at least 1, got 0"));
   CHECK_THAT(error_of(1, 0), ContainsSubstring("the block length must be at least 1, got 0"));

@@ -101,7 +101,10 @@ TEST_CASE("full evaluation: T <= M is an error", "[data]") {
   const std::string message = message_of<UsageError>([&] { FullEvaluation plan(TokenView(ids), 10); });
   CHECK_THAT(message,
              ContainsSubstring("full evaluation: batch * (block + 1) = 8 * 11 = 88 tokens are needed, got 80"));
-  CHECK_THAT(message, ContainsSubstring("the largest workable batch is 7") && ContainsSubstring("exact evaluation"));
+  CHECK_THAT(
+      message,
+      ContainsSubstring("the largest workable batch is 7 (--batch), the longest block for a batch of 8 is 9 (--block)\n"
+                        "  exact evaluation (engram evaluate --exact) scores"));
   CHECK_THROWS_AS(FullEvaluation(TokenView(ids), 0), UsageError);
   CHECK_THROWS_AS(FullEvaluation(TokenView(ids), 4, 0), UsageError);
 }

@@ -191,6 +191,23 @@ TEST_CASE("progress: the terminal says how wide it is, then COLUMNS") {
   }
 }
 
+TEST_CASE("messages: on a terminal they are wrapped between words, in a file they are not") {
+  const std::string message = "the validation split of 1001 tokens is short\n  it is read so";
+  {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = put_file(folder / "err", "");
+    {
+      const OtherStderr as_file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+      log(LogLevel::warning, message);
+    }
+    CHECK(get_file(path) == "engram: warning: " + message + "\n");
+  }
+  if (!has_pseudo_terminals()) return;  // where there are none
+  Shown shown(44);
+  log(LogLevel::warning, message);
+  CHECK(shown.rows() == Rows{"engram: warning: the validation split of", "  1001 tokens is short", "  it is read so"});
+}
+
 TEST_CASE("progress: a file has reports") {
   const TemporaryFolder folder;
   const std::filesystem::path path = put_file(folder / "err", "");

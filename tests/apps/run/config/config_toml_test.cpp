@@ -122,7 +122,8 @@ TEST_CASE("values that are of no key's type are refused with key, value, line, c
   const std::vector<BrokenToml> table{
       {"[training]\nbatch = 1979-05-27 # a day\n", integer + "'1979-05-27'", "2, column 1"},
       {"[training]\nbatch = 1979-05-27 07:32:00.5Z\n", integer + "'1979-05-27 07:32:00.5Z'", "2, column 1"},
-      {"[training]\nx = 07:32:00\n", "config: 'training.x' is no key, the nearest one is ", "2, column 1"},
+      {"[training]\nx = 07:32:00\n", "config: 'training.x' is no key, those of [training] are batch, ", "2, column 1"},
+      {"[schedule]\nlr = 0.1\n", "config: 'schedule.lr' is no key, those of [schedule] are rate, ", "2, column 1"},
       {"[training]\nbatch = nan\n", integer + "'nan'", "2, column 1"},
       {"training = { batch = 64.0 }\n", integer + "'64.0'", "1, column 14"},
       {"[training]\nbatch = 99999999999999999999\n", integer + "'99999999999999999999'", "2, column 1"},

@@ -189,8 +189,18 @@ TEST_CASE("released weights: the commands") {
                                          "--out", out, "--vocab", released("vocab.pkl").string()});
   CHECK(read.exit_code == 0);
   CHECK_THAT(read.out,
-             ContainsSubstring(
-                 "42 tensors in f32, 2 layers of width 16, a vocabulary of 30, spans of up to 12 with a ramp of 32"));
+             ContainsSubstring(": 42 tensors in f32\n  2 layers of width 16, spans of up to 12 with a ramp of 32\n"
+                               "  a vocabulary of 30 words\n"));
+  // The ramp is the default, which no tensor tells, and is longer than the span.
+  CHECK_THAT(read.err, ContainsSubstring("warning: model.max_span 12 is below model.ramp 32") &&
+                           ContainsSubstring("--set adapt_span_ramp=N") && !ContainsSubstring("placeholders"));
+  const ProcessResult nameless =
+      run_engram({"import", "--from", "adaptive-span", released("all-attention.pt").string(), "--out",
+                  (folder / "nameless.engram").string(), "--set", "adapt-span-ramp=4", "block-sz=5"});
+  CHECK_THAT(nameless.out, ContainsSubstring("a ramp of 4\n  a vocabulary of 30 placeholders\n"));
+  CHECK_THAT(nameless.err,
+             ContainsSubstring("symbols are placeholders, <0> to <29>, as it was imported without --vocab") &&
+                 !ContainsSubstring("ramp"));
   const ProcessResult ordered = run_engram({"import", "--from", "adaptive-span", released("all-attention.pt").string(),
                                             "--out", out, "--cluster-order", "natural"});
   CHECK(ordered.exit_code != 0);
@@ -198,6 +208,12 @@ TEST_CASE("released weights: the commands") {
   const ProcessResult written = run_engram({"export", "--to", "adaptive-span", out, "--out", back, "--json"});
   CHECK(written.exit_code == 0);
   CHECK_THAT(written.out, ContainsSubstring("42"));
+  // Under the name of a file of PyTorch nothing is written.
+  const ProcessResult misnamed =
+      run_engram({"export", "--to", "adaptive-span", out, "--out", (folder / "back.pt").string()});
+  CHECK(misnamed.exit_code == 2);
+  CHECK_THAT(misnamed.err, ContainsSubstring("must name a file of safetensors") && ContainsSubstring(".safetensors;"));
+  CHECK_FALSE(fs::exists(folder / "back.pt"));
   const ProcessResult set =
       run_engram({"export", "--to", "adaptive-span", out, "--out", back, "--set", "model.ramp=3"});
   CHECK_THAT(set.err, ContainsSubstring("must come without --set, got 'model.ramp=3'"));
@@ -233,14 +249,69 @@ TEST_CASE("released weights: what does not fit is said, all of it") {
     CHECK_FALSE(fs::exists(folder / "out"));
     return message;
   };
-  CHECK_THAT(refusal("clusters.bin"), ContainsSubstring("got none named layers.0.attn.proj_query.weight"));
+  // Tensors of another program are known by their names.
+  CHECK_THAT(refusal("clusters.bin"), ContainsSubstring("this looks like transfo-xl: use --from transfo-xl"));
+  CHECK_THAT(refusal("transformer-xl.pt"), ContainsSubstring("looks like transformer-xl: use --from transformer-xl"));
   CHECK_THAT(refusal("vocab.pkl"), ContainsSubstring("must be a model, its state dict"));
-  CHECK_THAT(refusal("adaptive-span.pt", {"ramp=3"}), ContainsSubstring("must be one of adapt_span_ramp"));
+  CHECK_THAT(refusal("adaptive-span.pt", {"ramp=3"}),
+             ContainsSubstring("must be one of adapt_span_ramp") && ContainsSubstring("--adapt-span-ramp, --block-sz"));
   CHECK_THAT(refusal("adaptive-span.pt", {"block_size=x"}), ContainsSubstring("must be a number, got 'block_size=x'"));
   CHECK_THAT(refusal("adaptive-span.pt", {"adapt_span_ramp=0"}), ContainsSubstring("ramp must be"));
   CHECK_THAT(
       message_of<Error>([&] { import_transfo_xl({.weights = released("adaptive-span.pt"), .out = folder / "out"}); }),
-      ContainsSubstring("must be given"));
+      ContainsSubstring("this looks like adaptive-span: use --from adaptive-span"));
+}
+
+TEST_CASE("released weights: a text gets the ids of an imported model, and is measured; a worse guess is said") {
+  const TemporaryFolder folder;
+  const std::string model = (folder / "model.engram").string(), nameless = (folder / "nameless.engram").string(),
+                    data = (folder / "data").string(), other = (folder / "other").string();
+  std::string words;
+  for (int line = 0; line < 60; ++line)
+    words += text("word", line * line % 29, " word", line % 7, " word", line * 5 % 28, "\n");
+  const std::string file = put_file(folder / "words.txt", words).string();
+  import_adaptive_span({.weights = released("all-attention.pt"),
+                        .out = model,
+                        .settings = {"adapt_span_ramp=4"},
+                        .vocabulary = released("corpus.pt")});
+  import_adaptive_span({.weights = released("all-attention.pt"), .out = nameless, .settings = {"adapt_span_ramp=4"}});
+  CHECK(run_engram({"prepare", "--kind", "word", "--text", file, "--out", other}).exit_code == 0);
+  const ProcessResult prepared = run_engram({"prepare", "--vocabulary-of", model, "--test", file, "--out", data});
+  CHECK(prepared.exit_code == 0);
+  CHECK_THAT(prepared.out, ContainsSubstring("vocabulary of 30 words; prepared in"));
+  CHECK(prepared.err.empty());
+  const ProcessResult measured = run_engram({"evaluate", model, "--data", data, "--split", "test", "--exact"});
+  CHECK(measured.exit_code == 0);
+  CHECK_THAT(measured.err, ContainsSubstring("a guess among all 30 words would cost 3.401197 nats"));
+  // Ids of its own are refused, with what gives it the model's.
+  CHECK_THAT(run_engram({"evaluate", model, "--data", other}).err, ContainsSubstring("engram prepare --vocabulary-of"));
+  CHECK_THAT(run_engram({"evaluate", nameless, "--data", other}).err,
+             ContainsSubstring("symbols are placeholders, <0> to <29>"));
+  CHECK_THAT(run_engram({"generate", nameless, "--prompt", "word1"}).err,
+             ContainsSubstring("symbols are placeholders"));
+  CHECK_THAT(run_engram({"prepare", "--vocabulary-of", nameless, "--test", file, "--out", data}).err,
+             ContainsSubstring("whose symbols are known"));
+  CHECK_THAT(run_engram({"prepare", "--vocabulary-of", model, "--kind", "char", "--test", file, "--out", data}).err,
+             ContainsSubstring("--kind must be that of --vocabulary-of, word, got char"));
+  CHECK_THAT(run_engram({"prepare", "--vocabulary-of", model, "--min-count", "2", "--test", file, "--out", data}).err,
+             ContainsSubstring("got --min-count too"));
+  // A key that is none is named before the schedule that is missing; weights of which little fits are warned of.
+  const Arguments train{"train",   "--from", nameless, "--data", other, "--out", (folder / "run").string(),
+                        "--steps", "1",      "--set"};
+  const auto trained = [&](const Arguments& keys) {
+    Arguments all = train;
+    all.insert(all.end(), keys.begin(), keys.end());
+    return run_engram(all);
+  };
+  CHECK_THAT(trained({"schedule.lr=1"}).err,
+             ContainsSubstring("'schedule.lr' is no key, those of [schedule] are rate"));
+  const ProcessResult wide =
+      trained({"schedule.rate=0.001", "training.batch=2", "training.block=5", "model.width=32", "model.cutoffs=[]"});
+  CHECK(wide.exit_code == 0);
+  CHECK_THAT(wide.err, ContainsSubstring("warning: most of the model begins anew") &&
+                           ContainsSubstring("they fit: model.width (16)") &&
+                           ContainsSubstring("warning: no symbol of the data keeps its vector: the model's symbols are "
+                                             "placeholders"));
 }
 
 }  // namespace
