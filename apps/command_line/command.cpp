@@ -178,9 +178,9 @@ bool is_setting(const std::string& argument) {
   const std::size_t end = argument.find('=');
   const auto in_names = [](char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '_' || byte == '.';
+           byte == '_' || byte == '-' || byte == '.';
   };
-  return end != std::string::npos && end > 0 && argument[0] != '.' &&
+  return end != std::string::npos && end > 0 && argument[0] != '.' && argument[0] != '-' &&
          std::all_of(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), in_names);
 }
 

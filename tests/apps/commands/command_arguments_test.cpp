@@ -154,6 +154,8 @@ TEST_CASE("command line: only what can be a value of an option is taken as one")
   CHECK(program.file == "f");
   CHECK(program.run({"--set", "a=1", "f", "--set", "b=2"}).empty());
   CHECK(program.settings == std::vector<std::string>{"a=1", "b=2"});
+  CHECK(is_setting("a-b=1"));
+  CHECK_FALSE(is_setting("--a=1"));
   CHECK_FALSE(is_setting("./a=1"));
   CHECK_FALSE(is_setting("runs/a=1"));
   CHECK_FALSE(is_setting("=1"));
