@@ -349,7 +349,7 @@ TEST_CASE("prepare articles: by the program", "[data][articles]") {
             several.at("splits").at("valid").at("articles").get<int>() +
             several.at("splits").at("test").at("articles").get<int>() ==
         4);
-  CHECK_THAT(run_engram({"prepare", "--kind", "word", "--articles", path("all"), "--out", path("d1")}).err,
+  CHECK_THAT(run_engram({"prepare", "--kind", "word", "--articles", path("all"), "--out", path("d1")}).out,
              ContainsSubstring("articles") && ContainsSubstring("covers 100.00%"));
   const auto error = [&](List more) {
     List arguments{"prepare", "--kind", "word", "--out", path("d4")};
