@@ -5,7 +5,8 @@
 #   bash tests/kill.sh N [PROGRAM [OPTION ...]]
 #     N        how many kills hit
 #     PROGRAM  [build/release/apps/engram]
-#     OPTION   --seed S (moments; else drawn and printed), --only WORDS (cases with these in their names), --jobs N
+#     OPTION   --seed S (moments; else drawn and printed), --only WORDS (cases with these in their names), --without WORDS,
+#              --jobs N
 # TMPDIR says on which disk; one of memory is quickest.
 set -euo pipefail
 

@@ -100,6 +100,8 @@ def work(rounds, failures, guard):
         with guard:
             if one.left > 0:
                 rounds.append(one)
+            else:
+                print(f"   {one.case.name}: {one.kills} kills", flush=True)
 
 
 def main():
@@ -108,6 +110,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--seed", type=int, default=0, help="0: another one every time")
     parser.add_argument("--only", default="", help="cases whose names have this in them")
+    parser.add_argument("--without", default="no case", help="not those whose names have this in them, such as 'ranks'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     seed = options.seed or random.SystemRandom().randrange(1, 1 << 31)
@@ -119,7 +122,7 @@ def main():
             "OMPI_MCA_mpi_yield_when_idle": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "ENGRAM_RANK_TIMEOUT": "60"})
         mpi = shutil.which("mpirun") if "MPI" in setting.must("--version").split("features")[1].split("\n")[0] else None
-        cases = [case for case in training_cases(mpi) + file_cases() if options.only in case.name]
+        cases = [case for case in training_cases(mpi) + file_cases() if options.only in case.name and options.without not in case.name]
         print(f"{options.kills} kills in {len(cases)} cases, seed {seed}"
               f"{'' if mpi else '; no ranks, as there is no MPI'}", flush=True)
         rounds = []
