@@ -55,7 +55,11 @@ TEST_CASE("word run: prepare says what it made") {
   CHECK(prepared.at("vocabulary") == 14);  // ten words, <eos>, <unk>, is, rare
   CHECK(prepared.at("splits").at("valid").at("end_tokens") > 20);
   CHECK(prepared.at("splits").at("valid").at("unknown") == 0);
-  CHECK_THAT(place().prepared.out, ContainsSubstring("line ends") && ContainsSubstring("vocabulary of 14 words"));
+  const WordPlace& words = place();
+  const ProcessResult told =
+      run_engram({"prepare", "--kind", "word", "--train", words.path("train.txt"), "--valid", words.path("valid.txt"),
+                  "--test", words.path("test.txt"), "--out", words.path("told")});
+  CHECK_THAT(told.out, ContainsSubstring("line ends") && ContainsSubstring("vocabulary of 14 words"));
   CHECK_THAT(error_of({"prepare", "--kind", "word", "--text", place().path("train.txt"), "--out", place().path("no"),
                        "--eol", "some"},
                       2),
