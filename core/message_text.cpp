@@ -24,7 +24,7 @@ bool is_shown(std::string_view character) {
 
 /// Where a character begins, at or before a place in a text.
 std::size_t character_start(std::string_view text, std::size_t at) {
-  for (int steps = 0; steps < 3 && at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; ++steps) --at;
+  for (int steps = 0; steps < 3 && at > 0 && !is_utf8_start(text[at]); ++steps) --at;
   return at;
 }
 

@@ -6,6 +6,9 @@
 
 namespace engram {
 
+/// Whether a byte of a UTF-8 text begins a character.
+constexpr bool is_utf8_start(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+
 /// Bytes of the well-formed sequence at the beginning of `rest`, which is not empty; 0 if there is none.
 inline std::size_t utf8_sequence_length(std::string_view rest) {
   const auto byte = [rest](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
@@ -19,7 +22,7 @@ inline std::size_t utf8_sequence_length(std::string_view rest) {
   const unsigned highest = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   if (byte(1) < lowest || byte(1) > highest) return 0;
   for (std::size_t i = 2; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
+    if (is_utf8_start(rest[i])) return 0;
   return length;
 }
 

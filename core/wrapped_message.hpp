@@ -1,19 +1,19 @@
 #pragma once
 /// Messages for people in lines that a terminal need not cut in the middle of a word.
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace engram {
 
-/// Columns of the terminal that stderr is, 80 where it does not say, at least 40; 0: stderr is no terminal. Messages
-/// are not wrapped then: in a file or pipe a line is searched for as it is.
-std::size_t message_columns();
+/// terminal_columns() of stderr, at least 40; 0: stderr is no terminal. Messages are not wrapped then: in a file or
+/// pipe a line is searched for as it is.
+std::int64_t message_columns();
 
 /// A message in UTF-8 whose longer lines go on in lines of their own, two blanks further in than they begin, each of at
 /// most `columns` columns where its words allow it: no word is ever cut, so that names and paths stay what they are.
-/// Lines that fit stay as they are; of 0 columns all do. A character is taken for one column wide.
-std::string wrapped_message(std::string_view message, std::size_t columns);
+/// Lines that fit stay as they are; of 0 columns all do. Columns are columns_of().
+std::string wrapped_message(std::string_view message, std::int64_t columns);
 
 }  // namespace engram

@@ -66,14 +66,13 @@ void PrepareArguments::add_source_options(Command& command) {
       ->value_name("CORPUS");
   command
       .add_option("--vocabulary-of", vocabulary_of_,
-                  "ids are those of the model of this run or checkpoint, or of this data folder, instead of a "
-                  "vocabulary of the text; --kind and the rules of words are theirs, and splits that are not given are "
-                  "one that is")
+                  "ids, --kind and rules of words are those of this run, checkpoint or data folder; a split that is "
+                  "not given is one that is")
       ->value_name("RUN");
   command
       .add_option("--join", join_,
-                  "word, bpe: what made the words of the text, so that generate writes them together again: spaces "
-                  "(nothing), wikitext, penn or moses [as --rules, --articles and --tokenizer say]")
+                  "word, bpe: what cut the words, so that generate joins them again: spaces (nothing), wikitext, penn "
+                  "or moses [as --rules, --articles and --tokenizer say]")
       ->suggest({"spaces", "wikitext", "penn", "moses"});
   command.add_option("--out", out, "folder to write; made if it does not exist")->required();
 }
@@ -110,10 +109,9 @@ void PrepareArguments::add_word_options(Command& command) {
       ->suggest({"later", "first"})
       ->capture_default_str();
   command
-      .add_option(
-          "--oov", oov_,
-          "word: what becomes of words that train lacks, error or unk (<unk>); with --vocabulary-of of words that it "
-          "lacks [unk, if it has that]")
+      .add_option("--oov", oov_,
+                  "word: words that train lacks are an error or unk (<unk>); those that --vocabulary-of lacks unk, if "
+                  "it has that")
       ->suggest({"error", "unk"})
       ->capture_default_str();
   command.add_option("--min-count", min_count_, "word: words that train has fewer times become <unk>, of articles UNK")
@@ -142,16 +140,13 @@ void PrepareArguments::add_subword_options(Command& command) {
                   "bpe: how many subwords to learn from train, its letters and 256 bytes among them")
       ->positive()
       ->capture_default_str();
-  command
-      .add_option("--bpe-sample", bpe_sample_, "bpe: learn from lines of about so many bytes, spread evenly over train")
+  command.add_option("--bpe-sample", bpe_sample_, "bpe: learn from about so many bytes of lines all over train")
       ->positive()
       ->capture_default_str();
   command.add_option("--bpe-model", bpe_model_,
-                     "bpe: file of a model of SentencePiece, or vocabulary.model of another data folder, instead of "
-                     "learning");
+                     "bpe: file of a SentencePiece model, or vocabulary.model of a data folder, instead of learning");
   command.add_option("--bpe-codes", bpe_codes_,
-                     "bpe: file of codes by fastBPE or subword-nmt, instead of learning: words are what is between "
-                     "spaces, and those cut in parts are joined by @@");
+                     "bpe: file of codes by fastBPE or subword-nmt; words are between spaces, @@ joins their parts");
   command.add_option("--bpe-vocabulary", bpe_vocabulary_,
                      "bpe, with --bpe-codes: file of the subwords and their counts, by the same programs [those that "
                      "train has]");
@@ -164,7 +159,7 @@ void PrepareArguments::add_subword_options(Command& command) {
 void PrepareArguments::add_tokenizer_options(Command& command) {
   command
       .add_option("--tokenizer", tokenizer_,
-                  "bpe: none, or moses: the words of English that the Moses toolkit makes of a line, punctuation apart")
+                  "bpe: none, or moses: words of English as the Moses toolkit cuts a line, punctuation apart")
       ->capture_default_str();
   command.add_flag("--moses-escape", moses_escape_,
                    "moses: & | < > ' \" [ ] become &amp; and so on, as Moses does unless told otherwise");

@@ -2,8 +2,7 @@
 /// What stderr is and may be written to it. All of it is asked anew each time: windows change, and a program goes to
 /// the background and comes back.
 
-#include <cstdint>
-#include <string_view>
+#include "core/terminal_columns.hpp"
 
 namespace engram {
 
@@ -13,13 +12,7 @@ bool is_line_terminal();
 /// Whether one may be written now: stderr is such a terminal, and the program is in the foreground; in the background
 /// it would write over what a shell shows.
 bool takes_lines();
-/// Of the terminal of stderr; where it does not say COLUMNS, and 80 without that.
-std::int64_t terminal_columns();
 /// Whether NO_COLOR is unset or empty (https://no-color.org). For a terminal that takes lines.
 bool shows_colours();
-
-/// At least as many columns as a terminal takes for the text, which is UTF-8: one for each character below U+1100, none
-/// of which is wider, and two for each of the others.
-std::int64_t columns_of(std::string_view text);
 
 }  // namespace engram

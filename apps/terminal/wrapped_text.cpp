@@ -1,25 +1,14 @@
 #include "apps/terminal/wrapped_text.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <system_error>
+#include <cstdint>
+
+#include "core/terminal_columns.hpp"
 
 namespace engram {
 namespace {
-
-/// Columns that the environment says; 0 where it says no number.
-std::size_t columns_of_environment() {
-  const char* const written = std::getenv("COLUMNS");
-  if (written == nullptr) return 0;
-  const std::string_view digits = written;
-  std::size_t columns = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), columns);
-  return error == std::errc() && end == digits.data() + digits.size() ? columns : 0;
-}
 
 /// How much of a part that is too wide goes on a line.
 std::size_t cut_of(std::string_view part, std::size_t width) {
@@ -30,11 +19,8 @@ std::size_t cut_of(std::string_view part, std::size_t width) {
 }  // namespace
 
 std::size_t output_columns() {
-  constexpr std::size_t kLeast = 40, kUsual = 80;
-  winsize size{};
-  std::size_t columns = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-  if (columns == 0) columns = columns_of_environment();
-  return columns == 0 ? kUsual : std::max(columns, kLeast);
+  constexpr std::int64_t kLeast = 40;
+  return static_cast<std::size_t>(std::max(terminal_columns(STDOUT_FILENO), kLeast));
 }
 
 std::vector<std::string> wrapped_parts(const std::vector<std::string>& parts, std::size_t width, std::size_t less) {

@@ -41,14 +41,13 @@ std::string why_plain(const Step& step, const AttentionInputs& in, const Attenti
   if (fused_depth == 0) return text("heads are ", depth, " deep, and its kernels are for 128 at most");
   if (options.heads > kMostFusedHeads)
     return text("there are ", options.heads, " heads, and its kernels are for ", kMostFusedHeads, " at most");
-  if (options.score_scale <= 0 || options.slot_score_scale <= 0 || options.slot_value_scale <= 0)
+  if (!(options.score_scale > 0 && options.slot_score_scale > 0 && options.slot_value_scale > 0))
     return "scores or values are scaled by no positive number";
   const std::int64_t rows = shape[0] * options.heads * (shape[1] + options.max_distance + 128);
   // Of the rows that one stream and all heads have, more than any one tensor's.
   const std::int64_t slots = in.slot_keys ? in.slot_keys.shape()[1] : 0;
   const std::int64_t elements = (shape[1] + options.max_distance + 1 + slots) * options.heads * fused_depth;
-  if (std::max(rows, elements) >= std::numeric_limits<std::int32_t>::max())
-    return "there are more than 2^31 elements in a tensor";
+  if (std::max(rows, elements) >= std::numeric_limits<std::int32_t>::max()) return "a tensor has 2^31 elements or more";
   if (!are_aligned(in) || !is_aligned(out)) return "tensors are not aligned to 16 bytes";
   const std::size_t bytes = std::max(fused_forward_shared_bytes(in, options), fused_backward_shared_bytes(in, options));
   if (bytes > most_shared_bytes(step))

@@ -106,7 +106,7 @@ def growing(check):
         if page.value("hasCharts"):
             charts(check, runs, page)
         reader(runs, page)
-        gone(runs, page)
+        gone(runs, page, server)
         strangers = [asked for asked in page.requests() if not asked.startswith(server.url)]
         expect(strangers == [] and page.faults() == [], "watch asks its own program alone", strangers + page.faults())
         port = server.port
@@ -169,11 +169,14 @@ def reader(runs, page):
     expect(page.value("!!byId('mark')"), "a part that is as it was must not be written anew")
 
 
-def gone(runs, page):
+def gone(runs, page, server):
     """Runs that are moved away stay on the page; an answer that is none is told as such."""
     said = "document.querySelector('.live').textContent"
+    # A server that looks between the two sees one that has not begun beside one that goes on, and that is another story.
+    server.process.send_signal(signal.SIGSTOP)
     for name in runs.names:
         (runs.folder / name).rename(runs.folder / (name + "-away"))
+    server.process.send_signal(signal.SIGCONT)
     until(page, "byId('head').textContent.includes('The runs are gone')", "runs that are gone must be said to be", ASK)
     expect("live" in page.value(said) and page.value("page.runs[0].step > 0"), "and the page stays", page.value(said))
     for name in runs.names:

@@ -46,7 +46,8 @@ if wants build; then
   cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_CUDA_RESOURCES=ON \
     -DENGRAM_SIMULATED=OFF ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"}
   # What nvcc reports of a kernel goes to the error stream.
-  timeout --kill-after=10 "$((2 * limit))" cmake --build "$build" --parallel "$(nproc)" --target engram engram_tests_ops engram_tests_apps 2>&1 |
+  timeout --kill-after=10 "$((2 * limit))" cmake --build "$build" --parallel "$(nproc)" \
+    --target engram engram_tests_ops engram_tests_apps 2>&1 |
     tee "$results/build.txt" | grep -v '^ptxas\|^ *[0-9]* bytes stack frame'
   heading "Registers, spills and shared memory of every kernel: $results/resources.txt"
   grep -E 'Compiling entry function|spill stores|Used [0-9]+ registers' "$results/build.txt" | c++filt \

@@ -6,7 +6,7 @@
 
 The second reads FOLDER/NAME.safetensors of the three models, as `engram export` writes them, by a strict
 load_state_dict, and compares what they compute with NAME.expected.safetensors. In f64, where releases of PyTorch and
-processors agree, that is held to 1e-12; in f32 to 1e-5.
+processors agree, that is held to 1e-12; in f32 to 1e-6, with other releases than the above to 1e-5.
 
 The models are those of released_spans.py and released_transformer_xl.py, written from their equations; only names and
 shapes of tensors, names of classes and the members of files are those of the released programs.
@@ -41,6 +41,8 @@ from released_transformer_xl import (AdaptiveEmbedding, MemTransformerLM, Positi
 
 FOLDER = pathlib.Path(__file__).parent.parent / "golden" / "released"
 BLOCKS = 3
+# The release that the fixtures are from; others round otherwise: 2.2.2 by 2.9e-6.
+F32_BOUND = 1e-6 if torch.__version__.startswith("1.12.") else 1e-5
 
 
 def pretend(module, *classes):
@@ -137,8 +139,8 @@ def read_exported(folder):
         narrow = (run(model.eval(), tokens) - expected["log_probabilities"]).abs().max().item()
         wide = (run(model.exact(), tokens) - expected["exact"]).abs().max().item()
         print(name, "differs by", wide, "in f64 and by", narrow, "in f32")
-        if not (wide <= 1e-12 and narrow <= 1e-5):
-            sys.exit(f"{name}: what was exported must compute the same, to 1e-12 in f64 and to 1e-5 in f32")
+        if not (wide <= 1e-12 and narrow <= F32_BOUND):
+            sys.exit(f"{name}: what was exported must compute the same, to 1e-12 in f64 and to {F32_BOUND} in f32")
 
 
 def write_fixtures():

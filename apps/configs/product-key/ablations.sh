@@ -4,8 +4,8 @@
 # that has the memory; heads and reads of a head; memories against more layers. Then the tables, which of the paper's
 # orderings hold, and figures.
 #   bash apps/configs/product-key/ablations.sh [SEEDS] [STEPS]         SEEDS: 1 unless given; STEPS: those of the config
-# 31 runs a seed, each about 85 seconds of processor time, longer with flat keys or more layers. Interrupted, it goes on where it stopped when it is given the
-# same command again. STRICT=1: it ends with an error unless all orderings hold.
+# 31 runs a seed, each about 85 seconds of processor time, longer with flat keys or more layers. Interrupted, it goes on
+# where it stopped when it is given the same command again. STRICT=1: it ends with an error unless all orderings hold.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/utf8_sequence.hpp"
+
 namespace engram::data {
 
 /// U+FFFD, for bytes that are no character, and what some programs put before the first line of a text.
@@ -14,8 +16,7 @@ inline constexpr std::string_view kReplacement = "\ufffd", kByteOrderMark = "\xe
 /// Where the first byte is that begins no well-formed sequence; the length of the text if it is UTF-8 throughout.
 std::size_t find_invalid_utf8(std::string_view text);
 
-/// Whether a byte of a UTF-8 text begins a character.
-constexpr bool is_utf8_start(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+using engram::is_utf8_start;
 
 /// Bytes of UTF-8 that arrive in pieces which may end inside a character.
 class Utf8Pieces {

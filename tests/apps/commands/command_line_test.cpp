@@ -76,7 +76,7 @@ TEST_CASE("command line: help names every command, and every command has a short
     CHECK(own.err.empty());
     CHECK_THAT(own.out, ContainsSubstring("engram " + command));
     CHECK(own.out.size() > 200);
-    CHECK(own.out.size() < 6500);
+    CHECK(own.out.size() < 6000);
   }
 }
 

@@ -169,8 +169,7 @@ TEST_CASE("pages: options that the reference names are those of a command that i
         std::filesystem::path(file).stem().string());
     const std::vector<std::string> parts = parts_of(page(file));
     for (const std::string& part : parts) {
-      // Other programs' options (mpirun's, srun's, unshare's, cmake's, ctest's), an old name, and a mistake that is
-      // shown.
+      // Other programs' options (mpirun's, srun's, unshare's, ctest's), an old name, and a mistake that is shown.
       Names known{"--help",
                   "--version",
                   "--rule",
@@ -186,9 +185,7 @@ TEST_CASE("pages: options that the reference names are those of a command that i
                   "--allow-run-as-root",
                   "--test-dir",
                   "--output-on-failure",
-                  "--update",
-                  "--build",
-                  "--preset"};
+                  "--update"};
       for (const std::string& command : program().names())
         for (const std::string* text : {&parts.front(), &part})
           if (text->find("`" + command + "`") != std::string::npos || text->starts_with("\n## " + command + "\n") ||
