@@ -65,12 +65,11 @@ std::string table_of(const EvaluationReport& report) {
                     report.mapped.size() == 1 ? "a file" : text(report.mapped.size(), " files"),
                     static_cast<double>(mapped_bytes(report)) / double(1 << 30));
   const std::optional<double> words = report.words_per_second();
-  lines += fmt::format("nll {:.6f} nats  {}  scored {} of {} tokens  {:.0f} tokens/s{}\n", report.loss.all,
-                       precise_text(report.kind, report.loss), report.result.scored, report.tokens,
-                       report.result.tokens_per_second(), words ? fmt::format("  {:.0f} words/s", *words) : "");
+  lines += fmt::format("nll {:.6f} nats  {}\n", report.loss.all, precise_text(report.kind, report.loss));
   if (report.window > 0) lines += fmt::format("{} {:.7g}\n", name_in_windows(report), std::exp(report.loss.all));
   if (report.amount) lines += text_loss_line(*report.amount, report.tokens, report.loss.all);
-  return lines;
+  return lines + fmt::format("scored {} of {} tokens  {:.0f} tokens/s{}\n", report.result.scored, report.tokens,
+                             report.result.tokens_per_second(), words ? fmt::format("  {:.0f} words/s", *words) : "");
 }
 
 nlohmann::json json_of(const EvaluationReport& report) {

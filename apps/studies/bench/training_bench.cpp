@@ -1,6 +1,7 @@
 #include "apps/studies/bench/training_bench.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -85,7 +86,10 @@ BenchResult rehearse(Rehearsal& rehearsal, const BenchCase& bench, const Machine
   const bool behind = runtime.backend().works_behind();
   rehearsal.train(behind ? kStepsUntilReplay : kWarmUpSteps, nullptr, behind);
   const ExchangeCosts exchange = rehearsal.exchange_costs(), gather = rehearsal.gather_costs();
+  const std::clock_t processor = std::clock();
   result.seconds = rehearsal.train(steps, behind ? nullptr : &result.kernels, behind);
+  result.processor_seconds =
+      static_cast<double>(std::clock() - processor) / (double{CLOCKS_PER_SEC} * static_cast<double>(steps));
   result.rank_bench = costs_between(exchange, rehearsal.exchange_costs(), gather, rehearsal.gather_costs(), steps);
   if (behind) {
     result.seconds_one_by_one = rehearsal.train(steps, nullptr, false);

@@ -36,7 +36,8 @@ struct BenchResult {
   std::vector<double> seconds;  ///< of every timed step, ascending
   /// Seconds of steps with kernels handed over one by one, where a device can also replay whole steps; else empty.
   std::vector<double> seconds_one_by_one;
-  double least_seconds = 0;  ///< of a step, by the machine's limits
+  double processor_seconds = 0;  ///< of all threads of the process, mean of the timed steps
+  double least_seconds = 0;      ///< of a step, by the machine's limits
   std::int64_t parameters = 0;
   /// In use for values, gradients, optimiser state, norms, and other ranks' gradients.
   std::size_t parameter_bytes = 0;

@@ -52,25 +52,34 @@ std::string tokens_text(std::int64_t tokens) { return fmt::format("{:.2f}M", sta
 
 std::string variants_table(const StudyReport& report) {
   const data::TokenKind kind = report.kind;
-  const std::string score(score_name(kind));
-  TableColumn name{"variant", {}, true}, parameters{"parameters", {}}, flops{"MFLOP/token", {}}, tokens{"tokens", {}};
-  TableColumn rate{"rate", {}}, trials{"trials: valid " + score, {}}, test{"test " + score, {}}, range{"range", {}};
+  TableColumn name{"variant", {}, true}, parameters{"parameters", {}}, flops{"MFLOP", {}}, tokens{"tokens", {}};
+  TableColumn test{text("test ", score_name(kind)), {}}, range{"range", {}};
   for (const StudyVariantResult& of : report.variants) {
     const StudyVariant& variant = of.variant;
     name.cells.push_back(variant.name);
     parameters.cells.push_back(text(variant.parameters));
     flops.cells.push_back(fmt::format("{:.2f}", variant.flops / 1e6));
     tokens.cells.push_back(tokens_text(variant.steps * variant.step_tokens));
-    rate.cells.push_back(of.rate ? fmt::format("{:g}", variant.rate * *of.rate) : "-");
-    std::string list;
-    for (const StudyRunResult& trial : of.trials)
-      list += text(list.empty() ? "" : " ", trial.loss ? fmt::format("{:.3f}", score_of(kind, *trial.loss)) : "-");
-    trials.cells.push_back(list);
     const std::optional<Spread> spread = scores_of(of, kind);
     test.cells.push_back(spread ? fmt::format("{:.4f}", spread->mean) : "-");
     range.cells.push_back(spread ? fmt::format("{:.4f} to {:.4f}", spread->least, spread->most) : "-");
   }
-  return aligned({name, parameters, flops, tokens, rate, trials, test, range});
+  return aligned({name, parameters, flops, tokens, test, range});
+}
+
+/// Of the trials that were made so far.
+std::string trials_table(const StudyReport& report) {
+  std::vector<TableColumn> columns{{"variant", {}, true}, {"rate", {}}};
+  for (const double multiple : report.plan.rates) columns.push_back({fmt::format("x{:g}", multiple), {}});
+  for (const StudyVariantResult& of : report.variants) {
+    columns[0].cells.push_back(of.variant.name);
+    columns[1].cells.push_back(of.rate ? fmt::format("{:g}", of.variant.rate * *of.rate) : "-");
+    for (std::size_t i = 0; i < report.plan.rates.size(); ++i) {
+      const bool scored = i < of.trials.size() && of.trials[i].loss;
+      columns[i + 2].cells.push_back(scored ? fmt::format("{:.3f}", score_of(report.kind, *of.trials[i].loss)) : "-");
+    }
+  }
+  return aligned(columns);
 }
 
 /// Why a comparison has no losses of a variant, in words; empty: it has those of all its seeds.
@@ -91,9 +100,9 @@ std::string words_of_verdict(const StudyComparison& comparison, const StudyRepor
     return left.empty() || right.empty() ? left + right : text(left, ", ", right);
   }
   const PairedDifference& found = *comparison.measured;
-  const std::string words = text(comparison.left, " is ", difference_text(found, report.kind, report.plan.confidence));
+  std::string words = difference_text(found, report.kind, report.plan.confidence);
   if (comparison.verdict == StudyVerdict::none_seen && !comparison.alike)
-    return text(words, "; one of ", magnitude(found.half_width(), report.kind), " would have been");
+    words += text("\n      a difference of ", magnitude(found.half_width(), report.kind), " would have been seen");
   return words;
 }
 
@@ -101,8 +110,8 @@ std::string cautions(const StudyReport& report) {
   std::string lines;
   for (const StudyVariantResult& of : report.variants) {
     if (of.rate_at_end)
-      lines += text("note: the best rate of ", of.variant.name,
-                    " is at the end of those tried; a rate beyond may be better\n");
+      lines += text("note: the best rate of ", of.variant.name, " is at the end of those tried;\n",
+                    "      a rate beyond may be better\n");
     for (const std::vector<StudyRunResult>* runs : {&of.trials, &of.runs})
       for (const StudyRunResult& run : *runs)
         if (!run.reason.empty()) lines += text("note: ", run.name, " ", run.reason, "\n");
@@ -110,8 +119,8 @@ std::string cautions(const StudyReport& report) {
   for (const StudyComparison& comparison : report.comparisons)
     if (comparison.measured && comparison.measured->blocks_hang_together())
       lines += fmt::format(
-          "note: neighbouring blocks of {} and {} hang together (correlation {:.2f}): longer blocks would widen the "
-          "interval\n",
+          "note: neighbouring blocks of {} and {} hang together\n"
+          "      (correlation {:.2f}): longer blocks would widen the interval\n",
           comparison.left, comparison.right, comparison.measured->neighbours);
   return lines;
 }
@@ -172,14 +181,17 @@ std::string difference_text(const PairedDifference& difference, data::TokenKind 
 std::string table_of(const StudyReport& report) {
   const StudyPlan& plan = report.plan;
   std::string lines = text(plan.title, "\n\n", variants_table(report));
-  lines += fmt::format("equal: {}; mean and range over {} seeds; {} blocks of {} tokens of test\n\n",
-                       budgets_text(plan), plan.seeds.size(), report.blocks, plan.block);
+  lines += fmt::format("equal: {}; MFLOP of training a token\n", budgets_text(plan));
+  lines += fmt::format("mean and range over {} seeds; {} blocks of {} tokens of test\n\n", plan.seeds.size(),
+                       report.blocks, plan.block);
+  lines += fmt::format("{}rates tried, as multiples of each variant's own: valid {} of the trial\n\n",
+                       trials_table(report), score_name(report.kind));
   std::string last;
   for (const StudyComparison& comparison : report.comparisons) {
     if (comparison.claim != last) lines += comparison.claim + "\n";
     last = comparison.claim;
     const std::string sign = comparison.alike ? fmt::format("~{:g}%", *comparison.alike * 100) : "<";
-    lines += fmt::format("  {:<19} {} {} {}: {}\n", name_of(comparison.verdict), comparison.left, sign,
+    lines += fmt::format("  {:<19} {} {} {}\n      {}\n", name_of(comparison.verdict), comparison.left, sign,
                          comparison.right, words_of_verdict(comparison, report));
   }
   return lines + cautions(report);
@@ -258,7 +270,7 @@ std::string svg_of(const StudyReport& report) {
 
 std::string table_of(const StudyForecast& forecast) {
   const StudyPlan& plan = forecast.plan;
-  TableColumn name{"variant", {}, true}, parameters{"parameters", {}}, flops{"MFLOP/token", {}};
+  TableColumn name{"variant", {}, true}, parameters{"parameters", {}}, flops{"MFLOP", {}};
   TableColumn trials{"trials", {}}, trial_tokens{"tokens", {}}, runs{"runs", {}}, tokens{"tokens", {}};
   TableColumn minutes{"minutes", {}};
   double all = 0;
@@ -279,8 +291,8 @@ std::string table_of(const StudyForecast& forecast) {
     minutes.cells.push_back(fmt::format("{:.1f}", seconds / 60));
   }
   return text(plan.title, "\n\n", aligned({name, parameters, flops, trials, trial_tokens, runs, tokens, minutes}),
-              fmt::format("equal: {}; {:.0f} minutes of training by five steps of each, and {} tokens are read after "
-                          "every run\n",
+              fmt::format("equal: {}; MFLOP of training a token\n{:.0f} minutes of training by five steps of each\n"
+                          "after every run {} tokens are read\n",
                           budgets_text(plan), std::ceil(all / 60), forecast.held_out_tokens));
 }
 

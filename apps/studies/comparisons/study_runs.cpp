@@ -167,7 +167,9 @@ std::vector<double> step_seconds(const StudyPlan& plan, const StudyOptions& opti
   for (std::size_t v = 0; v < variants.size(); ++v) {
     Runtime runtime(Device{}, options.threads);
     const BenchCase bench{variants[v].name, config_of(plan, plan.variants[v], data), {}};
-    seconds.push_back(bench_training(bench, MachineLimits{}, runtime, kSteps).seconds.front());
+    const BenchResult result = bench_training(bench, MachineLimits{}, runtime, kSteps);
+    // One thread's own time is what a machine of nobody else would take; of several, some of it is waiting.
+    seconds.push_back(options.threads == 1 ? result.processor_seconds : result.seconds.front());
   }
   return seconds;
 }

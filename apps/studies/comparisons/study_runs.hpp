@@ -50,7 +50,8 @@ std::vector<SweepRun> compared_runs(const StudyPlan& plan, const StudyOptions& o
                                     const std::vector<StudyVariant>& variants,
                                     const std::vector<std::optional<double>>& rates);
 
-/// Seconds that a training step of each variant takes here, the least of a few: those of a machine that is left alone.
+/// Seconds that a training step of each variant takes here: of one thread its processor time, which other programs do
+/// not change; of several the least of a few.
 std::vector<double> step_seconds(const StudyPlan& plan, const StudyOptions& options, const data::DataSet& data,
                                  const std::vector<StudyVariant>& variants);
 

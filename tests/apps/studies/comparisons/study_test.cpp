@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/config/shipped_configs.hpp"
@@ -176,7 +177,7 @@ TEST_CASE("study: where every rate of a variant diverges") {
   INFO(one.err);
   REQUIRE(one.exit_code == 0);
   CHECK_THAT(one.err, ContainsSubstring("no trial of wild has a loss: claims about it cannot be told"));
-  CHECK_THAT(one.out, ContainsSubstring("cannot be told      wild < few: no trial of wild has a loss\n"));
+  CHECK_THAT(one.out, ContainsSubstring("cannot be told      wild < few\n      no trial of wild has a loss\n"));
   const nlohmann::json report = nlohmann::json::parse(get_file(bench / "lost/study.json"));
   CHECK(report["comparisons"][0]["verdict"] == "cannot be told");
   CHECK(report["comparisons"][1]["difference"].is_number());
@@ -240,6 +241,51 @@ TEST_CASE("study: verdicts by intervals") {
   CHECK(difference_text(lower, data::TokenKind::character, 0.95) ==
         "0.1443 bits per character lower (95%: 0.0721 to 0.2164 lower)");
   CHECK(difference_text(lower, data::TokenKind::word, 0.9) == "9.52% perplexity lower (90%: 4.88 to 13.93 lower)");
+}
+
+TEST_CASE("study: its tables fit 80 columns") {
+  StudyReport report;
+  report.plan = parse_study(study_text("c.toml"), "the test");
+  report.plan.rates = {0.25, 0.5, 1, 2};
+  report.kind = data::TokenKind::word;
+  report.blocks = 1234;
+  StudyForecast forecast{.plan = report.plan, .options = {}, .variants = {}, .step_seconds = {}, .held_out_tokens = 9};
+  for (const std::string name : {"key-value-predict", "wide-attention-lstm"}) {
+    StudyVariantResult of;
+    of.variant = {.name = name,
+                  .parameters = 12345678,
+                  .flops = 123.45e6,
+                  .rate = 0.00125,
+                  .warmup = 0,
+                  .full_steps = 12345,
+                  .steps = 12345,
+                  .step_tokens = 1024,
+                  .checkpoint_every = 9};
+    for (const double nats : {5.1, 5.2, 5.3, 5.4}) of.trials.push_back({"trial", "", nats, 1000});
+    of.rate = 0.25;
+    of.rate_at_end = true;
+    of.runs = {{"seed-1", "", 5.1, 1000}, {"seed-2", "", 5.2, 1000}};
+    report.variants.push_back(of);
+    forecast.variants.push_back(of.variant);
+    forecast.step_seconds.push_back(1.5);
+  }
+  PairedDifference found;
+  found.difference = -0.1;
+  found.low = -0.75;
+  found.high = 0.55;
+  report.comparisons.push_back({.claim = "one is better than the other",
+                                .left = "key-value-predict",
+                                .right = "wide-attention-lstm",
+                                .alike = {},
+                                .measured = found,
+                                .verdict = StudyVerdict::none_seen});
+  const std::string table = table_of(report);
+  CHECK_THAT(table, ContainsSubstring("x0.25") && ContainsSubstring("would have been seen"));
+  std::istringstream lines(table + table_of(forecast));
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(line.size() <= 80);
+  }
 }
 
 TEST_CASE("study: what a file may say") {
