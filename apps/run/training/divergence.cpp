@@ -16,7 +16,7 @@ void DivergenceWatch::add(double nll) {
   sum_ = kDecay * sum_ + nll;
   weight_ = kDecay * weight_ + 1;
   if (best_ == 0 || mean() < best_) best_ = mean();
-  above_ = mean() > kLimit * best_ ? above_ + 1 : 0;
+  above_ = mean() > kLimit * std::max(best_, kByHeart * guess_) ? above_ + 1 : 0;
 }
 
 nlohmann::json DivergenceWatch::state() const {

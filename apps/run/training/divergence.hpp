@@ -1,7 +1,9 @@
 #pragma once
-/// Notices a training that has gone wrong for good: its loss stays above one and a half times the best it has had.
-/// Single steps vary with the text, so the loss is first averaged over about the last hundred of them. Short runs
-/// cannot stay there for long: theirs must not end above what a guess costs that knows nothing, ln V nats of V tokens.
+/// Notices a training that has gone wrong for good: its loss stays above one and a half times the best it has had,
+/// where a best below a tenth of a guess counts as that: the loss of a text that is known by heart is near 0, and
+/// varies by any factor. Single steps vary with the text, so the loss is first averaged over about the last hundred of
+/// them. Short runs cannot stay there for long: theirs must not end above what a guess costs that knows nothing, ln V
+/// nats of V tokens.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -11,6 +13,7 @@ namespace engram {
 class DivergenceWatch {
  public:
   static constexpr double kLimit = 1.5;            ///< times the running best
+  static constexpr double kByHeart = 0.1;          ///< of a guess: the least that counts as a best
   static constexpr std::int64_t kPatience = 1000;  ///< steps above the limit in a row
   static constexpr double kDecay = 0.99;           ///< of the running mean, per step
   static constexpr double kHopeless = 10;          ///< times a guess, or the best if that is more: of no model

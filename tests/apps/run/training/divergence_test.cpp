@@ -42,6 +42,12 @@ TEST_CASE("a loss that stays above one and a half times its best for 1000 steps 
   for (int k = 0; k < 5000; ++k) spiky.add(k % 500 < 300 ? 1 : 3);
   CHECK_FALSE(spiky.diverged());
 
+  DivergenceWatch by_heart(30);
+  for (int k = 0; k < 5000; ++k) by_heart.add(k < 2000 ? 1e-5 : 0.3);
+  CHECK_FALSE(by_heart.suspicious());
+  for (int k = 0; k < 1500; ++k) by_heart.add(1);
+  CHECK(by_heart.diverged());
+
   DivergenceWatch copy(30);
   copy.restore(watch.state());
   CHECK(copy.diverged());
