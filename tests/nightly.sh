@@ -10,13 +10,15 @@
 #                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
 #                  where MPI was found. Half an hour
 #     kills        tests/kill.sh: a thousand kills at random moments of everything that is made, which goes on to the same bits
-#     faults       tests/faults.sh: every call on files and memory fails in turn, and the power goes after every change
+#     faults       tests/faults.sh: every call on files and memory fails in turn, and the power goes after every change;
+#                  two million steps of every family, whose memory must stay flat
 #     studies      scripts of the papers' studies with two steps each, which judge their claims and draw their figures:
 #                  three minutes of processor time; pictures of the guide
 #     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
 #                  whole runs of ranks that are threads are among them (alone: tests/sanitized.sh tsan apps_ranks)
 #     fuzz         libFuzzer feeds every reader of what others wrote, 20 minutes in all, from tests/fuzz/corpus on
 #                  (tests/fuzz/run.sh); half an hour with its build, by estimate
+#     analyzers    clang-tidy, GCC's analyzer and valgrind (tests/analyzers.sh); two hours by estimate
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
 #                  is installed; half an hour by estimate
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
@@ -25,10 +27,11 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks kills faults studies sanitizers fuzz packages matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks kills faults studies sanitizers fuzz analyzers packages matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|kills|faults|studies|sanitizers|fuzz|packages|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, kills, faults, studies, sanitizers, fuzz, packages or matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|ranks|kills|faults|studies|sanitizers|fuzz|analyzers|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, kills, faults, studies, sanitizers, fuzz, analyzers, packages or" \
+      "matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -91,7 +94,12 @@ for part in "${parts[@]}"; do
       cmake --build build/release --parallel "$(nproc)" --target engram engram_faults
       # A disk of memory, where there is one: neither depends on how long a flush takes.
       if [[ -w /dev/shm ]]; then disk=/dev/shm; else disk=${TMPDIR:-/tmp}; fi
-      if [[ $part == kills ]]; then TMPDIR=$disk bash tests/kill.sh 1000; else TMPDIR=$disk bash tests/faults.sh; fi
+      if [[ $part == kills ]]; then
+        TMPDIR=$disk bash tests/kill.sh 1000
+      else
+        TMPDIR=$disk bash tests/faults.sh
+        TMPDIR=$disk python3 tests/faults/long_runs.py 2000000 build/release/apps/engram
+      fi
       ;;
     studies)
       begin_part "Scripts of the papers' studies (tests/studies.sh), pictures of the guide (tests/figures.sh)"
@@ -114,6 +122,11 @@ for part in "${parts[@]}"; do
       begin_part "Readers of what others wrote, fed by libFuzzer (preset fuzz)"
       bash apps/install_packages.sh clang libclang-rt-dev libomp-dev
       ENGRAM_FUZZ_JOBS=$(nproc) bash tests/fuzz/run.sh 20
+      ;;
+    analyzers)
+      begin_part "Analyzers: clang-tidy, GCC, valgrind (tests/analyzers.sh)"
+      bash apps/install_packages.sh clang-tidy valgrind
+      bash tests/analyzers.sh
       ;;
     packages)
       begin_part "Packages of Debian 12 and 13 in fresh systems"

@@ -34,6 +34,9 @@ case "$preset ${*:-day}" in
   *" all")
     tests=(-LE nightly)
     configure=(-DENGRAM_SANITIZE_TESTS=ON -DENGRAM_TEST_OBJECTS=)
+    # Kernels of the simulated device under AddressSanitizer, in every case of the op table. ThreadSanitizer would watch as
+    # many threads as a grid has: tests/simulated/programs.cmake has what it must see.
+    if [[ $preset == asan ]]; then configure+=(-DENGRAM_SIMULATED=ON); fi
     ;;
   *)
     names="$*"
