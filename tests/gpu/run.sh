@@ -8,6 +8,8 @@
 #   ENGRAM_HEADERS   a folder with the header-only dependencies where the system has none: Eigen, fmt, nlohmann_json,
 #                    CLI11, toml++, Catch2 version 2 (bash tests/gpu/pack_headers.sh FOLDER makes one on a machine that
 #                    has them)
+#   ENGRAM_KERNELS   a folder of kernels that another machine has compiled (bash tests/gpu/pack_kernels.sh FOLDER); else
+#                    nvcc compiles them here
 #   ENGRAM_PYTHON    a Python with PyTorch [python3]
 #   ENGRAM_GPU_PARTS which parts to run [build test bench ranks sanitize]; `ranks` needs NCCL's library and header, and
 #                    with several cards MPI
@@ -44,7 +46,7 @@ if wants build; then
   generator=()
   if command -v ninja >/dev/null; then generator=(-G Ninja); fi
   cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_CUDA_RESOURCES=ON \
-    -DENGRAM_SIMULATED=OFF ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"}
+    -DENGRAM_SIMULATED=OFF ${ENGRAM_HEADERS:+-DENGRAM_HEADERS="$ENGRAM_HEADERS"} -DENGRAM_KERNELS="${ENGRAM_KERNELS:-}"
   # What nvcc reports of a kernel goes to the error stream.
   timeout --kill-after=10 "$((2 * limit))" cmake --build "$build" --parallel "$(nproc)" \
     --target engram engram_tests_ops engram_tests_apps 2>&1 |
