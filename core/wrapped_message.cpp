@@ -1,7 +1,5 @@
 #include "core/wrapped_message.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "core/terminal_columns.hpp"
@@ -34,9 +32,9 @@ void append_wrapped(std::string& all, std::string_view line, std::int64_t column
 
 }  // namespace
 
-std::int64_t message_columns() {
+std::int64_t message_columns(int descriptor) {
   constexpr std::int64_t kLeast = 40;
-  return ::isatty(STDERR_FILENO) == 1 ? std::max(terminal_columns(STDERR_FILENO), kLeast) : 0;
+  return ::isatty(descriptor) == 1 ? std::max(terminal_columns(descriptor), kLeast) : 0;
 }
 
 std::string wrapped_message(std::string_view message, std::int64_t columns) {

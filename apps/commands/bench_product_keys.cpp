@@ -69,7 +69,7 @@ void bench_product_keys(const BenchProductKeysArguments& arguments, const BenchO
     Runtime runtime(device, shared.threads);
     result.machine = measure_limits(runtime.backend(), shared.product_size);
   }
-  if (!shared.json) print(table_of(result.machine));
+  if (!shared.json) print_report(table_of(result.machine));
   Runtime runtime(device, shared.threads);
   const int threads = runtime.backend().threads();
   runtime.backend().set_threads(1);
@@ -87,7 +87,7 @@ void bench_product_keys(const BenchProductKeysArguments& arguments, const BenchO
   if (shared.json)
     print_json({{"machine", json_of(result.machine)}, {"memory", json_of(bench, result)}});
   else
-    print(table_of(bench, result));
+    print_report(table_of(bench, result));
 }
 
 }  // namespace engram

@@ -36,7 +36,7 @@ void bench_softmax(const BenchOptions& shared) {
   const ProductPrecision products = shared.dtype == "bf16" ? ProductPrecision::bf16 : ProductPrecision::f32;
   WorkProgress progress("measuring the machine");
   const MachineLimits machine = measure_limits(Runtime(device, shared.threads).backend(), shared.product_size);
-  if (!shared.json) print(table_of(machine));
+  if (!shared.json) print_report(table_of(machine));
   progress.begin("timing input and output of a word model");
   Runtime runtime(device, shared.threads);
   runtime.step().set_products(products);
@@ -46,7 +46,7 @@ void bench_softmax(const BenchOptions& shared) {
   if (shared.json)
     print_json({{"machine", json_of(machine)}, {"device", text(device)}, {"softmax", json_of(bench, result, limits)}});
   else
-    print(table_of(bench, result, limits));
+    print_report(table_of(bench, result, limits));
 }
 
 }  // namespace engram

@@ -46,7 +46,7 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& s
     object["device"] = shared.device;
     print_json({{"against_vanilla", object}});
   } else {
-    print(table_of(bench, comparisons, shared.steps));
+    print_report(table_of(bench, comparisons, shared.steps));
   }
   if (!arguments.svg.empty()) write_durably(arguments.svg, svg_of(bench, comparisons));
 }

@@ -55,8 +55,8 @@ void write_sentences(const CbtArguments& arguments) {
   for (const std::string& path : arguments.questions) lines += file_sentences(path, arguments.lenient, questions);
   write_durably(arguments.sentences, lines);
   if (arguments.output.json) return print_json({{"questions", questions}, {"sentences", arguments.sentences}});
-  print(text(questions, questions == 1 ? " question" : " questions", ", ", data::CbtQuestion::kCandidates,
-             " lines each, are in '", arguments.sentences, "'\n"));
+  print_report(text(questions, questions == 1 ? " question" : " questions", ", ", data::CbtQuestion::kCandidates,
+                    " lines each, are in '", arguments.sentences, "'\n"));
 }
 
 /// --scores.

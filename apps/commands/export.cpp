@@ -44,7 +44,7 @@ void run_adaptive_span_export(const ExportArguments& arguments) {
   if (arguments.json)
     print_json({{"weights", arguments.out}, {"tensors", tensors}});
   else
-    print(fmt::format("{}: {} tensors\n", arguments.out, tensors));
+    print_report(fmt::format("{}: {} tensors\n", arguments.out, tensors));
 }
 
 void run_transfo_xl_export(const ExportArguments& arguments) {
@@ -66,7 +66,7 @@ void run_transfo_xl_export(const ExportArguments& arguments) {
     print_json({{"weights", arguments.out}, {"config", exported.config.string()}, {"tensors", exported.tensors}});
     return;
   }
-  print(fmt::format("{}: {} tensors; {}\n", arguments.out, exported.tensors, exported.config.string()));
+  print_report(fmt::format("{}: {} tensors; {}\n", arguments.out, exported.tensors, exported.config.string()));
 }
 
 /// What is written is no file of PyTorch, whatever it is called; PyTorch refuses to load it under such a name as under

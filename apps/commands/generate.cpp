@@ -46,8 +46,8 @@ void print_text(const std::function<void(const TextWriter::Show&)>& write) {
 void run_session(TextWriter& writer, const TrainedModel& trained, const WritingOptions& options) {
   SessionSignals signals;
   const std::unique_ptr<LineReader> lines = terminal_lines(signals);
-  print(text(trained.path().string(), ", step ", trained.step(),
-             "\nType a beginning, and the model writes on. :help lists commands; Ctrl-D ends.\n"));
+  print_report(text(trained.path().string(), ", step ", trained.step(),
+                    "\nType a beginning, and the model writes on. :help lists commands; Ctrl-D ends.\n"));
   WritingSession(writer, *lines, options, print, [&signals] { return signals.stop(); }).run();
   if (signals.ended() != 0) throw Interrupted("the session was ended by a signal");
 }

@@ -74,7 +74,7 @@ void run_adaptive_span(const ImportArguments& arguments, const Command& command)
                 {"ramp", model.ramp}});
     return;
   }
-  print(
+  print_report(
       fmt::format("{}: {} tensors in {}\n  {} layers of width {}, spans of up to {} with a ramp of {}\n"
                   "  a vocabulary of {} {}\n",
                   arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width, model.max_span,
@@ -108,9 +108,9 @@ void run_transfo_xl(const ImportArguments& arguments) {
                 {"cluster_order", name_of(imported.cluster_order.order)}});
     return;
   }
-  print(fmt::format("{}: {} tensors in {}\n  {} layers of width {}, a memory of {}\n  a vocabulary of {} {}\n",
-                    arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width, model.memory,
-                    model.vocabulary, imported.symbols));
+  print_report(fmt::format("{}: {} tensors in {}\n  {} layers of width {}, a memory of {}\n  a vocabulary of {} {}\n",
+                           arguments.out, imported.tensors, name_of(imported.dtype), model.layers, model.width,
+                           model.memory, model.vocabulary, imported.symbols));
 }
 
 void run_import(const ImportArguments& arguments, const Command& command) {

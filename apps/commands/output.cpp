@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "core/terminal_line.hpp"
+#include "core/wrapped_message.hpp"
 
 namespace engram {
 
@@ -20,6 +21,8 @@ void print(std::string_view text) {
   if (written) return;
   throw FileError(engram::text("standard output: could not be written: ", std::strerror(error)));
 }
+
+void print_report(std::string_view text) { print(wrapped_message(text, message_columns(STDOUT_FILENO))); }
 
 void print_json(const nlohmann::json& object) {
   print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

@@ -11,5 +11,8 @@ namespace engram {
 void print_json(const nlohmann::json& object);
 /// Writes to stdout and hands it to the system. Throws FileError when it cannot be written: a full disk, for example.
 void print(std::string_view text);
+/// print(), on a terminal with lines that it need not cut in the middle of a word. For what people read: reports and
+/// notes, but nothing that they copy.
+void print_report(std::string_view text);
 
 }  // namespace engram

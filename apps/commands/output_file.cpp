@@ -38,6 +38,13 @@ void check_writable(std::string_view option, const std::string& path) {
 void check_output_file(std::string_view option, const std::string& path,
                        std::initializer_list<std::string_view> beginnings) {
   if (path.empty()) return;
+  // By their names programs would take these for what they are not.
+  const std::string ending = std::filesystem::path(path).extension().string();
+  const bool is_drawing = std::ranges::find(beginnings, kSvgBeginning) != beginnings.end();
+  if (const auto others = {".png", ".pdf", ".jpg", ".jpeg", ".gif", ".eps", ".ps", ".webp"};
+      is_drawing && std::ranges::find(others, ending) != others.end())
+    throw UsageError(text(option, " must name a file that ends in .svg, as SVG is what is drawn, got '", path,
+                          "'\n  rsvg-convert and browsers make others of it"));
   if (has_bytes(path)) {
     std::size_t longest = 0;
     for (const std::string_view one : beginnings) longest = std::max(longest, one.size());

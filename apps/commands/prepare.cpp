@@ -43,7 +43,7 @@ void run_prepare(const PrepareArguments& arguments, const Command& command) {
   lines +=
       fmt::format("vocabulary of {} {}; prepared in {}{}\n", summary.vocabulary_size, data::plural_of(summary.kind),
                   arguments.out, replaced ? ", in the place of the data set that was there" : "");
-  print(lines);
+  print_report(lines);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "apps/commands/page_arguments.hpp"
 #include "apps/studies/page/page_text.hpp"
 #include "apps/studies/tensorboard/tensorboard_export.hpp"
+#include "apps/terminal/bytes_text.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
@@ -62,7 +63,7 @@ void run_report(const ReportArguments& arguments, bool wants_page) {
   }
   std::optional<WrittenPage> page;
   if (wants_page) page = write_page(arguments);
-  if (!arguments.json) return print((events ? table_of(*events) : "") + (page ? table_of(*page) : ""));
+  if (!arguments.json) return print_report((events ? table_of(*events) : "") + (page ? table_of(*page) : ""));
   if (events && page) return print_json({{"tensorboard", json_of(*events)}, {"page", json_of(*page)}});
   print_json(events ? json_of(*events) : json_of(*page));
 }

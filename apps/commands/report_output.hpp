@@ -46,7 +46,7 @@ struct ReportOutput {
   template <class Report>
   void say(const Report& report) const {
     if (json) return print_json(json_of(report));
-    print(table_of(report));
+    print_report(table_of(report));
   }
 };
 

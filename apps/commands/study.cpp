@@ -33,7 +33,7 @@ void forecast_study(const ComparisonArguments& arguments, const StudyPlan& plan,
   trial_runs(plan, options, data, forecast.variants);  // refuses what the study would refuse
   forecast.step_seconds = step_seconds(plan, options, data, forecast.variants);
   if (arguments.json) return print_json(json_of(forecast));
-  print(table_of(forecast));
+  print_report(table_of(forecast));
 }
 
 void run_study_command(const ComparisonArguments& arguments) {
@@ -51,7 +51,7 @@ void run_study_command(const ComparisonArguments& arguments) {
       std::ranges::any_of(report.comparisons, [](const StudyComparison& one) { return one.measured.has_value(); });
   if (any) write_durably(out / "study.svg", svg_of(report));
   if (arguments.json) return print_json(json_of(report));
-  print(table_of(report));
+  print_report(table_of(report));
 }
 
 }  // namespace

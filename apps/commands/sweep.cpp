@@ -57,7 +57,7 @@ void run_sweep(const SweepArguments& arguments, Communicator& ranks) {
   for (const std::string& warning : warnings) log(LogLevel::warning, warning);
   if (arguments.dry_run) {
     if (arguments.json) return print_json(json_of(options, runs, warnings));
-    return print(table_of(runs));
+    return print_report(table_of(runs));
   }
   if (!ranks.alone())
     log(LogLevel::info, text("sweep: ", runs.size(), " runs are dealt over ", ranks.size(),
@@ -66,7 +66,7 @@ void run_sweep(const SweepArguments& arguments, Communicator& ranks) {
   run_until_stopped(ranks.alone(),
                     [&](const std::function<bool()>& stop) { results = run_sweep(options, data, runs, stop, ranks); });
   if (arguments.json) return print_json(json_of(options, runs, results, warnings));
-  print(table_of(options, collect_variants(options, runs, results)));
+  print_report(table_of(options, collect_variants(options, runs, results)));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/harness/source_tree.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <regex>
 #include <stdexcept>
@@ -13,6 +14,15 @@ namespace fs = std::filesystem;
 std::string stem_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
 }  // namespace
+
+void put_into_tree(const fs::path& path, const std::string& bytes) {
+  if (std::getenv("ENGRAM_TESTS_WRITE") == nullptr)
+    throw std::runtime_error("a case that writes '" + path.string() +
+                             "' must be named on the command line, got others");
+  std::ofstream file(path, std::ios::binary);
+  if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush())
+    throw std::runtime_error("'" + path.string() + "' must be a file that can be written");
+}
 
 const std::vector<std::string>& top_folders() {
   static const std::vector<std::string> folders{"apps", "autograd", "core", "cpu", "cuda", "nn", "tests"};

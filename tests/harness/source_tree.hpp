@@ -22,6 +22,10 @@ const std::vector<std::string>& top_folders();
 /// C++ and CUDA, by the extension.
 bool is_source(const std::string& path);
 
+/// Writes a file that tests compare with. Throws std::runtime_error unless the words that choose test cases on the
+/// command line of the program name what writes: "write the golden losses", [.write-golden].
+void put_into_tree(const std::filesystem::path& path, const std::string& bytes);
+
 /// Throws std::runtime_error for a file that cannot be read.
 Lines lines_of(const std::filesystem::path& path);
 

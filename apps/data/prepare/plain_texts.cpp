@@ -1,16 +1,29 @@
 /// Files without articles, of which subwords are made.
 
 #include <array>
+#include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "apps/data/prepare/subword_texts.hpp"
 #include "apps/data/text/streamed_text.hpp"
 #include "core/error.hpp"
+#include "core/files/list_folder.hpp"
 
 namespace engram::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Folders in a folder, but hidden ones; of a file 0.
+std::int64_t folders_in(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return 0;
+  std::int64_t count = 0;
+  for (const fs::directory_entry& entry : list_folder(path))
+    count += entry.is_directory(error) && !entry.path().filename().string().starts_with('.') ? 1 : 0;
+  return count;
+}
 
 class PlainTexts final : public SubwordTexts {
  public:
@@ -41,6 +54,10 @@ class PlainTexts final : public SubwordTexts {
       if (source.signed_utf8)
         notes.push_back(
             text("'", source.path.string(), "' begins with a byte order mark, which stays a part of the text"));
+    for (const fs::path& path : given_)
+      if (const std::int64_t inner = folders_in(path); inner > 0)
+        notes.push_back(text(inner == 1 ? "a folder" : text(inner, " folders"), " in '", path.string(),
+                             "' and what is in it was not read; --articles reads it"));
     return notes;
   }
 

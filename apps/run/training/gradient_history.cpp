@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "apps/run/folder/report_lines.hpp"
+#include "nn/optim/optimizer.hpp"
+
 namespace engram {
 
 using nlohmann::json;
@@ -11,18 +14,26 @@ using nlohmann::json;
 std::string table_of(const GradientHistory& history) {
   const json& report = history.reports.back();
   const std::int64_t steps = report.at("steps");
-  std::string lines = fmt::format("gradients of the {} steps up to step {}; clip {}\n\n", steps,
-                                  report.at("step").get<std::int64_t>(), report.at("clip").get<double>());
+  const double clip = report.at("clip");
+  std::string lines = fmt::format("gradients of the {} steps up to step {}; clip {}\n", steps,
+                                  report.at("step").get<std::int64_t>(), clip);
+  // Clipped together a share says nothing of one tensor. Older logs do not say how they were clipped.
+  const bool together = text_in(report, "clip_kind") == name_of(ClipKind::global);
+  if (together && clip > 0 && !report.at("tensors").empty())
+    lines += fmt::format("clipped together, by the norm of all: {:.1f}% of the steps\n",
+                         100 * report.at("tensors")[0].at("clipped").get<double>());
+  const bool shares = clip > 0 && !together;
+  lines += "\n";
   std::size_t width = 6;
   for (const json& tensor : report.at("tensors")) width = std::max(width, tensor.at("name").get<std::string>().size());
-  lines += fmt::format("{:<{}} {:>12} {:>12} {:>8}\n", "tensor", width, "mean norm", "largest", "clipped");
+  lines += fmt::format("{:<{}} {:>12} {:>12}{}\n", "tensor", width, "mean norm", "largest", shares ? "  clipped" : "");
   for (const json& tensor : report.at("tensors"))
-    lines += fmt::format("{:<{}} {:>12.4e} {:>12.4e} {:>7.1f}%\n", tensor.at("name").get<std::string>(), width,
+    lines += fmt::format("{:<{}} {:>12.4e} {:>12.4e}{}\n", tensor.at("name").get<std::string>(), width,
                          tensor.at("norm").get<double>(), tensor.at("largest").get<double>(),
-                         100 * tensor.at("clipped").get<double>());
+                         shares ? fmt::format(" {:>7.1f}%", 100 * tensor.at("clipped").get<double>()) : std::string());
   if (report.at("spans").empty()) return lines;
   lines += fmt::format(
-      "\nwhat moves the spans: derivatives of the loss by zeta at step {}. A span grows while task + penalty is below "
+      "\nwhat moves the spans: derivatives of the loss by zeta at step {}.\nA span grows while task + penalty is below "
       "0\n\n{:>5} {:>5} {:>12} {:>12} {:>12}\n",
       report.at("step").get<std::int64_t>(), "layer", "head", "task", "penalty", "sum");
   for (const json& layer : report.at("spans")) {

@@ -37,8 +37,11 @@ nlohmann::json GradientReport::take(Backend& backend) {
                          {"largest", tensor.largest},
                          {"clipped", static_cast<double>(tensor.clipped) / steps}});
     }
-  nlohmann::json report{
-      {"steps", steps_}, {"clip", config_->optimizer.clip}, {"tensors", tensors}, {"spans", spans(backend)}};
+  nlohmann::json report{{"steps", steps_},
+                        {"clip", config_->optimizer.clip},
+                        {"clip_kind", name_of(config_->optimizer.clip_kind)},
+                        {"tensors", tensors},
+                        {"spans", spans(backend)}};
   tensors_.clear();
   steps_ = 0;
   return report;

@@ -47,7 +47,7 @@ data::ShortValidation make_validation(const RunConfig& config, const data::DataS
     // Every position is judged, whatever the loss of training leaves out.
     const data::SegmentRule rule{.segment = static_cast<int>(block),
                                  .extension = static_cast<int>(config.training.extension)};
-    const std::int64_t whole = (tokens.size() / rows + block - 1) / block;
+    const std::int64_t whole = (tokens.size() / rows - 1 + block - 1) / block;  // the first token of a row is no target
     return data::ShortValidation(std::make_unique<data::SegmentReader>(tokens, static_cast<int>(rows), rule, 0),
                                  std::min(config.training.validate_blocks, whole));
   }
@@ -122,6 +122,11 @@ TrainingSession::TrainingSession(RunConfig resolved, const data::DataSet& data_s
   if (const FrozenCount frozen = frozen_count(store); frozen.tensors > 0)
     notes.push_back(text(frozen.numbers, " of ", store.count(), " parameters, ", frozen.tensors,
                          " tensors, are frozen (training.freeze)"));
+  if (const std::int64_t row = data.split("train").size() / config.training.batch - 1;
+      config.model.reads_segments() && row < config.training.block)
+    notes.push_back(text("the training split of ", data.split("train").size(), " tokens is short: a step reads ", row,
+                         " of each of ", config.training.batch, " streams, and counts as training.block, ",
+                         config.training.block));
   if (reader->dropped() > 0)
     notes.push_back(
         text(reader->dropped() == 1

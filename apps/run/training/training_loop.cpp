@@ -21,6 +21,7 @@
 #include "apps/run/training/progress.hpp"
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/training/sample.hpp"
+#include "apps/terminal/bytes_text.hpp"
 #include "apps/terminal/signals.hpp"
 #include "apps/terminal/terminal.hpp"
 #include "apps/terminal/work_progress.hpp"
@@ -335,20 +336,19 @@ void Loop::end() {
     if (parameter->gradient_kind() == Gradient::dense) dense += bytes;
     if (parameter->gradient_kind() == Gradient::rows) tables += bytes;
   }
-  say(
-      fmt::format("done after {} steps; a step needed {:.1f} MiB of memory beside {:.1f} MiB of parameters "
-                  "and as much for their gradients{}{}",
-                  step(), static_cast<double>(session_.runtime.arena().peak_bytes()) / 1048576.0, dense / 1048576.0,
-                  tables > 0 ? fmt::format(", and {:.1f} MiB of tables", tables / 1048576.0) : std::string(),
-                  frozen > 0 ? fmt::format(", and {:.1f} MiB that are frozen", frozen / 1048576.0) : std::string()));
+  say(text("done after ", step(), step() == 1 ? " step" : " steps", "; a step needed ",
+           bytes_text(static_cast<double>(session_.runtime.arena().peak_bytes())), " of memory beside ",
+           bytes_text(dense), " of parameters and as much for their gradients",
+           tables > 0 ? text(", and ", bytes_text(tables), " of tables") : "",
+           frozen > 0 ? text(", and ", bytes_text(frozen), " that are frozen") : ""));
 }
 
 void Loop::run(bool resumed, const std::function<bool()>& stop) {
   const TrainingOptions& options = session_.config.training;
   const DivergenceWatch& divergence = session_.watch.divergence;
   if (step() >= last()) {
-    say(fmt::format("complete already: {} of {} steps; --resume --steps N, N above {}, trains on", step(), last(),
-                    std::max(step(), last())));
+    say(text("complete already: ", step(), step() == 1 ? " step is" : " steps are", " done, and ", last(),
+             " asked for; --resume --steps N, N above ", std::max(step(), last()), ", trains on"));
     return;
   }
   resumed_ = resumed;

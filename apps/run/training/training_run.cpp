@@ -365,6 +365,7 @@ TrainingSession& begin_session(Training& training, const TrainingRunOptions& opt
 }  // namespace
 
 TrainingRunResult run_training(const TrainingRunOptions& options, const std::function<bool()>& stop) {
+  if (options.out.empty()) throw UsageError("training: --out must name the run's folder, got nothing");
   WorkProgress progress("reading the data and making the model");
   OneRank one;
   Communicator& ranks = options.ranks != nullptr ? *options.ranks : one;

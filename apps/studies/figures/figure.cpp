@@ -53,7 +53,10 @@ void keep_placed(Figure& figure, Plot& plot) {
 }
 
 /// What the axes are, which would be too wide above columns.
-std::string heading(const Plot& plot) { return fmt::format("{} (y) over {} (x)\n", plot.y.title, plot.x.title); }
+std::string heading(const Plot& plot) {
+  if (plot.x.title.empty()) return fmt::format("{}, by variant\n", plot.y.title);
+  return fmt::format("{} (y) over {} (x)\n", plot.y.title, plot.x.title);
+}
 
 /// What a given range cuts off is there for the lines that lead to it, and told.
 void tell_cut(Figure& figure, const Plot& plot) {

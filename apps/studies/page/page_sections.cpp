@@ -7,6 +7,7 @@
 #include "apps/report/svg_canvas.hpp"
 #include "apps/studies/page/page_html.hpp"
 #include "apps/studies/page/page_text.hpp"
+#include "apps/terminal/bytes_text.hpp"
 
 namespace engram {
 namespace {

@@ -61,13 +61,6 @@ std::string utc_minute(std::string_view time) {
   return text(time.substr(0, time.find('T')), " ", time.substr(time.find('T') + 1, 5), " UTC");
 }
 
-std::string bytes_text(double bytes) {
-  if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
-  if (bytes < 1048576) return fmt::format("{:.1f} KiB", bytes / 1024);
-  if (bytes < 1073741824) return fmt::format("{:.1f} MiB", bytes / 1048576);
-  return bytes < 1e18 ? fmt::format("{:.2f} GiB", bytes / 1073741824) : fmt::format("{:.2e} bytes", bytes);
-}
-
 std::string_view score_words(std::string_view score) {
   return score == "bpc"       ? "bits per character"
          : score == "ppl"     ? "perplexity"

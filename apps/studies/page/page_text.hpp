@@ -18,8 +18,6 @@ std::string one_line(std::string_view message);
 std::string duration_text(double seconds);
 /// Of a time that utc_now() wrote, "2026-11-26 08:03 UTC".
 std::string utc_minute(std::string_view time);
-/// "12.3 MiB".
-std::string bytes_text(double bytes);
 /// What a score of RunSummary is called: "bits per character", "perplexity".
 std::string_view score_words(std::string_view score);
 /// The score of a loss in nats, as a number; of an empty score the nats.

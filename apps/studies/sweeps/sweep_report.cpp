@@ -145,7 +145,7 @@ std::string described(const RunState& state) {
     case RunState::Kind::finished:
       return "trained";
     case RunState::Kind::diverged:
-      return fmt::format("diverged at step {}", state.step);
+      return fmt::format("diverged after step {}", state.step);
   }
   return "";
 }

@@ -17,7 +17,7 @@ std::string state_of(const std::vector<Member>& members) {
   const auto described = [](const RunResult& result) {
     std::string name(name_of(result.outcome));
     if (result.outcome == RunOutcome::diverged || result.outcome == RunOutcome::out_of_memory)
-      name += text(" at step ", result.step);
+      name += text(" after step ", result.step);
     return name;
   };
   if (members.size() == 1) return described(*members.front().result);

@@ -73,7 +73,7 @@ struct VariantResult {
   std::optional<Spread> tokens_per_second, mean_span, released_span;
   std::optional<double> inference_tokens, inference_words;
   std::vector<ProductKeySpread> memories;  ///< of the runs that were measured
-  std::string state;                       ///< "done", or what its runs came to: "2 done, 1 diverged at step 40"
+  std::string state;                       ///< "done", or what its runs came to: "2 done, 1 diverged after step 40"
   bool best = false;  ///< lowest score of the best checkpoints among the variants whose runs are all done
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <system_error>
 
+#include "apps/data/files/read_file.hpp"
+#include "apps/report/csv_table.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/cost/parameter_groups.hpp"
 #include "apps/run/evaluation/split_evaluation.hpp"
@@ -68,8 +70,26 @@ SweepRun make_run(const SweepOptions& options, const data::DataSet& data, std::s
   return run;
 }
 
+/// Folders that runs.csv has and these runs have not, at most three by name; empty: none.
+std::string runs_left_out(const std::filesystem::path& out, const std::vector<SweepRun>& runs) {
+  constexpr std::size_t kNamed = 3;
+  const std::filesystem::path file = out / "runs.csv";
+  if (!is_there(file)) return "";
+  const CsvTable table = parse_csv(data::read_bytes(file), text("'", file.string(), "'"));
+  const std::size_t folder = table.column("folder");
+  if (folder == table.names.size()) return "";
+  std::vector<std::string> left;
+  for (const std::vector<std::string>& row : table.rows)
+    if (std::ranges::none_of(runs, [&](const SweepRun& run) { return run.name == row[folder]; }))
+      left.push_back(row[folder]);
+  std::string list;
+  for (std::size_t i = 0; i < std::min(left.size(), kNamed); ++i) list += text(i == 0 ? "" : ", ", left[i]);
+  return left.size() <= kNamed ? list : text(list, " and ", left.size() - kNamed, " more");
+}
+
 /// A folder without tables may be one of a sweep that was interrupted before they were written: there are runs in it.
 void check_sweep_folder(const std::filesystem::path& out, const std::set<std::string>& names) {
+  if (out.empty()) throw UsageError("sweep: --out must name the sweep's folder, got nothing");
   if (holds_run(out))
     throw UsageError(text("sweep: --out must be a new folder or that of a sweep, got a run's, '", out.string(),
                           "'\n  each run of a sweep gets a folder of its own in it"));
@@ -103,9 +123,14 @@ std::vector<SweepRun> prepare_runs(const SweepOptions& options, const data::Data
 }
 
 std::vector<std::string> sweep_warnings(const SweepOptions& options, const std::vector<SweepRun>& runs) {
+  std::vector<std::string> warnings;
+  if (const std::string left = runs_left_out(options.out, runs); !left.empty())
+    warnings.push_back(text("the tables in '", options.out.string(), "' will be without ", left,
+                            ", which an earlier sweep trained there and this one does not name\n  give them again, or "
+                            "another --out"));
   const bool same =
       std::ranges::all_of(runs, [&](const SweepRun& run) { return run.tokens() == runs.front().tokens(); });
-  if (same) return {};
+  if (same) return warnings;
   std::string list;
   for (const SweepRun& run : runs) {
     if (!options.seeds.empty() && run.config.training.seed != options.seeds.front()) continue;
@@ -113,7 +138,9 @@ std::vector<std::string> sweep_warnings(const SweepOptions& options, const std::
     list += text("\n  ", options.variants[run.variant].name, ": ", run.tokens(), " tokens, ", config.total_steps(),
                  " steps of ", config.training.batch, " x ", config.training.block);
   }
-  return {"the variants are not trained on the same number of tokens, so their figures do not compare directly" + list};
+  warnings.push_back(
+      "the variants are not trained on the same number of tokens, so their figures do not compare directly" + list);
+  return warnings;
 }
 
 }  // namespace engram

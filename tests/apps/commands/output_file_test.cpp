@@ -136,9 +136,20 @@ TEST_CASE("output files: commands refuse before they begin, and leave what is th
   CHECK(get_file(checkpoint) == before);
 }
 
+TEST_CASE("output files: a drawing is not named as what it is not") {
+  const Place& at = place();
+  CHECK_THAT(error_of({"lengths", at.path("none"), "--data", at.path("none"), "--svg", at.path("curve.png")}, 2),
+             ContainsSubstring("must name a file that ends in .svg") && ContainsSubstring("curve.png"));
+  CHECK_FALSE(std::filesystem::exists(at.path("curve.png")));
+}
+
 TEST_CASE("output folders: a run begins only in a folder that has nothing else in it") {
   const Place& at = place();
   TrainingRunOptions options = run_options(at, "fresh");
+  options.out = "";
+  CHECK_THAT(message_of<UsageError>([&] { run_training(options, never()); }),
+             ContainsSubstring("--out must name the run's folder"));
+  options = run_options(at, "fresh");
   for (const bool resume : {false, true}) {
     options.out = at.data();
     options.resume = resume;

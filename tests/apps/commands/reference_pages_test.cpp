@@ -8,6 +8,7 @@
 
 #include "apps/run/config/config_keys.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/source_tree.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness::reference_pages_test {
@@ -62,8 +63,8 @@ TEST_CASE("pages: what differs is found") {
 
 // Hidden because it is no test but the tool that makes the pages anew, as that of the rooms' drawing.
 TEST_CASE("write the pages of commands and keys", "[.]") {
-  put_file(kReference / "commands.md", commands_page());
-  put_file(kReference / "keys.md", keys_page());
+  source_tree::put_into_tree(kReference / "commands.md", commands_page());
+  source_tree::put_into_tree(kReference / "keys.md", keys_page());
 }
 
 }  // namespace engram::harness::reference_pages_test

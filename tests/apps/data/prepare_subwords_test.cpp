@@ -81,6 +81,20 @@ TEST_CASE("prepare subwords: a byte order mark stays, and is told of", "[data]")
   CHECK(decode(DataSet::open(options.out), "train") == train);
 }
 
+TEST_CASE("prepare subwords: folders in a folder are told of", "[data]") {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "texts/inner");
+  std::filesystem::create_directories(folder / "texts/.hidden");
+  put_file(folder / "texts/a.txt", subword_text(300));
+  put_file(folder / "texts/inner/b.txt", "not read\n");
+  PrepareOptions options = options_for(folder, "", "a b\n", "a b\n");
+  options.train = folder / "texts";
+  const PrepareSummary summary = prepare(options);
+  REQUIRE(summary.notes.size() == 1);
+  CHECK_THAT(summary.notes[0],
+             ContainsSubstring("a folder in '") && ContainsSubstring("texts' and what is in it was not read"));
+}
+
 TEST_CASE("prepare subwords: three files come back byte for byte", "[data]") {
   TemporaryFolder folder;
   const std::string train = subword_text(300), valid = random_unicode(5, 400) + "end", test = "\r\n\n\tstone  river \n";

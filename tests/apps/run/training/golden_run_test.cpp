@@ -9,6 +9,7 @@
 #include "apps/run/training/session.hpp"
 #include "tests/apps/run/run_fixture.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/source_tree.hpp"
 
 namespace engram::harness::golden_run_test {
 namespace {
@@ -63,7 +64,7 @@ TEST_CASE("write the golden losses", "[.write-golden]") {
     std::string lines;
     for (const StepLosses& losses : losses_of(run))
       lines += fmt::format("{:.7g} {:.7g}\n", losses.nll, losses.span_loss);
-    put_file(golden_file(run), lines);
+    source_tree::put_into_tree(golden_file(run), lines);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "apps/run/folder/metrics_reader.hpp"
+#include "apps/run/training/gradient_history.hpp"
 #include "apps/run/training/session.hpp"
 #include "core/error.hpp"
 #include "tests/apps/commands/command_line_process.hpp"
@@ -96,6 +97,20 @@ TEST_CASE("command line: engram gradients shows the reports of a run, and says h
   REQUIRE(reports["reports"].size() == 3);
   CHECK(reports["reports"][0]["steps"] == 1);
   CHECK(reports["reports"][2]["steps"] == 4);
+
+  // Clipped together, what a tensor's share is says nothing of it.
+  const auto table = [](const char* kind) {
+    return table_of(GradientHistory{"run",
+                                    {{{"steps", 2},
+                                      {"step", 9},
+                                      {"clip", 1.0},
+                                      {"clip_kind", kind},
+                                      {"tensors", {{{"name", "w"}, {"norm", 0.1}, {"largest", 0.2}, {"clipped", 0.5}}}},
+                                      {"spans", nlohmann::json::array()}}}});
+  };
+  CHECK_THAT(table("global"), ContainsSubstring("clipped together, by the norm of all: 50.0% of the steps") &&
+                                  !ContainsSubstring("largest  clipped"));
+  CHECK_THAT(table("per_tensor"), ContainsSubstring("largest  clipped\n") && ContainsSubstring("    50.0%"));
 }
 
 }  // namespace

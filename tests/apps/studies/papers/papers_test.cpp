@@ -16,6 +16,7 @@
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/apps/studies/papers/papers_page.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/source_tree.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness::papers_test {
@@ -204,6 +205,8 @@ TEST_CASE("papers: a list that is none is refused", "[papers]") {
 }
 
 // Hidden because it is no test but the tool that makes the page anew.
-TEST_CASE("write the page of papers", "[.]") { put_file(kRoot / "docs/reference/papers.md", papers_page()); }
+TEST_CASE("write the page of papers", "[.]") {
+  source_tree::put_into_tree(kRoot / "docs/reference/papers.md", papers_page());
+}
 
 }  // namespace engram::harness::papers_test

@@ -36,6 +36,19 @@ TEST_CASE("sweep: every config is checked before the first is trained") {
   refused({"--vary", "model.slots=4", "--dtype", "i32"}, {"--dtype", "i32"});
 }
 
+TEST_CASE("sweep: runs of an earlier sweep that the tables will be without are told of") {
+  SweepOptions options = bench().options("earlier", {"model.slots=3,4"});
+  fs::create_directories(options.out);
+  put_file(options.out / "runs.csv", "variant,folder\nslots-3,slots-3\nslots-8,slots-8\n\"a,b\",old\n");
+  const std::vector<std::string> warnings = sweep_warnings(options, prepared(options));
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], ContainsSubstring("will be without slots-8, old, which an earlier sweep trained there"));
+  put_file(options.out / "runs.csv", "variant,folder\nslots-3,slots-3\n");
+  CHECK(sweep_warnings(options, prepared(options)).empty());
+  options.out = "";
+  CHECK_THAT(message_of<UsageError>([&] { prepared(options); }), ContainsSubstring("must name the sweep's folder"));
+}
+
 TEST_CASE("sweep: a folder of another config or other data is refused by name") {
   SweepOptions options = bench().options("taken", {"model.slots=3"});
   run_all(options);

@@ -269,12 +269,12 @@ TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops 
   CHECK_FALSE(results[1].reason.empty());
 
   const Csv table = read_csv(bench() / "diverging/sweep.csv");
-  CHECK_THAT(table[1].at("state"), StartsWith("diverged at step "));
+  CHECK_THAT(table[1].at("state"), StartsWith("diverged after step "));
   CHECK(table[1].at("valid_bpc").empty());
   CHECK(table[1].at("best") == "0");
-  CHECK(table[2].at("state") == "out of memory at step 0");
+  CHECK(table[2].at("state") == "out of memory after step 0");
   CHECK_THAT(table_of(options, collect_variants(options, prepared(options), results)),
-             ContainsSubstring("diverged at step ") && ContainsSubstring(" -  "));
+             ContainsSubstring("diverged after step ") && ContainsSubstring(" -  "));
 
   // It is not tried again.
   const std::vector<SweepRun> runs = prepared(options);
@@ -298,7 +298,7 @@ TEST_CASE("sweep: outcomes of several seeds in one line") {
   results[1].step = 9;
   results[1].valid = std::nullopt;
   const std::vector<VariantResult> variants = collect_variants(options, runs, results);
-  CHECK(variants[0].state == "2 done, 1 diverged at step 9");
+  CHECK(variants[0].state == "2 done, 1 diverged after step 9");
   CHECK(variants[0].steps == 9);
   CHECK(variants[0].tokens == 9 * 160);
   CHECK(variants[0].valid->mean == Approx(2.125));
@@ -312,7 +312,7 @@ TEST_CASE("sweep: outcomes of several seeds in one line") {
   const std::string csv = csv_of(options, variants);
   CHECK_THAT(csv, ContainsSubstring("valid_bpc,valid_bpc_least,valid_bpc_most") &&
                       ContainsSubstring(",2.125000,2.000000,2.250000,") &&
-                      ContainsSubstring("\"2 done, 1 diverged at step 9\",0\n"));
+                      ContainsSubstring("\"2 done, 1 diverged after step 9\",0\n"));
 }
 
 }  // namespace engram::harness::sweep_test

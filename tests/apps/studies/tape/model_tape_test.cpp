@@ -15,6 +15,7 @@
 #include "tests/apps/commands/command_results.hpp"
 #include "tests/apps/report/xml_document.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/source_tree.hpp"
 #include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness::model_tape_test {
@@ -111,8 +112,8 @@ TEST_CASE("model tape: the drawing in the tour of autograd is of today's model",
 // Hidden because it makes what the case before it compares with.
 TEST_CASE("write the drawing of the tape", "[.]") {
   const std::string graph = two_layers();
-  std::ofstream(kPictures / "tape.dot") << graph;
-  std::ofstream(kPictures / "tape.svg") << drawn_by_graphviz(graph);
+  source_tree::put_into_tree(kPictures / "tape.dot", graph);
+  source_tree::put_into_tree(kPictures / "tape.svg", drawn_by_graphviz(graph));
 }
 
 TEST_CASE("tape: as a user calls it", "[tape]") {
