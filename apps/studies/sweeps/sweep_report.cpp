@@ -153,23 +153,29 @@ std::string described(const RunState& state) {
 /// What the columns of the table are. `score`: its name.
 std::string notes_of(const SweepOptions& options, std::string_view score, const std::vector<VariantResult>& variants,
                      bool memories) {
+  const auto any = [&](std::optional<double> VariantResult::*number) {
+    return std::ranges::any_of(variants, [number](const auto& variant) { return (variant.*number).has_value(); });
+  };
   std::string lines = fmt::format(
-      "\n{}: {} of the whole validation split after the last step; best: at the best checkpoint of the "
-      "run. Spans in positions: mean over heads, and the released models' average.\n",
+      "\n{}: of the whole validation split after the last step,\n  {}\nbest: at the best checkpoint of the run\n",
       score,
-      options.exact ? "every token but the first (recurrent, of articles: every token)"
-                    : "whole blocks of 8 streams (all_attention), segments of 10 or (recurrent) all articles");
-  if (std::ranges::any_of(variants, [](const auto& variant) { return variant.inference_tokens.has_value(); }))
+      options.exact ? "of every token but the first (recurrent, of articles: of every token)"
+                    : "in blocks of 8 streams (all_attention), segments of 10, or all articles");
+  if (any(&VariantResult::inference_tokens))
     lines +=
-        "tokens/s: of training. read/s: tokens that the trained model reads a second, words/s: of the text; medians of "
-        "rounds in which all variants took turns.\n";
+        "tokens/s: of training; read/s: tokens that the trained model reads a second,\n  words/s: of the text; medians "
+        "of "
+        "rounds in which all variants took turns\n";
+  if (std::ranges::any_of(variants, [](const auto& variant) { return variant.mean_span.has_value(); }))
+    lines += "mean span: positions, mean over heads; released: the released models' average\n";
   if (memories)
     lines += fmt::format(
-        "usage: slots that the memory read over the {} split; top-1: that were ever a head's best; KL of the weights "
-        "from even use, nats. Several memories: by layer.\n",
+        "usage: slots that the memory read over the {} split; top-1: that were ever\n  a head's best; KL of the "
+        "weights "
+        "from even use, nats; several memories: by layer\n",
         options.test ? "test" : "validation");
   if (options.seeds.size() > 1)
-    lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens are those of one run.\n", score,
+    lines += fmt::format("{}: mean and range over {} seeds; parameters and tokens of one run\n", score,
                          options.seeds.size());
   return lines;
 }
@@ -190,6 +196,8 @@ std::string table_of(const SweepOptions& options, const std::vector<VariantResul
       column("range", false, [=](const VariantResult& variant) { return range_of(variant.*spread, kDigits); });
   };
   column("variant", true, [](const VariantResult& variant) { return variant.name; });
+  column("state", true,
+         [](const VariantResult& variant) { return variant.state + (variant.best ? ", the best" : ""); });
   column("parameters", false, [](const VariantResult& variant) { return fmt::format("{}", variant.parameters); });
   column("steps", false, [](const VariantResult& variant) { return fmt::format("{}", variant.steps); });
   column("tokens", false, [](const VariantResult& variant) { return fmt::format("{}", variant.tokens); });
@@ -228,8 +236,9 @@ std::string table_of(const SweepOptions& options, const std::vector<VariantResul
         });
       });
   }
-  column("state", true,
-         [](const VariantResult& variant) { return variant.state + (variant.best ? ", the best" : ""); });
+  std::erase_if(columns, [](const TableColumn& one) {
+    return std::ranges::all_of(one.cells, [](const std::string& cell) { return cell == "-"; });
+  });
   return aligned(columns) + notes_of(options, name, variants, memories);
 }
 
