@@ -1,12 +1,12 @@
 #pragma once
 /// A device that takes memory and computes nothing: what a step of any size needs is counted by running it there.
-/// Blocks are addresses without memory behind them, which the system gives a zero page where somebody looks.
+/// Blocks are addresses without memory behind them (core/untouched_memory.hpp).
 
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "core/backend.hpp"
+#include "core/untouched_memory.hpp"
 
 namespace engram {
 
@@ -14,14 +14,10 @@ class CountingBackend final : public Backend {
  public:
   /// Counts for this device, whose kernels are asked what they take and whose facts hold.
   explicit CountingBackend(std::unique_ptr<Backend> device) : device_(std::move(device)) {}
-  ~CountingBackend() override;
-  CountingBackend(const CountingBackend&) = delete;
-  CountingBackend& operator=(const CountingBackend&) = delete;
 
   Device device() const override { return device_->device(); }
-  /// Throws OutOfMemory where the system has no addresses left, or promises no more memory than it has.
-  void* reserve(std::size_t bytes) override;
-  void release(void* data) noexcept override;
+  void* reserve(std::size_t bytes) override { return memory_.take(bytes); }
+  void release(void* data) noexcept override { memory_.give_back(data); }
   void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override;
   void synchronize() override {}
   std::unique_ptr<Replay> capture(std::function<void()> step) override { return capture_by_calling(std::move(step)); }
@@ -37,7 +33,7 @@ class CountingBackend final : public Backend {
 
  private:
   std::unique_ptr<Backend> device_;
-  std::map<void*, std::size_t> blocks_;
+  UntouchedMemory memory_;
 };
 
 }  // namespace engram

@@ -55,7 +55,9 @@ inline double cost_ratio(std::int64_t part, std::int64_t whole, double otherwise
 
 /// Of one launch, or of several of the same place in the source together.
 struct LaunchCost {
-  std::string place;  ///< of the call of launch(), "cuda/softmax.cu:52"; or of a library, "product" and "sort"
+  /// Of the call of launch(), "cuda/softmax.cu:52"; or "product" and "sort", a library's, and "copy", the device's own.
+  std::string place;
+  std::string function;  ///< that calls launch()
   std::int64_t launches = 0;
   std::int64_t blocks = 0;             ///< of all launches
   std::int64_t warps = 0;              ///< of all launches
@@ -76,6 +78,8 @@ struct LaunchCost {
   std::int64_t collectives = 0;   ///< a warp's: shuffles, votes, __syncwarp
   std::int64_t mma = 0;           ///< a warp's products of 16x8 with 16 inner places
   std::int64_t exponentials = 0;  ///< a lane's, of exp, exp2 and tanh
+  /// A warp's, of all kinds, by whoever knows what nvcc made of the kernel; 0: not known.
+  double instructions = 0;
   double product_flops = 0;       ///< of a library's products of f32 or f64 matrices
   double bf16_product_flops = 0;  ///< of bf16 matrices
 
@@ -97,6 +101,7 @@ struct LaunchCost {
     collectives += other.collectives;
     mma += other.mma;
     exponentials += other.exponentials;
+    instructions += other.instructions;
     product_flops += other.product_flops;
     bf16_product_flops += other.bf16_product_flops;
   }
@@ -125,10 +130,20 @@ struct LaunchCost {
   }
 };
 
+/// How much of a step runs, so that one of any size can be counted.
+struct LaunchSampling {
+  /// Of each launch, spread evenly; the others are taken to be like those. Memory is taken as addresses, products of
+  /// libraries are random numbers, and nothing runs while nothing is counted: results mean nothing. 0: all blocks.
+  int blocks = 0;
+  bool whole = false;  ///< all blocks for now, whose results later launches take for places in memory
+};
+
 /// A device that counts. Belongs to the backend.
 class LaunchCounter {
  public:
   virtual ~LaunchCounter() = default;
+  /// For what is reserved, copied and launched from now on. A device that cannot leaves nothing out.
+  virtual void sample(const LaunchSampling&) {}
   /// From now on every launch is counted, which makes it many times slower; or no longer.
   virtual void count_launches(bool wanted) = 0;
   /// What was counted since the last call, in the order of the launches; one entry each.

@@ -27,15 +27,22 @@ inline constexpr int kSumRows = 8;      // that a block reads at once
 template <class T>
 inline constexpr int kSumWidth = sizeof(T) == 2 ? kPackWidth<T> : 1;
 
+/// In shared memory a thread's j-th column is j times so many numbers behind its first, which lie side by side. So 32
+/// threads write to 32 banks, and 32 columns that are neighbours in the matrix are read from 32 as well.
+template <int kWidth>
+inline constexpr int kSumStride = kSumColumns + kSumColumns / kWidth;
+
 /// partial[(chunk kSums + s) n + column] = sum over the chunk's rows of the s-th number of a row and column.
 /// Terms: kSums, and `void add<kWidth>(row, column, T (&sums)[kSums][kWidth])` for kWidth columns from `column` on.
 template <int kWidth, class T, class Terms>
 __global__ void __launch_bounds__(kSumColumns* kSumRows)
     partial_column_sums(std::int64_t rows, std::int64_t n, std::int64_t chunk, Terms terms, T* partial) {
+  static_assert(kWidth <= kSumRows, "a thread for every column");
   constexpr int kSums = Terms::kSums;
-  __shared__ T sums_of_rows[kSums][kSumRows][kSumColumns * kWidth];
-  const int place = static_cast<int>(threadIdx.x) * kWidth;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSumColumns * kWidth + place;
+  __shared__ T sums_of_rows[kSums][kSumRows][kWidth * kSumStride<kWidth>];
+  const int lane = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kSumColumns * kWidth;
+  const std::int64_t column = first + lane * kWidth;
   const std::int64_t begin = blockIdx.y * chunk;
   const std::int64_t end = begin + chunk < rows ? begin + chunk : rows;
   T sums[kSums][kWidth] = {};
@@ -43,15 +50,16 @@ __global__ void __launch_bounds__(kSumColumns* kSumRows)
     for (std::int64_t row = begin + threadIdx.y; row < end; row += kSumRows)
       terms.template add<kWidth>(row, column, sums);
   for (int s = 0; s < kSums; ++s)
-    for (int j = 0; j < kWidth; ++j) sums_of_rows[s][threadIdx.y][place + j] = sums[s][j];
+    for (int j = 0; j < kWidth; ++j) sums_of_rows[s][y][j * kSumStride<kWidth> + lane] = sums[s][j];
   __syncthreads();
-  if (threadIdx.y != 0 || column >= n) return;
-  for (int s = 0; s < kSums; ++s)
-    for (int j = 0; j < kWidth; ++j) {
-      T total = sums_of_rows[s][0][place + j];
-      for (int r = 1; r < kSumRows; ++r) total += sums_of_rows[s][r][place + j];
-      partial[(static_cast<std::int64_t>(blockIdx.y) * kSums + s) * n + column + j] = total;
-    }
+  // Neighbouring threads write neighbouring columns.
+  const int own = y * kSumColumns + lane, place = own % kWidth * kSumStride<kWidth> + own / kWidth;
+  if (own >= kSumColumns * kWidth || first + own >= n) return;
+  for (int s = 0; s < kSums; ++s) {
+    T total = sums_of_rows[s][0][place];
+    for (int r = 1; r < kSumRows; ++r) total += sums_of_rows[s][r][place];
+    partial[(static_cast<std::int64_t>(blockIdx.y) * kSums + s) * n + first + own] = total;
+  }
 }
 
 /// result.data[column] (set or add) sum over c < chunks of partial[c stride + column], in order of c.

@@ -28,14 +28,16 @@ struct LaunchSize {
   constexpr bool is_empty() const { return blocks.x == 0 || blocks.y == 0 || blocks.z == 0; }
 };
 
-/// The step, and the place in the source of the call of launch(), for messages.
+/// The step, and the place in the source of the call of launch(), for messages and reports.
 struct LaunchedFrom {
   Step* step;
   const char* file;
   int line;
+  const char* function;
 
-  LaunchedFrom(Step& of, const char* in_file = __builtin_FILE(), int at_line = __builtin_LINE())
-      : step(&of), file(in_file), line(at_line) {}
+  LaunchedFrom(Step& of, const char* in_file = __builtin_FILE(), int at_line = __builtin_LINE(),
+               const char* in_function = __builtin_FUNCTION())
+      : step(&of), file(in_file), line(at_line), function(in_function) {}
 };
 
 /// Of every card since compute capability 9.0 for data centres; others have less (most_shared_bytes() of

@@ -5,6 +5,7 @@
 #include "apps/commands/output.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/config/shipped_configs.hpp"
+#include "apps/studies/bench/cost_group_report.hpp"
 #include "apps/studies/bench/cost_report.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
@@ -30,21 +31,26 @@ BenchCase cost_case(const std::vector<std::int64_t>& spans, const BenchOptions& 
 Option* BenchCostArguments::add_to(Command& command) {
   Option* const flag = command.add_flag(
       "--cost", wanted,
-      "count what each kernel of one step asks of a card, with --device simulated of a build with ENGRAM_COST=ON "
-      "[of bench-cost]");
+      "what each kernel of a step asks of a card: --device simulated, built with ENGRAM_COST=ON [of bench-cost]");
   command.add_option("--kernel", kernel, "everything counted of one kernel, such as softmax_forward")->needs(flag);
+  command.add_flag("--groups", groups, "milliseconds by what kernels are for")->needs(flag);
+  command.add_option("--blocks", blocks, "of each launch, to stand for all [all]")->positive()->needs(flag);
   return flag;
 }
 
 void bench_cost(const BenchCostArguments& arguments, const std::vector<std::int64_t>& spans,
                 const BenchOptions& shared) {
+  if (arguments.groups && !arguments.kernel.empty())
+    throw UsageError(text("bench: --groups must be of all kernels, got --kernel ", arguments.kernel));
   const BenchCase bench = cost_case(spans, shared);
   Runtime runtime(parse_device(shared.device), shared.threads, bench.config.training.seed);
   WorkProgress progress("counting");
-  const CostResult result = count_costs(bench, runtime);
+  const CostResult result = count_costs(bench, runtime, arguments.blocks);
   progress.end();
   if (shared.json)
     print_json(json_of(bench, result));
+  else if (arguments.groups)
+    print(group_table_of(bench, result));
   else
     print(arguments.kernel.empty() ? table_of(bench, result) : listing_of(result, arguments.kernel));
 }

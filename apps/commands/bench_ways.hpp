@@ -53,6 +53,8 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& s
 struct BenchCostArguments {
   bool wanted = false;
   std::string kernel;  ///< that alone, with all that was counted; empty: a table of all
+  int blocks = 0;      ///< of each launch that stand for the others; 0: all are counted
+  bool groups = false;
 
   /// Adds the flag and its options to the command, which this must outlive. Returns the flag.
   Option* add_to(Command& command);

@@ -63,7 +63,7 @@ struct Backward {
 
   void slots() const {
     if (call.persistent == 0 || (!gradients.slot_keys && !gradients.slot_values)) return;
-    Partials for_keys, for_values;
+    Partials for_keys{}, for_values{};
     const std::int64_t elements =
         plan_partials(for_keys, call.heads, kDepth, query_tiles(), [&](int) { return call.persistent; });
     const Workspace memory = step.workspace(2 * sizeof(float) * static_cast<std::size_t>(elements));
@@ -84,7 +84,7 @@ struct Backward {
 
   void positions() const {
     if (!gradients.position_keys || !call.positions) return;
-    Partials partials;
+    Partials partials{};
     const std::int64_t elements =
         plan_partials(partials, call.heads, kDepth, query_tiles(), [&](int rank) { return call.slots(rank); });
     const Workspace memory = step.workspace(sizeof(float) * static_cast<std::size_t>(elements));

@@ -81,7 +81,7 @@ struct FusedCall {
   bool positions_per_head;
   const float* span;
   const std::int32_t* past_valid;
-  HeadTable table;
+  HeadTable table{};  // equal calls have equal bytes, in the places of heads that there are not too
 
   FusedCall(const AttentionInputs& in, const AttentionOptions& options, RandomStream of_random)
       : streams(static_cast<int>(in.content_query.shape()[0])),

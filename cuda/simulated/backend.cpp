@@ -14,6 +14,7 @@
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
+#include "core/untouched_memory.hpp"
 #include "cuda/launch_size.hpp"
 
 namespace engram::simulated {
@@ -58,7 +59,9 @@ class SimulatedBackend final : public Backend {
     if (engine.capturing())
       throw DeviceError(text("memory: a captured step must find its memory in the arena, asked for ", bytes));
     void* data = nullptr;
-    if (bytes + taken() <= memory_limit)
+    if (engine.costs.samples())
+      data = untouched_.take(bytes);
+    else if (bytes + taken() <= memory_limit)
       data = ::operator new (bytes == 0 ? 1 : bytes, std::align_val_t{Allocator::kAlignment}, std::nothrow);
     if (data == nullptr)
       throw OutOfMemory(text("memory: the simulated device must have ", bytes, " bytes (", bytes >> 20,
@@ -69,13 +72,13 @@ class SimulatedBackend final : public Backend {
   void release(void* data) noexcept override {
     const std::size_t bytes = engine.reservations.remove(data);
     if (engine.capturing()) given_back_ += std::max<std::size_t>(bytes, 1);  // capture() throws; this must not
-    ::operator delete (data, std::align_val_t{Allocator::kAlignment});
+    if (!untouched_.give_back(data)) ::operator delete (data, std::align_val_t{Allocator::kAlignment});
   }
   void copy(void* to, const void* from, std::size_t bytes, CopyKind kind) override {
     if (bytes == 0) return;
     if (kind == CopyKind::device_to_device) {
       const std::array<const void*, 2> addresses{to, from};
-      engine.start([=] { std::memcpy(to, from, bytes); }, std::as_bytes(std::span(addresses)));
+      engine.start([this, to, from, bytes] { copy_inside(to, from, bytes); }, std::as_bytes(std::span(addresses)));
       return;
     }
     if (engine.capturing()) throw DeviceError("copy: a captured step must not read or write memory of the host");
@@ -114,7 +117,18 @@ class SimulatedBackend final : public Backend {
 
  private:
   std::size_t taken() const { return engine.reservations.bytes() + captured_bytes_; }
+  void copy_inside(void* to, const void* from, std::size_t bytes) {
+    if (engine.costs.wanted()) {
+      LaunchCost cost{.place = "copy", .launches = 1};
+      cost.distinct_read_bytes = cost.distinct_written_bytes = static_cast<std::int64_t>(bytes);
+      engine.costs.add(std::move(cost));
+    }
+    // Where results mean nothing, what is small may be more than numbers.
+    constexpr std::size_t kMostSampled = std::size_t{1} << 20;
+    if (!engine.costs.samples() || bytes <= kMostSampled) std::memcpy(to, from, bytes);
+  }
 
+  UntouchedMemory untouched_;
   std::size_t captured_bytes_ = 0;
   std::size_t given_back_ = 0;  // while a step was captured
 };

@@ -47,6 +47,25 @@ void multiply_matrices(const Product<T, Out>& p, std::int64_t i, Write write) {
     }
 }
 
+/// In the place of the product where results mean nothing: selections among scores then meet what they usually do.
+/// What is too large for a selection stays as it is.
+template <class T, class Out>
+void write_random(const Product<T, Out>& p) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 26;
+  if constexpr (std::is_same_v<Out, float>) {
+    const std::int64_t matrices = p.batch_stride == 0 ? 1 : p.batch;
+    if (matrices * p.m * p.n > kMost) return;
+    std::uint64_t state = 1;
+    for (std::int64_t i = 0; i < matrices; ++i)
+      for (std::int64_t row = 0; row < p.m; ++row)
+        for (std::int64_t column = 0; column < p.n; ++column) {
+          state = state * 6364136223846793005 + 1442695040888963407;
+          p.c[i * p.batch_stride + row * p.row_stride + column] =
+              static_cast<float>(static_cast<std::int64_t>(state) >> 32) * 0x1p-31f;
+        }
+  }
+}
+
 /// What a cost report says of it: the library's own kernels are not ours to count, so each number is moved once.
 template <class T, class Out>
 LaunchCost cost_of(const Product<T, Out>& p) {
@@ -87,7 +106,9 @@ void multiply_in_order(Step& step, const Product<T, Out>& product) {
   check_as_library(product);
   simulated::Engine& engine = simulated::engine_of(step.backend());
   const auto work = [&engine, product] {
+    if (engine.costs.idle()) return;
     if (engine.costs.wanted()) engine.costs.add(cost_of(product));
+    if (engine.costs.samples()) return write_random(product);
     for (std::int64_t i = 0; i < product.batch; ++i)
       multiply_matrices(product, i, i > 0 && product.batch_stride == 0 ? Write::add : product.write);
   };

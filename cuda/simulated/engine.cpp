@@ -65,10 +65,46 @@ std::vector<CapturedWork> Engine::captured() {
   return std::exchange(captured_, {});
 }
 
+void Engine::make_workers(int count) {
+  while (workers_.size() < static_cast<std::size_t>(count)) workers_.push_back(std::make_unique<Block>());
+}
+
+void Engine::run_sample(const LaunchRecord& launch) {
+  const LaunchMemory memory(launch, reservations);
+  if (costs.add_again(launch, memory)) return;
+  std::vector<SampledBlock> sample = choose_blocks(launch.block_count(), costs.sampling().blocks);
+  const auto count = static_cast<std::int64_t>(sample.size());
+  const int workers = worker_count(count);
+  make_workers(workers);
+  FirstFailure failure;
+  begun_.release();
+#pragma omp parallel for num_threads(workers) schedule(dynamic)
+  for (std::int64_t i = 0; i < count; ++i) {
+    SampledBlock& one = sample[static_cast<std::size_t>(i)];
+    Block& block = *workers_[static_cast<std::size_t>(omp_get_thread_num())];
+    AccessCounter counter;
+    counter.begin_launch(launch);
+    block.count_with(&counter);
+    try {
+      std::string report = block.run(launch, one.number, options, begun_, ended_);
+      if (!report.empty()) failure.add(i, std::move(report));
+    } catch (const Error& error) {
+      failure.add(i, error.what());
+    }
+    block.count_with(nullptr);
+    one.take(counter, memory);
+  }
+  ended_.acquire();
+  if (!failure.report().empty()) throw DeviceError(failure.report());
+  costs.add_sampled(launch, memory, sample);
+}
+
 void Engine::run(const LaunchRecord& launch) {
+  if (costs.idle()) return;
+  if (costs.samples() && !costs.sampling().whole) return run_sample(launch);
   const std::int64_t blocks = launch.block_count();
   const int workers = worker_count(blocks);
-  while (workers_.size() < static_cast<std::size_t>(workers)) workers_.push_back(std::make_unique<Block>());
+  make_workers(workers);
   std::vector<std::int64_t> order;
   make_order(options, 0, blocks, order);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuda/simulated/block.hpp"
-#include "cuda/simulated/cost/access_counter.hpp"
+#include "cuda/simulated/cost/launch_costs.hpp"
 #include "cuda/simulated/launch_record.hpp"
 #include "cuda/simulated/reservations.hpp"
 
@@ -39,6 +39,11 @@ class Engine {
   Reservations reservations;
 
  private:
+  /// Of so many OS threads.
+  void make_workers(int count);
+  /// Counts blocks that stand for the others; a launch like one before is not run.
+  void run_sample(const LaunchRecord& launch);
+
   std::vector<std::unique_ptr<Block>> workers_;  // one per OS thread
   HappensBefore begun_;
   HappensBefore ended_;

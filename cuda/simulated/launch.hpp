@@ -32,9 +32,12 @@ void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Par
       .threads = index(size.threads),
       .shared_bytes = size.shared_bytes,
       .kernel = [](const void* erased) ENGRAM_NOT_COUNTED { (*static_cast<const decltype(call)*>(erased))(); },
+      .argument_bytes = sizeof call,
+      .scalars = from.step->scalars(),
       .function = reinterpret_cast<const void*>(kernel),
       .file = from.file,
-      .line = from.line};
+      .line = from.line,
+      .caller = from.function};
   simulated::Engine& engine = simulated::engine_of(from.step->backend());
   engine.start(
       [&engine, call, record]() mutable {

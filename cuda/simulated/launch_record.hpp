@@ -14,9 +14,12 @@ struct LaunchRecord {
   std::size_t shared_bytes = 0;
   void (*kernel)(const void* arguments) = nullptr;  ///< runs one thread
   const void* arguments = nullptr;
+  std::size_t argument_bytes = 0;
+  const void* scalars = nullptr;   ///< of the step, which random streams among the arguments read
   const void* function = nullptr;  ///< what it calls: the kernel itself
   const char* file = "";           ///< of the call of launch()
   int line = 0;
+  const char* caller = "";  ///< the function that calls launch()
 
   std::int64_t block_count() const { return std::int64_t{blocks.x} * blocks.y * blocks.z; }
   int thread_count() const { return static_cast<int>(threads.x * threads.y * threads.z); }

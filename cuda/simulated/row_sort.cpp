@@ -17,6 +17,7 @@ void sort_on_host(Step& step, const RowSort<Key>& given) {
   if (!step.computes()) return;
   simulated::Engine& engine = simulated::engine_of(step.backend());
   const auto work = [&engine, sort = given] {
+    if (engine.costs.idle()) return;
     if (engine.costs.wanted()) {  // everything is moved once at least
       const auto bytes = sort.count * static_cast<std::int64_t>(sizeof(Key) + sizeof(*sort.uses));
       LaunchCost cost{.place = "sort", .launches = 1};

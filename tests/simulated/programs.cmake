@@ -3,10 +3,10 @@ file(GLOB SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.cpp)
 # Its kernels tell what they cost, optimised as those of the device are. What is known by hand is what GCC tells: Clang
 # leaves out a load before a store of the same number.
 if(ENGRAM_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(FILTER SOURCES EXCLUDE REGEX "/cost_test\\.cpp$")
+  list(FILTER SOURCES EXCLUDE REGEX "/(sampled_)?cost_test\\.cpp$")
 endif()
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/cost_test.cpp PROPERTIES
-  COMPILE_OPTIONS "${ENGRAM_COST_OPTIONS};-O2" SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/cost_test.cpp ${CMAKE_CURRENT_LIST_DIR}/sampled_cost_test.cpp
+  PROPERTIES COMPILE_OPTIONS "${ENGRAM_COST_OPTIONS};-O2" SKIP_PRECOMPILE_HEADERS ON)
 set(SIMULATED_ENGINES simulated engram_simulated_engine)
 if(NOT ENGRAM_SIMULATED_USED_SWITCH STREQUAL "UCONTEXT" AND NOT ENGRAM_SANITIZE)
   # AddressSanitizer knows swapcontext only in part.

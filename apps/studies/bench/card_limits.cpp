@@ -13,6 +13,7 @@ constexpr std::array<CardLimits, 3> kCards{{
 }};
 
 constexpr double kFlopsPerMma = 2.0 * 16 * 8 * 16;
+constexpr double kIssuedAClock = 4;  // by each multiprocessor
 
 double global_wavefronts(const GlobalAccessCost& cost) {
   return std::max(static_cast<double>(cost.requests), static_cast<double>(cost.sectors) / 4);
@@ -37,6 +38,8 @@ const char* name_of(CardTime::Bound bound) {
       return "memory";
     case CardTime::Bound::l1:
       return "L1";
+    case CardTime::Bound::issue:
+      return "issue";
     case CardTime::Bound::mma:
       return "mma";
     case CardTime::Bound::exponentials:
@@ -60,6 +63,7 @@ CardTime least_time(const LaunchCost& launch, const CardLimits& card) {
   };
   take(CardTime::Bound::memory, static_cast<double>(launch.memory_bytes()) / card.bytes_per_second);
   take(CardTime::Bound::l1, wavefronts / (share * card.multiprocessors * card.clock));
+  take(CardTime::Bound::issue, launch.instructions / (kIssuedAClock * share * card.multiprocessors * card.clock));
   take(CardTime::Bound::mma, kFlopsPerMma * static_cast<double>(launch.mma) / (share * card.bf16_flops_per_second));
   take(CardTime::Bound::exponentials,
        static_cast<double>(launch.exponentials) / (share * card.exponentials_per_second()));

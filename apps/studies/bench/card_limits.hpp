@@ -31,7 +31,7 @@ std::span<const CardLimits> known_cards();
 
 /// What takes longest, and how long.
 struct CardTime {
-  enum class Bound : std::uint8_t { nothing, memory, l1, mma, exponentials, product };
+  enum class Bound : std::uint8_t { nothing, memory, l1, issue, mma, exponentials, product };
   double seconds = 0;
   Bound bound = Bound::nothing;
 };
@@ -40,6 +40,7 @@ const char* name_of(CardTime::Bound bound);
 /// The least time of one launch on a card, whatever its caches, latencies and the order of its warps: the largest of
 /// - memory: distinct bytes at the memory's rate;
 /// - l1: wavefronts of shared memory, and of global memory one a request or four sectors, one a clock;
+/// - issue: instructions, four a clock, of launches whose instructions are known;
 /// - mma: 4,096 FLOPs each on tensor cores;
 /// - exponentials: 16 a clock;
 /// - product: a library's FLOPs.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "apps/studies/bench/attention_instructions.hpp"
+#include "apps/studies/bench/random_places.hpp"
 #include "apps/studies/bench/rehearsal.hpp"
 #include "core/error.hpp"
 
@@ -12,10 +14,13 @@ namespace {
 /// Gives launches to the slot that was called last and has not returned.
 class CostObserver final : public KernelObserver {
  public:
-  CostObserver(LaunchCounter& counter, KernelTimes& times) : counter_(&counter), times_(&times) {}
+  CostObserver(LaunchCounter& counter, Backend& backend, KernelTimes& times, const AttentionShape& attention,
+               int blocks)
+      : counter_(&counter), backend_(&backend), times_(&times), attention_(attention), blocks_(blocks) {}
 
   void before(const char* kernel) override {
     collect();
+    counter_->sample({.blocks = blocks_, .whole = makes_places(kernel)});
     running_.emplace_back(kernel);
     times_->before(kernel);
   }
@@ -23,15 +28,18 @@ class CostObserver final : public KernelObserver {
     times_->after(kernel);
     collect();
     running_.pop_back();
+    counter_->sample({.blocks = blocks_});
   }
   void tensors(const char* kernel, std::span<const TensorArgument> arguments) override {
+    if (blocks_ > 0) draw_selected(kernel, arguments, *backend_, drawn_);
     times_->tensors(kernel, arguments);
   }
   std::map<std::string, std::vector<PlaceCost>>& costs() { return costs_; }
 
  private:
   void collect() {
-    for (const LaunchCost& launch : counter_->take()) {
+    for (LaunchCost& launch : counter_->take()) {
+      launch.instructions = attention_instructions(launch, attention_);
       std::vector<PlaceCost>& places = costs_[running_.empty() ? "(outside kernels)" : running_.back()];
       auto place = std::ranges::find(places, launch.place, [](const PlaceCost& one) { return one.cost.place; });
       if (place == places.end()) {
@@ -49,7 +57,11 @@ class CostObserver final : public KernelObserver {
   }
 
   LaunchCounter* counter_;
+  Backend* backend_;
   KernelTimes* times_;
+  AttentionShape attention_;
+  int blocks_;
+  std::uint64_t drawn_ = 1;
   std::vector<std::string> running_;
   std::map<std::string, std::vector<PlaceCost>> costs_;
 };
@@ -61,6 +73,18 @@ class Counting {
   ~Counting() { counter_->count_launches(false); }
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
+
+ private:
+  LaunchCounter* counter_;
+};
+
+/// Launches are sampled while this lives.
+class Sampling {
+ public:
+  Sampling(LaunchCounter& counter, int blocks) : counter_(&counter) { counter_->sample({.blocks = blocks}); }
+  ~Sampling() { counter_->sample({}); }
+  Sampling(const Sampling&) = delete;
+  Sampling& operator=(const Sampling&) = delete;
 
  private:
   LaunchCounter* counter_;
@@ -80,17 +104,20 @@ CardTime::Bound KernelCost::bound(std::size_t card) const {
   return longest == places.end() ? CardTime::Bound::nothing : longest->times[card].bound;
 }
 
-CostResult count_costs(const BenchCase& bench, Runtime& runtime) {
+CostResult count_costs(const BenchCase& bench, Runtime& runtime, int blocks) {
   LaunchCounter* const counter = launch_counter(runtime.backend());
   if (counter == nullptr)
     throw UsageError(text("bench: --cost must run on a device whose kernels tell their accesses, got ",
                           runtime.backend().device(),
                           "\n  --device simulated does, of a program that was built with -DENGRAM_COST=ON "
                           "(docs/guide/cost-report.md)"));
+  const Sampling sampling(*counter, blocks);
   Rehearsal rehearsal(bench, runtime);
   rehearsal.fill_caches();
   BenchResult step(runtime.backend());
-  CostObserver observer(*counter, step.kernels);
+  const AttentionShape attention =
+      AttentionShape::of(bench.config.model, bench.config.training.activations == ActivationPrecision::bf16);
+  CostObserver observer(*counter, runtime.backend(), step.kernels, attention, blocks);
   {
     const Counting counting(*counter);
     step.seconds = rehearsal.train(1, &observer, false);
@@ -99,7 +126,12 @@ CostResult count_costs(const BenchCase& bench, Runtime& runtime) {
   step.cost = rehearsal.cost();
   step.tokens = step.own_tokens = bench.config.training.batch * bench.config.training.block;
 
-  CostResult result{.tokens = step.tokens, .parameters = rehearsal.parameters(), .kernels = {}};
+  CostResult result{.tokens = step.tokens,
+                    .parameters = rehearsal.parameters(),
+                    .flops = step.cost.training.total() * static_cast<double>(step.tokens),
+                    .device_bytes = runtime.backend().reserved_bytes(),
+                    .blocks = blocks,
+                    .kernels = {}};
   for (auto& [name, places] : observer.costs()) {
     KernelCost one{.kernel = name, .calls = 0, .places = std::move(places), .floors = {}};
     if (const auto total = step.kernels.totals().find(name); total != step.kernels.totals().end())

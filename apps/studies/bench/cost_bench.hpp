@@ -31,11 +31,14 @@ struct KernelCost {
 struct CostResult {
   std::int64_t tokens = 0;  ///< of the step
   std::int64_t parameters = 0;
+  double flops = 0;                 ///< of the step, by the formulas of the model
+  std::size_t device_bytes = 0;     ///< that the device had reserved
+  int blocks = 0;                   ///< of each launch that were counted; 0: all
   std::vector<KernelCost> kernels;  ///< by their time on the first card, longest first
 };
 
-/// One step with full caches, every block of every launch counted. Throws UsageError where the runtime's device cannot
-/// count.
-CostResult count_costs(const BenchCase& bench, Runtime& runtime);
+/// One step with full caches. Of every launch all blocks are counted, or so many that stand for the others
+/// (LaunchSampling). The runtime must be fresh. Throws UsageError where its device cannot count.
+CostResult count_costs(const BenchCase& bench, Runtime& runtime, int blocks = 0);
 
 }  // namespace engram

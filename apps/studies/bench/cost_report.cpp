@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/studies/bench/cost_group_report.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 
@@ -27,14 +28,14 @@ std::string wavefronts_text(const LaunchCost& cost) {
 
 std::string counts_table(const CostResult& result) {
   std::string text =
-      fmt::format("  {:<33} {:>8} {:>9} {:>9} {:>9} {:>5} {:>7} {:>6} {:>8} {:>7} {:>7}\n", "launched at", "launches",
+      fmt::format("  {:<34} {:>8} {:>8} {:>9} {:>9} {:>5} {:>7} {:>6} {:>8} {:>7} {:>7}\n", "launched at", "launches",
                   "asked kB", "memory kB", "L2 kB", "coal%", "x banks", "lanes%", "barriers", "mma", "exp");
   for (const KernelCost& kernel : result.kernels) {
     text += fmt::format("  {}\n", kernel.kernel);
     for (const PlaceCost& place : kernel.places) {
       const LaunchCost& cost = place.cost;
       const auto asked = static_cast<double>(cost.reads.bytes + cost.writes.bytes);
-      text += fmt::format("    {:<31} {:>8} {:>9} {:>9} {:>9} {:>5} {:>7} {:>6} {:>8} {:>7} {:>7}\n",
+      text += fmt::format("    {:<32} {:>8} {:>8} {:>9} {:>9} {:>5} {:>7} {:>6} {:>8} {:>7} {:>7}\n",
                           short_place(cost.place), cost.launches, kilobytes(asked),
                           kilobytes(static_cast<double>(cost.memory_bytes())),
                           kilobytes(static_cast<double>(cost.l2_bytes)),
@@ -133,6 +134,7 @@ nlohmann::json json_of(const PlaceCost& place) {
           {"collectives", cost.collectives},
           {"mma", cost.mma},
           {"exponentials", cost.exponentials},
+          {"instructions", cost.instructions},
           {"product_flops", cost.product_flops},
           {"bf16_product_flops", cost.bf16_product_flops},
           {"least_time", times}};
@@ -173,6 +175,8 @@ std::string listing_of(const CostResult& result, const std::string& kernel) {
     text += item("a warp's instructions", fmt::format("{} barriers, {} shuffles and votes, {} products (mma)",
                                                       cost.barriers, cost.collectives, cost.mma));
     text += item("exponentials", fmt::format("{}", cost.exponentials));
+    if (cost.instructions > 0)
+      text += item("instructions of warps", fmt::format("{:.0f}, as nvcc makes them", cost.instructions));
     if (cost.product_flops + cost.bf16_product_flops > 0)
       text +=
           item("library products", fmt::format("{:.0f} FLOPs, {:.0f} of bf16",
@@ -199,7 +203,14 @@ nlohmann::json json_of(const BenchCase& bench, const CostResult& result) {
                                                       {"microseconds_floor", kernel.floors[card] / kMicro}};
     kernels.push_back({{"kernel", kernel.kernel}, {"calls", kernel.calls}, {"least_time", times}, {"places", places}});
   }
-  return {{"name", bench.name}, {"tokens", result.tokens}, {"parameters", result.parameters}, {"kernels", kernels}};
+  return {{"name", bench.name},
+          {"tokens", result.tokens},
+          {"parameters", result.parameters},
+          {"flops", result.flops},
+          {"device_bytes", result.device_bytes},
+          {"blocks_of_a_launch", result.blocks},
+          {"groups", json_of_groups(result)},
+          {"kernels", kernels}};
 }
 
 }  // namespace engram

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/error.hpp"
-
 namespace engram::simulated {
 namespace {
 
@@ -196,27 +194,6 @@ void AccessCounter::count_shared(const WarpAccess& access) {
                               .least_wavefronts = wavefronts.least};
   cost_.atomics += access.kind == WarpAccess::Kind::atomic ? 1 : 0;
   (access.kind == WarpAccess::Kind::read ? cost_.shared_reads : cost_.shared_writes).add(cost);
-}
-
-void LaunchCosts::begin(const LaunchRecord& launch, int workers) {
-  workers_ = workers;
-  if (counters_.size() < static_cast<std::size_t>(workers)) counters_.resize(static_cast<std::size_t>(workers));
-  for (int worker = 0; worker < workers; ++worker) of_worker(worker).begin_launch(launch);
-}
-
-void LaunchCosts::end(const LaunchRecord& launch) {
-  LaunchCost sum{.place = text(launch.file, ":", launch.line),
-                 .launches = 1,
-                 .most_shared_bytes = static_cast<std::int64_t>(launch.shared_bytes)};
-  SectorSet reads, writes;
-  for (int worker = 0; worker < workers_; ++worker) {
-    sum.add(of_worker(worker).cost());
-    reads.insert(of_worker(worker).read_sectors());
-    writes.insert(of_worker(worker).written_sectors());
-  }
-  sum.distinct_read_bytes = 32 * reads.count();
-  sum.distinct_written_bytes = 32 * writes.count();
-  costs_.push_back(std::move(sum));
 }
 
 }  // namespace engram::simulated

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/launch_cost.hpp"
@@ -78,27 +77,6 @@ class AccessCounter {
   std::vector<std::uintptr_t> parameters_;  // of each thread: where its kernel's parameters begin; 0: not entered
   const void* kernel_ = nullptr;
   Region dynamic_shared_, static_shared_, program_;
-};
-
-/// What launches cost, for Engine. One launch at a time.
-class LaunchCosts final : public LaunchCounter {
- public:
-  void count_launches(bool wanted) override { wanted_ = wanted; }
-  std::vector<LaunchCost> take() override { return std::exchange(costs_, {}); }
-
-  bool wanted() const { return wanted_; }
-  /// One of so many OS threads' counters, ready for the launch.
-  void begin(const LaunchRecord& launch, int workers);
-  AccessCounter& of_worker(int worker) { return counters_[static_cast<std::size_t>(worker)]; }
-  void end(const LaunchRecord& launch);
-  /// What a library does.
-  void add(LaunchCost cost) { costs_.push_back(std::move(cost)); }
-
- private:
-  bool wanted_ = false;
-  std::vector<AccessCounter> counters_;
-  int workers_ = 0;
-  std::vector<LaunchCost> costs_;
 };
 
 /// Whether any kernel of this program was compiled to tell of its accesses (CMake's option ENGRAM_COST).

@@ -9,12 +9,22 @@ namespace engram::simulated {
 
 class SectorSet {
  public:
-  /// Whether the sector was not in it yet. `number` is an address / 32.
+  static constexpr std::uintptr_t kSectorBytes = 32;
+  /// Whether the sector was not in it yet. `number` is an address / kSectorBytes.
   bool insert(std::uintptr_t number);
   void insert(const SectorSet& other);
   /// Forgets all sectors, but not the memory for them.
   void clear() { ++generation_; }
   std::int64_t count() const;
+  /// Calls use(number) for every sector, in no particular order.
+  template <class Use>
+  void each(Use use) const {
+    for (const auto& [number, page] : pages_) {
+      if (page.generation != generation_) continue;
+      for (std::uintptr_t bit = 0; bit < kInPage; ++bit)
+        if ((page.bits[bit / 64] >> (bit % 64) & 1) != 0) use(number * kInPage + bit);
+    }
+  }
 
  private:
   static constexpr std::uintptr_t kInPage = 256;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "apps/studies/bench/cost_group_report.hpp"
 #include "apps/studies/bench/cost_report.hpp"
+#include "apps/studies/bench/random_places.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
 #include "tests/harness/catch.hpp"
@@ -28,6 +30,10 @@ BenchCase small_case() {
 class MadeUpCounter final : public LaunchCounter {
  public:
   void count_launches(bool wanted) override { wanted_ = wanted; }
+  void sample(const LaunchSampling& sampling) override {
+    blocks_ = sampling.blocks;
+    most_blocks = std::max(most_blocks, blocks_);
+  }
   std::vector<LaunchCost> take() override {
     if (!wanted_) return {};
     LaunchCost cost{.place = "cuda/made_up.cu:7", .launches = 1, .blocks = 32, .warps = 64};
@@ -37,9 +43,13 @@ class MadeUpCounter final : public LaunchCounter {
     return {cost};
   }
   bool wanted() const { return wanted_; }
+  int blocks() const { return blocks_; }
+
+  int most_blocks = 0;  // that were ever to be sampled
 
  private:
   bool wanted_ = false;
+  int blocks_ = 0;
 };
 MadeUpCounter made_up;
 
@@ -93,6 +103,90 @@ TEST_CASE("cost: launches belong to the kernel that runs, and counting ends") {
   CHECK(object["kernels"][0]["places"][0]["place"] == "cuda/made_up.cu:7");
 }
 
+TEST_CASE("cost: launches are of one group, and groups add up to the step") {
+  const Counted counted;
+  Runtime runtime;
+  made_up.most_blocks = 0;
+  CostResult result = count_costs(small_case(), runtime);
+  CHECK(made_up.most_blocks == 0);
+  // A product rounds its operands first, and twice as many bytes take twice as long.
+  const auto matmul = std::ranges::find(result.kernels, "matmul", &KernelCost::kernel);
+  REQUIRE(matmul != result.kernels.end());
+  PlaceCost rounding = matmul->places[0];
+  rounding.cost.place = "cuda/rounded_product.cu:3";
+  for (CardTime& time : rounding.times) time.seconds *= 2;
+  matmul->places.push_back(rounding);
+
+  const std::vector<GroupCost> groups = groups_of(result);
+  const auto group = [&](const char* name) { return *std::ranges::find(groups, name, &GroupCost::name); };
+  CHECK(groups.back().name == "all");
+  CHECK(group("rounding").launches == group("products").launches);
+  CHECK(group("rounding").cards[0].seconds == Approx(2 * group("products").cards[0].seconds));
+  CHECK(group("rounding").cards[0].floor == 0);
+  CHECK(group("products").cards[0].floor == matmul->floors[0]);
+  CHECK(group("norms").launches > 0);
+  CHECK(std::ranges::find(groups, "recurrence", &GroupCost::name) == groups.end());
+  GroupCost::OnCard sum;
+  std::int64_t launches = 0;
+  for (const GroupCost& one : groups) {
+    if (one.name == "all") continue;
+    launches += one.launches;
+    sum.seconds += one.cards[1].seconds;
+    sum.floor += one.cards[1].floor;
+  }
+  CHECK(launches == groups.back().launches);
+  CHECK(sum.seconds == Approx(groups.back().cards[1].seconds));
+  CHECK(sum.floor == Approx(groups.back().cards[1].floor));
+  CHECK(group("all").cards[0].bound == CardTime::Bound::memory);
+
+  const std::string table = group_table_of(small_case(), result);
+  CHECK_THAT(table, ContainsSubstring("16 tokens (2 x 8, split 1)") && ContainsSubstring("Counted, not measured") &&
+                        ContainsSubstring("rounding"));
+  for (std::size_t begin = 0; begin < table.size(); begin = table.find('\n', begin) + 1)
+    CHECK(table.find('\n', begin) - begin <= 120);
+  CHECK(json_of_groups(result).back()["launches"] == launches);
+}
+
+TEST_CASE("cost: every kernel has a group, and few are mere elements") {
+  const auto group = [](const char* kernel) { return cost_group(kernel, "cuda/any.cu:1"); };
+  CHECK(group("attention_backward") == "attention backward");
+  CHECK(group("linear_cross_entropy") == "losses");
+  CHECK(group("project_past_backward") == "past");
+  CHECK(group("adam") == "optimiser");
+  CHECK(group("adam_rows") == "tables");
+  CHECK(group("weighted_rows_forward") == "product keys");
+  CHECK(group("(outside kernels)") == "copies");
+  CHECK(group("bias_backward") == "elements");
+  CHECK(cost_group("recurrence_forward", "cuda/rounded_product.cu:80") == "rounding");
+}
+
+TEST_CASE("cost: some blocks stand for the others where so many are asked for, and until counting ends") {
+  const Counted counted;
+  Runtime runtime;
+  made_up.most_blocks = 0;
+  CHECK(count_costs(small_case(), runtime, 5).blocks == 5);
+  CHECK(made_up.most_blocks == 5);
+  CHECK(made_up.blocks() == 0);
+}
+
+TEST_CASE("cost: where scores mean nothing, slots are selected at random") {
+  Runtime runtime;
+  Step& step = runtime.step();
+  const Tensor half_scores = step.empty({100, 4, 2, 16}, DType::f32);
+  const Tensor scores = step.empty({100, 4, 8}, DType::f32), ids = step.empty({100, 4, 8}, DType::i64);
+  const std::vector<TensorArgument> tensors{{&half_scores}, {&scores, true}, {&ids, true}};
+  std::uint64_t state = 1;
+  draw_selected("softmax_forward", tensors, runtime.backend(), state);
+  CHECK(state == 1);
+  draw_selected("product_key_select", tensors, runtime.backend(), state);
+  std::vector<std::int64_t> drawn(ids.data<const std::int64_t>(), ids.data<const std::int64_t>() + ids.count());
+  std::ranges::sort(drawn);
+  CHECK(drawn.front() >= 0);
+  CHECK(drawn.back() < 256);
+  const auto repeated = std::ranges::unique(drawn);
+  CHECK(repeated.begin() - drawn.begin() > 250);
+}
+
 TEST_CASE("cost: the least time on a card is that of the unit that is busy longest") {
   const CardLimits card{"made up", 10, 1e9, 1e12, 1e13, 1e12};
   const auto time = [&](auto change) {
@@ -109,6 +203,8 @@ TEST_CASE("cost: the least time on a card is that of the unit that is busy longe
   CHECK(time([](LaunchCost& cost) {
           cost.reads = {.requests = 100, .lanes = 0, .bytes = 0, .used_bytes = 0, .sectors = 1600};
         }).seconds == Approx(400 / 1e10));
+  CHECK(time([](LaunchCost& cost) { cost.instructions = 1000; }).seconds == Approx(1000 / (4 * 10 * 1e9)));
+  CHECK(time([](LaunchCost& cost) { cost.instructions = 1000; }).bound == CardTime::Bound::issue);
   CHECK(time([](LaunchCost& cost) { cost.mma = 1000; }).seconds == Approx(4096 * 1000 / 1e13));
   CHECK(time([](LaunchCost& cost) { cost.exponentials = 1600; }).seconds == Approx(1e-8));
   CHECK(time([](LaunchCost& cost) { cost.bf16_product_flops = 1e4; }).seconds == Approx(1e-9));
