@@ -26,11 +26,11 @@ std::pmr::vector<int> longest_first(Step& step, const HeadWindows& windows) {
   return order;
 }
 
-void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight, const HeadWindows& windows,
-                          Tensor& y) {
-  dispatch_float(y.dtype(), "project_past", [&]<class T>() {
+void project_past_forward(Step& step, const Tensor& cache, const Tensor& key_weight, const Tensor& value_weight,
+                          const HeadWindows& windows, Tensor& keys, Tensor& values) {
+  dispatch_float(keys.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
-    const std::int64_t depth = y.shape()[-1];
+    const std::int64_t depth = keys.shape()[-1];
     struct Item {
       int head;
       std::int64_t stream, begin, end;  // rows of the head's window
@@ -47,31 +47,34 @@ void project_past_forward(Step& step, const Tensor& cache, const Tensor& weight,
     parallel_items_on_threads(static_cast<std::int64_t>(items.size()), [&](std::int64_t index, int thread) {
       const auto [head, stream, begin, end] = items[static_cast<std::size_t>(index)];
       const std::int64_t window = windows.window[std::size_t(head)];
-      T* rows = y.data<T>() + (streams * windows.first[std::size_t(head)] + stream * window) * depth;
       // Row r of the window is cached position cached - window + r; before position 0 there are zero vectors.
       const std::int64_t present = std::clamp(window - cached, begin, end);
-      std::fill(rows + begin * depth, rows + present * depth, T(0));
-      if (present == end) return;
-      gemm(Gemm<T>{.transpose_b = Transpose::yes,
-                   .m = end - present,
-                   .n = depth,
-                   .k = width,
-                   .a = cache.data<const T>() + (stream * cached + cached - window + present) * width,
-                   .a_stride = width,
-                   .b = weight.data<const T>() + head * depth * width,
-                   .b_stride = width,
-                   .c = rows + present * depth,
-                   .c_stride = depth},
-           rounding.of_thread(thread));
+      for (const auto& [weight, y] : {std::pair{&key_weight, &keys}, std::pair{&value_weight, &values}}) {
+        T* rows = y->template data<T>() + (streams * windows.first[std::size_t(head)] + stream * window) * depth;
+        std::fill(rows + begin * depth, rows + present * depth, T(0));
+        if (present == end) continue;
+        gemm(Gemm<T>{.transpose_b = Transpose::yes,
+                     .m = end - present,
+                     .n = depth,
+                     .k = width,
+                     .a = cache.data<const T>() + (stream * cached + cached - window + present) * width,
+                     .a_stride = width,
+                     .b = weight->template data<const T>() + head * depth * width,
+                     .b_stride = width,
+                     .c = rows + present * depth,
+                     .c_stride = depth},
+             rounding.of_thread(thread));
+      }
     });
   });
 }
 
-void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& windows, const Tensor& dy,
-                           const Target& dweight) {
-  dispatch_float(dy.dtype(), "project_past", [&]<class T>() {
+void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& windows, const Tensor& dkeys,
+                           const Tensor& dvalues, const Target& dkey_weight, const Target& dvalue_weight) {
+  const Tensor& given = dkeys ? dkeys : dvalues;
+  dispatch_float(given.dtype(), "project_past", [&]<class T>() {
     const std::int64_t streams = cache.shape()[0], cached = cache.shape()[1], width = cache.shape()[2];
-    const std::int64_t depth = dy.shape()[-1];
+    const std::int64_t depth = given.shape()[-1];
     const std::pmr::vector<int> order = longest_first(step, windows);
     const std::int64_t column_chunks = (width + kColumnChunk - 1) / kColumnChunk;
     // States whose rows collide are copied once for all heads, stream by stream.
@@ -96,22 +99,26 @@ void project_past_backward(Step& step, const Tensor& cache, const HeadWindows& w
         const std::int64_t column = item % column_chunks * kColumnChunk;
         const std::int64_t columns = std::min(kColumnChunk, width - column);
         const std::int64_t window = windows.window[head], used = std::min(window, cached);
-        T* target = dweight.data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
-        if (dweight.write == Write::set && first == 0)
-          for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
-        for (std::int64_t stream = first; stream < first + together && used > 0; ++stream)
-          gemm(Gemm<T>{.transpose_a = Transpose::yes,
-                       .m = depth,
-                       .n = columns,
-                       .k = used,
-                       .a = dy.data<const T>() + (streams * windows.first[head] + (stream + 1) * window - used) * depth,
-                       .a_stride = depth,
-                       .b = states + ((stream - first) * cached + reached - used) * stride + column,
-                       .b_stride = stride,
-                       .write = Write::add,
-                       .c = target,
-                       .c_stride = width},
-               rounding.of_thread(thread));
+        for (const auto& [dy, dweight] : {std::pair{&dkeys, &dkey_weight}, std::pair{&dvalues, &dvalue_weight}}) {
+          if (!*dweight) continue;
+          T* target = dweight->template data<T>() + static_cast<std::int64_t>(head) * depth * width + column;
+          if (dweight->write == Write::set && first == 0)
+            for (std::int64_t r = 0; r < depth; ++r) std::fill_n(target + r * width, columns, T(0));
+          for (std::int64_t stream = first; stream < first + together && used > 0; ++stream)
+            gemm(Gemm<T>{.transpose_a = Transpose::yes,
+                         .m = depth,
+                         .n = columns,
+                         .k = used,
+                         .a = dy->template data<const T>() +
+                              (streams * windows.first[head] + (stream + 1) * window - used) * depth,
+                         .a_stride = depth,
+                         .b = states + ((stream - first) * cached + reached - used) * stride + column,
+                         .b_stride = stride,
+                         .write = Write::add,
+                         .c = target,
+                         .c_stride = width},
+                 rounding.of_thread(thread));
+        }
       });
     }
   });

@@ -145,5 +145,11 @@ __device__ __forceinline__ RightFragment load_right_transposed(const bf16* block
 #endif
 }
 
+/// The same as the left operand.
+__device__ __forceinline__ Fragment load_fragment_transposed(const bf16* block, int stride) {
+  const RightFragment f = load_right_transposed(block, stride);
+  return {{f.word[0], f.word[2], f.word[1], f.word[3]}};
+}
+
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

@@ -14,6 +14,7 @@
 
 #include "core/allocator.hpp"
 #include "core/error.hpp"
+#include "core/launch_count.hpp"
 #include "core/untouched_memory.hpp"
 #include "cuda/launch_size.hpp"
 
@@ -104,7 +105,7 @@ class SimulatedBackend final : public Backend {
     captured->run();
     return captured;
   }
-  void between(std::function<void()> action) override { engine.start(std::move(action)); }
+  void between(std::function<void()> action) override { engine.start_uncounted(std::move(action)); }
   // It does not, but what holds on a card is to be found out here.
   bool works_behind() const override { return true; }
   bool multiplies_bf16() const override { return true; }
@@ -156,6 +157,10 @@ LaunchCounter* counter_of(Backend& backend) {
   if (backend.device().kind != DeviceKind::simulated || !kernels_tell_accesses()) return nullptr;
   return &engine_of(backend).costs;
 }
+std::int64_t launches_of(Backend& backend) {
+  return backend.device().kind == DeviceKind::simulated ? engine_of(backend).started() : -1;
+}
+const bool counts_launches = (count_launches_of = &launches_of) != nullptr;
 const bool counts = (find_launch_counter = &counter_of) != nullptr;
 
 }  // namespace

@@ -49,10 +49,18 @@ int worker_count(std::int64_t blocks) {
 }  // namespace
 
 void Engine::start(std::function<void()> work, std::span<const std::byte> arguments) {
+  ++started_;
   if (capturing_)
     captured_.push_back({std::move(work), {reservations, arguments}});
   else
     work();
+}
+
+void Engine::start_uncounted(std::function<void()> action) {
+  if (capturing_)
+    captured_.push_back({std::move(action), {reservations, {}}});
+  else
+    action();
 }
 
 void Engine::begin_capture() {

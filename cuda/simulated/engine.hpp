@@ -29,6 +29,9 @@ class Engine {
   /// Work that the host hands to the device, a launch or another: done at once, or kept while a step is captured. What
   /// it reads and writes is found by addresses among `arguments`.
   void start(std::function<void()> work, std::span<const std::byte> arguments = {});
+  /// What is no work of the device, but has its place in the order: not counted.
+  void start_uncounted(std::function<void()> action);
+  std::int64_t started() const { return started_; }  ///< calls of start()
   /// From here on start() keeps the work, in order, until captured() returns it.
   void begin_capture();
   std::vector<CapturedWork> captured();
@@ -48,6 +51,7 @@ class Engine {
   HappensBefore begun_;
   HappensBefore ended_;
   bool capturing_ = false;
+  std::int64_t started_ = 0;
   std::vector<CapturedWork> captured_;
 };
 

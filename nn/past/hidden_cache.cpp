@@ -23,8 +23,9 @@ void HiddenCache::restore(std::int64_t length, std::int64_t valid) {
 
 void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
                        AttentionOptions& options) {
-  in.past_keys = project_past(states(), key_weight, options.windows);
-  in.past_values = project_past(states(), value_weight, options.windows);
+  PastProjections past = project_past(states(), key_weight, value_weight, options.windows);
+  in.past_keys = std::move(past.keys);
+  in.past_values = std::move(past.values);
   count_shortfall(options.windows);
   if (pad_ != Pad::mask) return;
   in.past_valid = tape.step().empty({streams()}, DType::i32);

@@ -42,8 +42,9 @@ void SegmentMemory::hide_missing(Tape& tape, AttentionVariables& in) const {
 void SegmentMemory::read(Tape& tape, const Variable& key_weight, const Variable& value_weight, AttentionVariables& in,
                          AttentionOptions& options) {
   if (options.windows.total == 0) return;
-  in.past_keys = project_past(states(), key_weight, options.windows);
-  in.past_values = project_past(states(), value_weight, options.windows);
+  PastProjections past = project_past(states(), key_weight, value_weight, options.windows);
+  in.past_keys = std::move(past.keys);
+  in.past_values = std::move(past.values);
   hide_missing(tape, in);
 }
 

@@ -117,15 +117,16 @@ TEST_CASE_METHOD(EmptyFixture, "attention of no streams over a past of none", "[
   options.heads = 1;
   options.max_distance = 2;
   options.windows = HeadWindows({2});
-  const Variable x = leaf({0, 3, 4}), weight = leaf({4, 5});
-  const Variable past = project_past(filled({0, 2, 5}, DType::f32), weight, options.windows);
-  CHECK(past.shape() == Shape{0, 4});
-  const AttentionResult result =
-      attention({{.content_query = x, .past_keys = past, .past_values = past, .keys = x, .values = x}}, options);
+  const Variable x = leaf({0, 3, 4}), weight = leaf({4, 5}), other = leaf({4, 5});
+  const PastProjections past = project_past(filled({0, 2, 5}, DType::f32), weight, other, options.windows);
+  CHECK(past.keys.shape() == Shape{0, 4});
+  const AttentionResult result = attention(
+      {{.content_query = x, .past_keys = past.keys, .past_values = past.values, .keys = x, .values = x}}, options);
   CHECK(result.out.shape() == Shape{0, 3, 4});
   tape.backward({sum(result.out)});
   CHECK(gradient(x).empty());
   CHECK(gradient(weight) == std::vector<double>(20, 0));
+  CHECK(gradient(other) == std::vector<double>(20, 0));
 }
 
 TEST_CASE_METHOD(EmptyFixture, "joined products of no rows", "[ops]") {

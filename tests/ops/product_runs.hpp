@@ -72,24 +72,31 @@ std::vector<double> product(ProductRun<T>& run, const ProductSizes& s, Write wri
   return values_of<T>(c);
 }
 
-/// Projections of a past; heads of depth 4.
+inline std::vector<double> joined(std::vector<double> first, const std::vector<double>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// Projections of a past, keys before values, and gradients of their weights; heads of depth 4.
 template <class T>
 std::vector<double> past_projection(ProductRun<T>& run, std::int64_t streams, std::int64_t cached, std::int64_t width,
                                     const HeadWindows& windows) {
   const Tensor cache = run.numbers({streams, cached, width}, 4);
-  const Tensor weight = run.numbers({windows.heads() * 4, width}, 5);
-  Tensor y = run.numbers({streams * windows.total, 4}, 6);
-  kernels::project_past_forward(run.step, cache, weight, windows, y);
-  return values_of<T>(y);
+  const Shape of_weight{windows.heads() * 4, width}, packed{streams * windows.total, 4};
+  Tensor keys = run.numbers(packed, 6), values = run.numbers(packed, 8);
+  kernels::project_past_forward(run.step, cache, run.numbers(of_weight, 5), run.numbers(of_weight, 7), windows, keys,
+                                values);
+  return joined(values_of<T>(keys), values_of<T>(values));
 }
 template <class T>
 std::vector<double> past_gradient(ProductRun<T>& run, std::int64_t streams, std::int64_t cached, std::int64_t width,
                                   const HeadWindows& windows, Write write) {
   const Tensor cache = run.numbers({streams, cached, width}, 4);
-  const Tensor dy = run.numbers({streams * windows.total, 4}, 5);
-  Tensor dweight = run.numbers({windows.heads() * 4, width}, 6);
-  kernels::project_past_backward(run.step, cache, windows, dy, {dweight, write});
-  return values_of<T>(dweight);
+  const Shape of_weight{windows.heads() * 4, width}, packed{streams * windows.total, 4};
+  const Tensor dkey_weight = run.numbers(of_weight, 6), dvalue_weight = run.numbers(of_weight, 8);
+  kernels::project_past_backward(run.step, cache, windows, run.numbers(packed, 5), run.numbers(packed, 7),
+                                 {dkey_weight, write}, {dvalue_weight, write});
+  return joined(values_of<T>(dkey_weight), values_of<T>(dvalue_weight));
 }
 
 inline double worst_difference(const std::vector<double>& x, const std::vector<double>& y) {

@@ -18,20 +18,23 @@ struct KernelRow {
   double seconds;           // per step
   double flops_per_second;  // 0: no formula
   double floor_seconds;     // per step; 0: nothing that is counted
+  std::int64_t launches;    // per step
 };
 
 /// Per step, longest first; what the kernels do not account for comes last.
 std::vector<KernelRow> kernel_rows(const BenchResult& result, const MachineLimits& limits) {
   const auto steps = static_cast<std::int64_t>(result.seconds.size());
   std::vector<KernelRow> rows;
+  std::int64_t outside = result.launches;
   for (const auto& [name, total] : result.kernels.totals()) {
     const double seconds = total.seconds / static_cast<double>(steps);
-    rows.push_back(
-        {name, total.calls / steps, seconds, result.kernel_flops(name) / seconds, result.kernel_floor(name, limits)});
+    rows.push_back({name, total.calls / steps, seconds, result.kernel_flops(name) / seconds,
+                    result.kernel_floor(name, limits), total.launches / steps});
+    outside -= rows.back().launches;
   }
   std::ranges::sort(rows, std::ranges::greater{}, &KernelRow::seconds);
   rows.push_back({"(outside kernels)", 0,
-                  (result.observed_seconds - result.kernels.seconds()) / static_cast<double>(steps), 0, 0});
+                  (result.observed_seconds - result.kernels.seconds()) / static_cast<double>(steps), 0, 0, outside});
   return rows;
 }
 
@@ -188,12 +191,16 @@ std::string table_of(const BenchCase& bench, const BenchResult& result, const Ma
                   static_cast<double>(result.resident_bytes) / kMebi);
   if (result.device_bytes > 0)
     text += fmt::format("  on the device: {:.1f} MiB in all\n", static_cast<double>(result.device_bytes) / kMebi);
-  text += fmt::format("  {:<24} {:>7} {:>10} {:>7} {:>9} {:>9} {:>9}\n", "kernel", "calls", "ms/step", "share",
-                      "GFLOP/s", "floor ms", "x floor");
+  const bool counted = result.launches > 0;
+  if (counted) text += fmt::format("  {} launches of kernels, products and copies a step\n", result.launches);
+  text += fmt::format("  {:<24} {:>7} {}{:>10} {:>7} {:>9} {:>9} {:>9}\n", "kernel", "calls",
+                      counted ? fmt::format("{:>8} ", "launches") : "", "ms/step", "share", "GFLOP/s", "floor ms",
+                      "x floor");
   const double mean = mean_seconds(result);
   for (const KernelRow& row : kernel_rows(result, limits)) {
-    text += fmt::format("  {:<24} {:>7} {:>10.2f} {:>6.1f}%", row.name, row.calls, row.seconds * 1e3,
-                        100 * row.seconds / mean);
+    text +=
+        fmt::format("  {:<24} {:>7} {}{:>10.2f} {:>6.1f}%", row.name, row.calls,
+                    counted ? fmt::format("{:>8} ", row.launches) : "", row.seconds * 1e3, 100 * row.seconds / mean);
     text += row.flops_per_second > 0 ? fmt::format(" {:>9.1f}", row.flops_per_second / kGiga) : std::string(10, ' ');
     if (row.floor_seconds > 0)
       text += fmt::format(" {:>9.2f} {:>9.2f}", row.floor_seconds * 1e3, row.seconds / row.floor_seconds);
@@ -211,6 +218,7 @@ nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const 
                        {"calls_per_step", row.calls},
                        {"milliseconds_per_step", row.seconds * 1e3},
                        {"share", row.seconds / mean}});
+    if (result.launches > 0) kernels.back()["launches_per_step"] = row.launches;
     if (row.flops_per_second > 0) kernels.back()["flops_per_second"] = row.flops_per_second;
     if (row.floor_seconds > 0) kernels.back()["milliseconds_floor"] = row.floor_seconds * 1e3;
   }
@@ -233,6 +241,7 @@ nlohmann::json json_of(const BenchCase& bench, const BenchResult& result, const 
                  {"device_bytes", result.device_bytes},
                  {"milliseconds_one_by_one", result.median_one_by_one() * 1e3},
                  {"kernels", kernels}});
+  if (result.launches > 0) object["launches_per_step"] = result.launches;
   if (result.rank_bench.ranks > 1) object["ranks"] = ranks_json(result);
   return object;
 }

@@ -1,5 +1,7 @@
 #include "apps/studies/bench/kernel_times.hpp"
 
+#include "core/launch_count.hpp"
+
 namespace engram {
 namespace {
 
@@ -10,12 +12,15 @@ constexpr std::size_t kMostMarked = 4096;  // calls whose marks are kept: a devi
 void KernelTimes::before(const char* kernel) {
   const char* const caller = running_.empty() ? nullptr : calls_[running_.back()].kernel;
   running_.push_back(calls_.size());
-  calls_.push_back({.kernel = kernel, .caller = caller, .begin = nullptr, .end = nullptr});
+  calls_.push_back(
+      {.kernel = kernel, .caller = caller, .launches = launch_count(*backend_), .begin = nullptr, .end = nullptr});
   calls_.back().begin = backend_->mark();
 }
 
 void KernelTimes::after(const char*) {
-  calls_[running_.back()].end = backend_->mark();
+  Call& call = calls_[running_.back()];
+  call.launches = launch_count(*backend_) - call.launches;
+  call.end = backend_->mark();
   running_.pop_back();
   if (running_.empty() && (!backend_->works_behind() || calls_.size() >= kMostMarked)) settle();
 }
@@ -26,7 +31,10 @@ void KernelTimes::settle() const {
     Total& total = totals_[call.kernel];
     ++total.calls;
     total.seconds += seconds;
-    if (call.caller != nullptr) totals_[call.caller].seconds -= seconds;
+    total.launches += call.launches;
+    if (call.caller == nullptr) continue;
+    totals_[call.caller].seconds -= seconds;
+    totals_[call.caller].launches -= call.launches;
   }
   calls_.clear();
 }

@@ -22,7 +22,10 @@ class KernelTimes final : public KernelObserver {
   struct Total {
     std::int64_t calls = 0;
     double seconds = 0;  ///< without the kernels that it called itself
-    double bytes = 0;    ///< of the tensors that it was called with, each once; matrix views are not counted
+    /// Handed to the device (core/launch_count.hpp), without those of the kernels that it called itself; 0 where nobody
+    /// counts.
+    std::int64_t launches = 0;
+    double bytes = 0;  ///< of the tensors that it was called with, each once; matrix views are not counted
   };
 
   void before(const char* kernel) override;
@@ -40,6 +43,7 @@ class KernelTimes final : public KernelObserver {
   struct Call {
     const char* kernel;
     const char* caller;                      // the kernel that called it; nullptr: none
+    std::int64_t launches;                   // before it; of what it took, when it has ended
     std::shared_ptr<const Mark> begin, end;  // shared by copies of this object
   };
   /// Adds the times of all calls, which have ended, to the totals.

@@ -10,6 +10,7 @@
 #include "apps/run/training/rank_split.hpp"
 #include "apps/studies/bench/rehearsal.hpp"
 #include "core/communicator.hpp"
+#include "core/launch_count.hpp"
 
 namespace engram {
 namespace {
@@ -93,7 +94,9 @@ BenchResult rehearse(Rehearsal& rehearsal, const BenchCase& bench, const Machine
   result.rank_bench = costs_between(exchange, rehearsal.exchange_costs(), gather, rehearsal.gather_costs(), steps);
   if (behind) {
     result.seconds_one_by_one = rehearsal.train(steps, nullptr, false);
+    const std::int64_t launches = launch_count(runtime.backend());
     observed = rehearsal.train(steps, &result.kernels, false);
+    result.launches = (launch_count(runtime.backend()) - launches) / steps;
   } else {
     observed = result.seconds;
   }

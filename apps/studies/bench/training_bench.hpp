@@ -45,6 +45,7 @@ struct BenchResult {
   std::size_t resident_bytes = 0;  ///< most that the process had, 0 when the system does not say
   std::size_t device_bytes = 0;    ///< what the device had in use at the end, 0 where that is the process's
   KernelTimes kernels;             ///< of as many steps together
+  std::int64_t launches = 0;       ///< of a step, in kernels and outside (core/launch_count.hpp); 0: nobody counts
   double observed_seconds = 0;     ///< of those steps, which are slower where a device works behind the host
   RankBench rank_bench;
 

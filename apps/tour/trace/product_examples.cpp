@@ -33,12 +33,13 @@ std::vector<OpExample> product_examples() {
        .function = [](Inputs x) { return Outputs{joined_linear(x[0], x.subspan(1, 2), x.subspan(3, 2))}; }},
       {.name = "project_past",
        .source = "project_past",
-       .formula = "keys of cached states, of each head as many as its window: 2 and 1",
-       .inputs = {drawn_constant("cache", {1, 3, 3}), drawn("weight", {4, 3})},
-       .outputs = {"keys"},
+       .formula = "keys and values of cached states, of each head as many as its window: 2 and 1",
+       .inputs = {drawn_constant("cache", {1, 3, 3}), drawn("key_weight", {4, 3}), drawn("value_weight", {4, 3})},
+       .outputs = {"keys", "values"},
        .function =
            [](Inputs x) {
-             return Outputs{project_past(x[0].value(), x[1], HeadWindows({2, 1}))};
+             PastProjections past = project_past(x[0].value(), x[1], x[2], HeadWindows({2, 1}));
+             return Outputs{std::move(past.keys), std::move(past.values)};
            }},
   };
 }

@@ -120,7 +120,7 @@ TEST_CASE("tape: as a user calls it", "[tape]") {
   const ProcessResult table = run_engram({"tape"});
   INFO(table.err);
   CHECK(table.exit_code == 0);
-  CHECK_THAT(table.out, ContainsSubstring("19 operations keep ") && ContainsSubstring("layers.1/attention"));
+  CHECK_THAT(table.out, ContainsSubstring("17 operations keep ") && ContainsSubstring("layers.1/attention"));
 
   const TemporaryFolder folder;
   const std::string page = folder / "tape.html", dot = folder / "tape.dot";

@@ -1,0 +1,140 @@
+#pragma once
+/// Projections of the past in f32 or f64 throughout, as evaluation and tests ask for.
+///
+/// A block of 256 threads makes 64 x 64 numbers of its result, a thread 4 x 4 of them. The inner axis comes in steps of
+/// 16.
+
+#include "cuda/past_heads.cuh"
+#include "cuda/shared.cuh"
+
+namespace engram::cuda {
+inline namespace ENGRAM_CUDA_DEVICE {
+
+struct ExactPast {
+  static constexpr int kThreads = 256, kRows = 64, kColumns = 64, kInner = 16, kStride = kRows + 4;
+  template <class T>
+  static constexpr std::size_t kBytes = sizeof(T) * 2 * kInner* kStride;
+  static_assert(kRows == kColumns);
+};
+
+/// What a thread has of its block's result: rows 4 r to 4 r + 3, every 16th column.
+template <class T>
+struct ExactSums {
+  T number[4][4] = {};
+
+  __device__ static int first_row() { return static_cast<int>(threadIdx.x) / 16 * 4; }
+  __device__ static int first_column() { return static_cast<int>(threadIdx.x) % 16; }
+
+  /// += one step of the inner axis. Tiles: [kInner, kStride].
+  __device__ __forceinline__ void add(const T* left, const T* right) {
+#pragma unroll
+    for (int k = 0; k < ExactPast::kInner; ++k) {
+      T a[4], b[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        a[i] = left[k * ExactPast::kStride + first_row() + i];
+        b[i] = right[k * ExactPast::kStride + first_column() + 16 * i];
+      }
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) number[r][c] += a[r] * b[c];
+      }
+    }
+  }
+  /// Calls write(row, column, number).
+  template <class WriteOne>
+  __device__ __forceinline__ void for_each(WriteOne write) const {
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) write(first_row() + r, first_column() + 16 * c, number[r][c]);
+    }
+  }
+};
+
+/// Keys and values of 64 rows of a head's packed past, 64 of its columns.
+template <class T>
+__global__ void __launch_bounds__(ExactPast::kThreads) project_exact(PastCall<T> call) {
+  using Tile = ExactPast;
+  constexpr int kEach = 4;  // numbers of an operand for each thread
+  const int block = static_cast<int>(blockIdx.x), head = call.head_of(block), part = block - call.first_block[head];
+  const int column_tiles = (2 * call.depth + Tile::kColumns - 1) / Tile::kColumns;
+  const int row0 = part / column_tiles * Tile::kRows, column0 = part % column_tiles * Tile::kColumns;
+  T* const left = dynamic_shared<T>();
+  T* const right = left + Tile::kInner * Tile::kStride;
+
+  const int inner = static_cast<int>(threadIdx.x) % 16;
+  const T *states[kEach], *weights[kEach];
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const int row = static_cast<int>(threadIdx.x) / 16 + 16 * j;
+    states[j] = PastPositions(call, head, call.window[head], row0 + row).state(call);
+    weights[j] = call.weight_row(head, column0 + row);
+  }
+  // What is not cached is zero, and needs no product.
+  const int width = any_cached(call, head, row0, Tile::kRows) ? call.width : 0;
+  ExactSums<T> sums;
+  for (int first = 0; first < width; first += Tile::kInner) {
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int row = static_cast<int>(threadIdx.x) / 16 + 16 * j, at = first + inner;
+      left[inner * Tile::kStride + row] = states[j] != nullptr && at < width ? states[j][at] : T(0);
+      right[inner * Tile::kStride + row] = weights[j] != nullptr && at < width ? weights[j][at] : T(0);
+    }
+    __syncthreads();
+    sums.add(left, right);
+  }
+  const int rows = call.streams * call.window[head];
+  sums.for_each([&](int row, int column, T number) {
+    if (row0 + row >= rows) return;
+    T* const to = call.element(call.y, head, row0 + row, column0 + column);
+    if (to != nullptr) *to = number;
+  });
+}
+
+/// Sums over a share of a head's positions: 64 rows of its weights, keys' before values', 64 columns.
+template <class T>
+__global__ void __launch_bounds__(ExactPast::kThreads)
+    past_gradient_exact(PastCall<T> call, PastShares shares, T* partial) {
+  using Tile = ExactPast;
+  constexpr int kEach = 4;
+  const int block = static_cast<int>(blockIdx.x), head = call.head_of(block), part = block - call.first_block[head];
+  const int row_tiles = (2 * call.depth + Tile::kRows - 1) / Tile::kRows;
+  const int column_tiles = (call.width + Tile::kColumns - 1) / Tile::kColumns;
+  const int row0 = part % row_tiles * Tile::kRows, column0 = part / row_tiles % column_tiles * Tile::kColumns;
+  const int share = part / row_tiles / column_tiles;
+  const int begin = share * shares.positions;
+  const int all = call.streams * call.used[head];
+  const int end = begin + shares.positions < all ? begin + shares.positions : all;
+  T* const left = dynamic_shared<T>();
+  T* const right = left + Tile::kInner * Tile::kStride;
+
+  const int outer = static_cast<int>(threadIdx.x) % 64, first_inner = static_cast<int>(threadIdx.x) / 64;
+  PastPositions positions(call, head, call.used[head], begin + first_inner);
+  ExactSums<T> sums;
+  for (int first = begin; first < end; first += Tile::kInner) {
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int inner = first_inner + 4 * j;
+      const bool there = first + inner < end;
+      const T* const gradient = there ? call.element(call.dy, head, positions.row(), row0 + outer) : nullptr;
+      const T* const state = there && column0 + outer < call.width ? positions.state(call) : nullptr;
+      left[inner * Tile::kStride + outer] = gradient == nullptr ? T(0) : *gradient;
+      right[inner * Tile::kStride + outer] = state == nullptr ? T(0) : state[column0 + outer];
+      positions.advance(4);
+    }
+    __syncthreads();
+    sums.add(left, right);
+  }
+  T* const to = partial + shares.first[head] + std::int64_t{share} * 2 * call.depth * call.width;
+  sums.for_each([&](int row, int column, T number) {
+    if (row0 + row < 2 * call.depth && column0 + column < call.width)
+      to[std::int64_t{row0 + row} * call.width + column0 + column] = number;
+  });
+}
+
+}  // namespace ENGRAM_CUDA_DEVICE
+}  // namespace engram::cuda
