@@ -66,7 +66,7 @@ void AttentionSpan::refresh_block(Backend& backend, std::span<AttentionSpan* con
   if (begin == nullptr) return;
   if (!backend.computes()) {  // spans stay as they begin
     for (AttentionSpan* span : spans) {
-      span->window_unit_ = window_unit(backend);
+      span->captured_ = backend.works_behind();
       span->follow_zeta();
     }
     return;
@@ -76,7 +76,7 @@ void AttentionSpan::refresh_block(Backend& backend, std::span<AttentionSpan* con
   backend.copy(host.data(), begin, host.size(), CopyKind::device_to_host);
   for (AttentionSpan* span : spans) {
     if (!span->span_ || span->span_->frozen() != frozen) continue;
-    span->window_unit_ = window_unit(backend);
+    span->captured_ = backend.works_behind();
     span->take(host.data() + (static_cast<const std::byte*>(span->span_->value().raw()) - begin));
   }
 }
@@ -109,19 +109,24 @@ std::vector<std::int64_t> AttentionSpan::reach() const {
 void AttentionSpan::follow_zeta() {
   wanted_windows_.clear();
   const bool adaptive = options_.kind == SpanKind::adaptive;
+  const auto at_most_all = [&](std::int64_t positions) { return std::min(options_.max_span, positions); };
+  std::int64_t seen = adaptive ? 0 : options_.max_span;
   for (std::size_t head = 0; head < zeta_.size(); ++head) {
-    if (!adaptive) {
-      wanted_windows_.push_back(static_cast<std::int32_t>(options_.max_span));
-      continue;
+    std::int64_t window = options_.max_span;
+    if (adaptive) {
+      seen = std::max(seen, at_most_all(stepped_window(reach(head) + 1, false)));
+      window = at_most_all(stepped_window(reach(head) + 1, captured_));
     }
-    const std::int64_t rounded = (reach(head) + 1 + window_unit_ - 1) / window_unit_ * window_unit_;
-    wanted_windows_.push_back(static_cast<std::int32_t>(std::min(options_.max_span, rounded)));
+    wanted_windows_.push_back(static_cast<std::int32_t>(window));
   }
   // Equal windows need not be built again: the common case, and it saves the allocations.
   if (!(extent_.windows.window == wanted_windows_)) extent_.windows = HeadWindows(wanted_windows_);
-  extent_.cache_length =
-      adaptive ? span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache
-               : options_.max_span;
+  extent_.seen = seen;
+  extent_.cache_length = options_.max_span;
+  if (!adaptive) return;
+  const std::int64_t kept =
+      span_trim(*std::ranges::max_element(zeta_), static_cast<int>(options_.max_span), options_.ramp).cache;
+  extent_.cache_length = captured_ ? at_most_all(stepped_window(kept, true)) : kept;
 }
 
 void AttentionSpan::visit(Visitor& visit) {

@@ -61,10 +61,10 @@ class AttentionSpan final : public Module {
   const std::vector<double>& zeta() const { return zeta_; }
   /// Positions that each head can see: min(S, ceil(z) + ramp); S when fixed.
   std::vector<std::int64_t> reach() const;
-  /// What there is to compute and to keep. The window of a head is its reach and the corner of the ramp, rounded up to
-  /// the unit, at most S; S unless spans are adaptive: those of queries are not known on the host. States are kept for
-  /// min(S, window + 64) positions, with the layer's window a multiple of 64 below S: a span may grow before the next
-  /// block.
+  /// What there is to compute and to keep. The window of a head is its reach and the corner of the ramp, rounded up by
+  /// stepped_window(), at most S; S unless spans are adaptive: those of queries are not known on the host. States are
+  /// kept for min(S, window + 64) positions, with the layer's window a multiple of 64 below S, or a step more: a span
+  /// may grow before the next block.
   const SpanExtent& extent() const { return extent_; }
   const HeadWindows& windows() const { return extent_.windows; }
   std::int64_t cache_length() const { return extent_.cache_length; }
@@ -86,7 +86,7 @@ class AttentionSpan final : public Module {
   std::optional<Parameter> span_weight_,
       span_bias_;  // v [H, width]; b [H], group "undecayed": decay would lengthen spans
   std::vector<double> zeta_;
-  std::int64_t window_unit_ = 16;     // until the first refresh()
+  bool captured_ = false;             // by a device that works behind the host; known from the first refresh() on
   std::vector<std::byte> read_zeta_;  // as the device has it; kept, like the next, to save an allocation in every step
   std::vector<std::int32_t> wanted_windows_;
   SpanExtent extent_;

@@ -7,7 +7,6 @@
 #include "autograd/functions/project_past.hpp"
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
-#include "core/rules/head_windows.hpp"
 
 namespace engram {
 
@@ -26,7 +25,7 @@ void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& v
   PastProjections past = project_past(states(), key_weight, value_weight, options.windows);
   in.past_keys = std::move(past.keys);
   in.past_values = std::move(past.values);
-  count_shortfall(options.windows);
+  count_shortfall();
   if (pad_ != Pad::mask) return;
   in.past_valid = tape.step().empty({streams()}, DType::i32);
   kernels::fill(tape.step(), in.past_valid, static_cast<double>(valid_states()));
@@ -34,10 +33,9 @@ void HiddenCache::read(Tape& tape, const Variable& key_weight, const Variable& v
 
 std::int64_t HiddenCache::valid_states() const { return std::min(valid_, states().shape()[1]); }
 
-void HiddenCache::count_shortfall(const HeadWindows& windows) {
-  // The computed window is rounded up and holds one slot of weight 0; only a visible slot that is missing counts.
-  if (valid_ > states().shape()[1] && windows.longest > states().shape()[1] + window_unit(buffers_.place().backend))
-    ++shortfalls_;
+void HiddenCache::count_shortfall() {
+  // What is seen is rounded up and holds one slot of weight 0; only a visible slot that is missing counts.
+  if (valid_ > states().shape()[1] && extent_->seen > states().shape()[1] + kWindowUnit) ++shortfalls_;
 }
 
 void HiddenCache::update(Step& step, const Tensor& hidden, const Tensor&, const Tensor&) {
@@ -54,7 +52,7 @@ void HiddenCache::append_state(std::vector<std::int64_t>& state) const {
 }
 
 void HiddenCache::replayed(std::int64_t positions) {
-  count_shortfall(extent_->windows);
+  count_shortfall();
   buffers_.replayed();
   valid_ += positions;
 }

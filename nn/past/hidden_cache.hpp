@@ -37,7 +37,7 @@ class HiddenCache final : public StatePast, public AttentionPast {
   std::int64_t shortfalls() const override { return shortfalls_; }
 
  private:
-  void count_shortfall(const HeadWindows& windows);
+  void count_shortfall();
   /// Of the states: how many are of the stream itself.
   std::int64_t valid_states() const;
 

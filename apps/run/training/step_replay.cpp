@@ -29,6 +29,7 @@ StepRun StepReplay::run(const Key& key, const std::function<void()>& step) {
       now.may_capture = false;
       return StepRun::only_recorded;
     }
+    ++captured_;
     keep_few();
   }
   return StepRun::handed_over;

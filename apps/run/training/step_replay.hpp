@@ -34,6 +34,8 @@ class StepReplay {
 
   /// Of all calls: how many were replayed.
   std::int64_t replayed() const { return replayed_; }
+  /// How many steps were captured.
+  std::int64_t captured() const { return captured_; }
 
   /// Gives back the memory of all captured steps. Returns whether there were any.
   bool forget();
@@ -51,7 +53,7 @@ class StepReplay {
 
   Backend* backend_;
   std::list<Seen> seen_;  // the one used last in front
-  std::int64_t replayed_ = 0;
+  std::int64_t replayed_ = 0, captured_ = 0;
 };
 
 }  // namespace engram

@@ -56,6 +56,8 @@ class Trainer {
 
   /// Of the steps of this trainer: how many the device repeated by itself.
   std::int64_t replayed() const { return replay_.replayed(); }
+  /// How many were captured, to be replayed.
+  std::int64_t captured() const { return replay_.captured(); }
   /// Gives back the memory of steps that it can repeat. Returns whether there were any.
   bool forget_replays() { return replay_.forget(); }
   /// Whether it may, where it can. The default is that it may.
