@@ -107,7 +107,7 @@ void Backward::pass_through(std::initializer_list<int> inputs, int output) {
     if (wants_grad(input)) last = input;
   for (const int input : inputs) {
     if (!wants_grad(input)) continue;
-    if (input == last) {
+    if (input == last && dy.use_count() == 1) {
       give(input, std::exchange(dy, {}));
       return;
     }
@@ -119,7 +119,8 @@ void Backward::give(int input, Tensor gradient) {
   if (!wants_grad(input)) return;
   const int index = input_slot(input);
   Tape::Slot& slot = tape_->slots_[static_cast<std::size_t>(index)];
-  if (slot.parameter == nullptr && !slot.gradient && gradient.dtype() == slot.dtype && gradient.use_count() == 1) {
+  // Others may hold it too: who adds to it makes a copy of his own then (input_grad).
+  if (slot.parameter == nullptr && !slot.gradient && gradient.dtype() == slot.dtype) {
     tell(index, Arrival::passed);
     slot.gradient = gradient.view(slot.shape);
     return;

@@ -280,12 +280,7 @@ void batch_norm_backward(Step& step, const Tensor& x, const Tensor& mask, std::i
     const Workspace memory = step.workspace(static_cast<std::size_t>(2 * rows.n) * sizeof(C));
     C* const sums = memory.data<C>();
     column_sums<T, C>(step, in_packs, rows.count, rows.n, terms, {sums, sums + rows.n});
-    const auto hand_on = [&](const C* sum, const TargetElements<C>& to) {
-      if (to.data != nullptr)
-        launch(step, {.blocks = (rows.n + 255) / 256, .threads = 256}, finish_column_sums<C>, sum, 1, 0, rows.n, to);
-    };
-    hand_on(sums, dgain);
-    hand_on(sums + rows.n, dbias);
+    if (dgain || dbias) add_column_sums<C, 2>(step, sums, 1, rows.n, {dgain, dbias});
     const InputGradient<T> b{.rows = rows,
                              .share = C(1) / static_cast<C>(count > 1 ? count : 1),
                              .gain = gain.data<const C>(),

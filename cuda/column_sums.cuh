@@ -62,16 +62,39 @@ __global__ void __launch_bounds__(kSumColumns* kSumRows)
   }
 }
 
-/// result.data[column] (set or add) sum over c < chunks of partial[c stride + column], in order of c.
+/// Where the sums of a column go, one or two; null: nowhere. No array: one whose index only the card knows would be
+/// copied to the stack.
 template <class T>
-__global__ void __launch_bounds__(256) finish_column_sums(const T* partial, std::int64_t chunks, std::int64_t stride,
-                                                          std::int64_t n, TargetElements<T> result) {
+struct ColumnResults {
+  T *first, *second;
+  Write first_write, second_write;
+};
+
+/// The results' elements (set or add) sum over c < chunks of partial[(c sums + s) n + column], in order of c; s is the
+/// block's row.
+template <class T>
+__global__ void __launch_bounds__(256) finish_column_sums(const T* partial, std::int64_t chunks, std::int64_t n,
+                                                          std::int64_t sums, ColumnResults<T> results) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (column >= n) return;
+  const bool is_second = blockIdx.y != 0;
+  T* const result = is_second ? results.second : results.first;
+  if (column >= n || result == nullptr) return;
+  const T* const from = partial + blockIdx.y * n + column;
   T sum = 0;
-  for (std::int64_t c = 0; c < chunks; ++c) sum += partial[c * stride + column];
-  T& to = result.data[column];
-  to = result.write == Write::add ? to + sum : sum;
+  for (std::int64_t c = 0; c < chunks; ++c) sum += from[c * sums * n];
+  T& to = result[column];
+  to = (is_second ? results.second_write : results.first_write) == Write::add ? to + sum : sum;
+}
+
+/// The same in one launch for all results.
+template <class T, int kSums>
+void add_column_sums(Step& step, const T* partial, std::int64_t chunks, std::int64_t n,
+                     const TargetElements<T> (&results)[kSums]) {
+  static_assert(kSums == 1 || kSums == 2);
+  const TargetElements<T>&first = results[0], &second = results[kSums - 1];
+  const ColumnResults<T> to{first.data, second.data, first.write, second.write};
+  launch(step, {.blocks = {(n + 255) / 256, kSums}, .threads = 256}, finish_column_sums<T>, partial, chunks, n, kSums,
+         to);
 }
 
 /// results[s].data[column] (set or add) the sum over all rows. kWidth: columns of a thread, which divide n.
@@ -80,15 +103,11 @@ void column_sums(Step& step, std::int64_t rows, std::int64_t n, const Terms& ter
                  const TargetElements<T> (&results)[Terms::kSums]) {
   constexpr std::int64_t kColumns = kSumColumns * kWidth;
   const RowChunks chunks(rows);
-  const std::int64_t stride = Terms::kSums * n;
-  const Workspace memory = step.workspace(static_cast<std::size_t>(chunks.count * stride) * sizeof(T));
-  T* partial = memory.data<T>();
+  const Workspace memory = step.workspace(static_cast<std::size_t>(chunks.count * Terms::kSums * n) * sizeof(T));
+  T* const partial = memory.data<T>();
   launch(step, {.blocks = {(n + kColumns - 1) / kColumns, chunks.count}, .threads = {kSumColumns, kSumRows}},
          partial_column_sums<kWidth, T, Terms>, rows, n, chunks.chunk, terms, partial);
-  for (int s = 0; s < Terms::kSums; ++s)
-    if (results[s].data != nullptr)
-      launch(step, {.blocks = (n + 255) / 256, .threads = 256}, finish_column_sums<T>, partial + s * n, chunks.count,
-             stride, n, results[s]);
+  add_column_sums<T>(step, partial, chunks.count, n, results);
 }
 
 /// Column sums for terms that read matrices of X in packs, where `in_packs` allows them.

@@ -74,12 +74,9 @@ struct Backward {
            size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
                 GradientMemory<T, kDepth>::bytes(false, false)),
            slot_gradients<T, kDepth>, call, dout, numbers, for_keys, for_values);
-    const auto finish = [&](const Partials& partials, const Target& target) {
-      finish_partials_into(step, call.table, call.heads, kDepth, partials, target,
-                           {call.persistent, kDepth, static_cast<std::int64_t>(call.persistent) * kDepth});
-    };
-    finish(for_keys, gradients.slot_keys);
-    finish(for_values, gradients.slot_values);
+    finish_partials_into(step, call.table, call.heads, kDepth, for_keys,
+                         {call.persistent, kDepth, static_cast<std::int64_t>(call.persistent) * kDepth}, for_keys.data,
+                         gradients.slot_keys, for_values.data, gradients.slot_values);
   }
 
   void positions() const {
@@ -95,8 +92,9 @@ struct Backward {
     launch(step, size(items.first[call.heads], PositionGradientMemory<T, kDepth>::bytes(call.two_queries)),
            position_gradients<T, kDepth>, call, items, dout, numbers, partials);
     finish_partials_into(
-        step, call.table, call.heads, kDepth, partials, gradients.position_keys,
-        {gradients.position_keys.tensor.shape()[0], call.position_stride, call.positions_per_head ? kDepth : 0});
+        step, call.table, call.heads, kDepth, partials,
+        {gradients.position_keys.tensor.shape()[0], call.position_stride, call.positions_per_head ? kDepth : 0},
+        partials.data, gradients.position_keys);
   }
 };
 

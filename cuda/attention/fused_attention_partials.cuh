@@ -42,10 +42,15 @@ struct Partials {
   int rows[kMostFusedHeads];
   int shares[kMostFusedHeads];
 
-  /// nullptr for a row that the head does not have, or for no data at all.
-  __device__ float* row(int rank, int share, int number, int depth) const {
-    if (data == nullptr || number < 0 || number >= rows[rank]) return nullptr;
-    return data + first[rank] + (static_cast<std::int64_t>(share) * rows[rank] + number) * depth;
+  /// Of a row among the data; below 0 for one that the head does not have.
+  __device__ __forceinline__ std::int64_t place(int rank, int share, int number, int depth) const {
+    if (number < 0 || number >= rows[rank]) return -1;
+    return first[rank] + (static_cast<std::int64_t>(share) * rows[rank] + number) * depth;
+  }
+  /// nullptr for such a row, or for no data at all.
+  __device__ __forceinline__ float* row(int rank, int share, int number, int depth) const {
+    const std::int64_t at = place(rank, share, number, depth);
+    return data == nullptr || at < 0 ? nullptr : data + at;
   }
 };
 
@@ -79,38 +84,63 @@ struct PartialsPlaces {
   std::int64_t rows, row_stride, head_stride;
 };
 
-/// Two neighbouring elements per thread; blockIdx.y is the rank unless heads are added up.
+/// Shares of one result, and where their sums go.
+struct PartialsResult {
+  const float* partials;
+  void* target;  ///< of f32 or bf16
+  Write write;
+};
+/// One result or two alike, such as those of keys and of values.
+struct PartialsResults {
+  PartialsResult first, second;
+};
+
+/// Two neighbouring elements per thread; blockIdx.y is the rank unless heads are added up, blockIdx.z the result.
 template <class T>
 __global__ void __launch_bounds__(kFinishThreads)
     finish_partials(HeadTable table, int heads, int depth, Partials partials, PartialsPlaces places,
-                    TargetElements<T> target) {
+                    PartialsResults results) {
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kFinishThreads + threadIdx.x) * 2;
   const std::int64_t row = i / depth, column = i % depth;
   if (row >= places.rows) return;
+  const bool is_second = blockIdx.z != 0;
+  const float* const data = is_second ? results.second.partials : results.first.partials;
+  T* const target = static_cast<T*>(is_second ? results.second.target : results.first.target);
+  const Write write = is_second ? results.second.write : results.first.write;
   const int rank = static_cast<int>(blockIdx.y), end = places.head_stride == 0 ? heads : rank + 1;
   Pack<float, 2> sum{};
   for (int r = rank; r < end; ++r)
     for (int share = 0; share < partials.shares[r]; ++share)
-      if (const float* const from = partials.row(r, share, static_cast<int>(row), depth); from != nullptr) {
-        const Pack<float, 2> part = load<2>(from + column);
+      if (const std::int64_t at = partials.place(r, share, static_cast<int>(row), depth); at >= 0) {
+        const Pack<float, 2> part = load<2>(data + at + column);
         sum.value[0] += part.value[0];
         sum.value[1] += part.value[1];
       }
-  T* const to = target.data + table.head[rank] * places.head_stride + row * places.row_stride + column;
-  write_two(to, sum.value[0], sum.value[1], target.write);
+  T* const to = target + table.head[rank] * places.head_stride + row * places.row_stride + column;
+  write_two(to, sum.value[0], sum.value[1], write);
 }
 
-/// Into a gradient of f32, as those of parameters are, or of bf16.
+/// Into gradients of f32, as those of parameters are, or of bf16; those that are not wanted are left out. `partials`
+/// says how the shares of each of the two lie; they begin at of_first and of_second.
 inline void finish_partials_into(Step& step, const HeadTable& table, int heads, int depth, const Partials& partials,
-                                 const Target& target, const PartialsPlaces& places) {
-  if (!target) return;
+                                 const PartialsPlaces& places, const float* of_first, const Target& first,
+                                 const float* of_second = nullptr, const Target& second = {}) {
+  if (!first && !second) return;
+  const auto result = [](const float* shares, const Target& target) {
+    return PartialsResult{shares, target.tensor.raw(), target.write};
+  };
+  const int count = first && second ? 2 : 1;
+  PartialsResults results{};
+  results.first = first ? result(of_first, first) : result(of_second, second);
+  if (count == 2) results.second = result(of_second, second);
   const std::int64_t pairs = places.rows * depth / 2;
-  const LaunchSize size{.blocks = {(pairs + kFinishThreads - 1) / kFinishThreads, places.head_stride == 0 ? 1 : heads},
-                        .threads = kFinishThreads};
-  if (target.tensor.dtype() == DType::bf16)
-    launch(step, size, finish_partials<bf16>, table, heads, depth, partials, places, target);
+  const LaunchSize size{
+      .blocks = {(pairs + kFinishThreads - 1) / kFinishThreads, places.head_stride == 0 ? 1 : heads, count},
+      .threads = kFinishThreads};
+  if ((first ? first : second).tensor.dtype() == DType::bf16)
+    launch(step, size, finish_partials<bf16>, table, heads, depth, partials, places, results);
   else
-    launch(step, size, finish_partials<float>, table, heads, depth, partials, places, target);
+    launch(step, size, finish_partials<float>, table, heads, depth, partials, places, results);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE
