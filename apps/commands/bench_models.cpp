@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "apps/commands/output.hpp"
+#include "apps/data/files/read_file.hpp"
+#include "apps/run/config/card_defaults.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/config/shipped_configs.hpp"
 #include "apps/run/model/rank_share.hpp"
@@ -46,6 +48,8 @@ std::vector<BenchCase> cases_of(const BenchModelsArguments& arguments, const Ben
     std::vector<std::string> all = overrides;
     all.insert(all.end(), variant.overrides.begin(), variant.overrides.end());
     one.config = load_run_config(file, all);
+    if (const DeviceKind kind = parse_device(shared.device).kind; kind == DeviceKind::cuda)
+      choose_for_card(one.config, given_keys(data::read_bytes(find_config(file)), file, all), kind, DType::f32);
     if (arguments.compare_spans) require_all_attention(one.config.model, "bench --compare-spans");
     if (!arguments.spans.empty()) require_all_attention(one.config.model, "bench --spans");
     if (shared.vocabulary != 0) one.config.model.set_vocabulary(shared.vocabulary);

@@ -18,7 +18,10 @@ void RunArguments::add_best(Command& command) {
 void ModelArguments::add_options(Command& command, bool any_dtype) {
   add_best(command);
   add_device_option(command, device_);
-  if (any_dtype) command.add_option("--dtype", dtype_, "f32 or f64")->suggest({"f32", "f64"})->capture_default_str();
+  any_dtype_ = any_dtype;
+  if (any_dtype)
+    command.add_option("--dtype", dtype_, "f32, bf16 (operands of products) or f64 [f32, on a card bf16]")
+        ->suggest({"f32", "bf16", "f64"});
   add_threads_option(command, threads_);
 }
 
@@ -29,9 +32,22 @@ void ModelArguments::divide_machine(Communicator& ranks) {
   log(LogLevel::info, share_text(share, ranks.size(), threads_, cores_of_host()));
 }
 
+namespace {
+
+/// Of the parameters.
+DType stored_dtype(std::string_view command, const std::string& name) {
+  const DType dtype = name.empty() ? DType::f32 : dtype_option(command, name, true);
+  return dtype == DType::bf16 ? DType::f32 : dtype;
+}
+
+}  // namespace
+
 OpenedModel::OpenedModel(const ModelArguments& arguments, std::string_view command, const TrainedModel::Adapt& adapt)
     : runtime(parse_device(arguments.device_), arguments.threads_),
-      trained(arguments.run, arguments.kind(), runtime, dtype_option(command, arguments.dtype_), adapt) {}
+      trained(arguments.run, arguments.kind(), runtime, stored_dtype(command, arguments.dtype_), adapt) {
+  if (arguments.any_dtype_)
+    runtime.step().set_products(products_option(arguments.dtype_, runtime.backend().device().kind));
+}
 
 data::DataSet OpenedModel::open_data(const std::string& folder) const {
   data::DataSet data = data::DataSet::open(folder);

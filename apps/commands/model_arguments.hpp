@@ -33,11 +33,13 @@ struct ModelArguments : RunArguments {
   /// UsageError for a device that is none.
   void divide_machine(Communicator& ranks);
   const std::string& device() const { return device_; }
+  /// Empty: not given.
   const std::string& dtype() const { return dtype_; }
 
  private:
   friend struct OpenedModel;
-  std::string device_ = "cpu", dtype_ = "f32";
+  std::string device_ = "cpu", dtype_;
+  bool any_dtype_ = false;
   int threads_ = 0;
 };
 

@@ -22,6 +22,11 @@ DType dtype_option(std::string_view command, std::string_view name, bool takes_b
       text(command, ": --dtype must be ", takes_bf16 ? "f32, bf16 or f64" : "f32 or f64", ", got '", name, "'"));
 }
 
+ProductPrecision products_option(std::string_view name, DeviceKind device) {
+  const bool rounds = name.empty() ? device == DeviceKind::cuda : name == name_of(DType::bf16);
+  return rounds ? ProductPrecision::bf16 : ProductPrecision::f32;
+}
+
 void add_carry_option(Command& command, std::string& carry) {
   command
       .add_option("--carry", carry,

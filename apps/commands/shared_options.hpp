@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "apps/command_line/command.hpp"
+#include "core/device.hpp"
 #include "core/dtype.hpp"
 #include "core/names.hpp"
+#include "core/product_precision.hpp"
 #include "nn/layers/recurrent_options.hpp"
 
 namespace engram {
@@ -30,6 +32,9 @@ void add_threads_option(Command& command, int& threads, const std::string& help 
 /// What --dtype of a command names: f32, f64 or, where it `takes_bf16`, bf16. Throws UsageError naming the command and
 /// what it takes for everything else.
 DType dtype_option(std::string_view command, std::string_view name, bool takes_bf16 = false);
+/// How products of f32 read their operands where --dtype is `name`, for commands that use a model: rounded to bf16
+/// where it says bf16 or, on a card, nothing.
+ProductPrecision products_option(std::string_view name, DeviceKind device);
 
 /// --carry, for carry_option(); empty where it is not given.
 void add_carry_option(Command& command, std::string& carry);

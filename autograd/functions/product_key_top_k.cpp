@@ -20,15 +20,18 @@ constexpr std::int64_t kMostSets = 3;
 // Of a tile's half-scores: what a core's share of the last cache holds. Fewer rows than the least would read all keys
 // for hardly any work; their half-scores are a share 16 / dq of the keys.
 constexpr std::int64_t kTileBytes = std::int64_t{8} << 20;
+// A device that works behind the host has no such cache, and many more processors to keep busy with one tile.
+constexpr std::int64_t kTileBytesBehind = std::int64_t{256} << 20;
 constexpr std::int64_t kLeastTileRows = 16;
 
-/// Tiles of rows, and the batches of matrices in them: one matrix per head and set. A function of shapes alone.
+/// Tiles of rows, and the batches of matrices in them: one matrix per head and set. A function of shapes and of the
+/// kind of device.
 struct Tiles {
   std::int64_t rows, heads, sets, n, width;  // width of a sub-key
   std::int64_t in_tile;
   DType dtype;  // of half-scores
 
-  Tiles(const Tensor& query, const Tensor& keys)
+  Tiles(const Tensor& query, const Tensor& keys, const Backend& backend)
       : rows(query.shape()[0]),
         heads(keys.shape()[0]),
         sets(keys.shape()[1]),
@@ -36,7 +39,8 @@ struct Tiles {
         width(keys.shape()[3]),
         dtype(compute_dtype(query.dtype())) {
     const std::int64_t row_bytes = batch() * n * static_cast<std::int64_t>(size_of(dtype));
-    in_tile = std::min(rows, std::max(kLeastTileRows, kTileBytes / row_bytes));
+    in_tile =
+        std::min(rows, std::max(kLeastTileRows, (backend.works_behind() ? kTileBytesBehind : kTileBytes) / row_bytes));
   }
 
   std::int64_t batch() const { return heads * sets; }
@@ -67,7 +71,7 @@ struct ProductKeyTopK final : Node {
   void backward(Step& step, Backward& pass) override {
     const Tensor& dscores = pass.output_grad();
     const Target dquery = pass.input_grad(0), dkeys = pass.input_grad(1);
-    const Tiles tiles(query, keys);
+    const Tiles tiles(query, keys, step.backend());
     if (tiles.rows == 0) return kernels::clear_if_set(step, dkeys);
     const Tensor memory = tiles.half_scores(step, tiles.dtype);
     // The gradient of f32 sums of bf16 products is an operand of such products itself.
@@ -127,7 +131,7 @@ ProductKeySelection product_key_top_k(const Variable& query, const Variable& key
     throw ShapeError(text("product_key_top_k: k must be 1 to n^F = ", slots, " for n = ", keys.shape()[2],
                           " keys in each of ", keys.shape()[1], " sets, got ", k));
   Step& step = query.tape().step();
-  const Tiles tiles(query.value(), keys.value());
+  const Tiles tiles(query.value(), keys.value(), step.backend());
   Tensor scores = step.empty({tiles.rows, tiles.heads, k}, tiles.dtype);
   Tensor ids = step.empty(scores.shape(), DType::i64);
   const Tensor memory = tiles.half_scores(step, tiles.dtype);

@@ -44,7 +44,7 @@ void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   training(&TrainingOptions::split, "split", "pieces that a batch is computed in, to save memory; must divide batch");
   training(&TrainingOptions::products, "products", "operands of matrix products; all else stays f32");
   training(&TrainingOptions::activations, "activations",
-           "what is stored between parameters and losses (docs/reference/numerics.md)");
+           "what is stored between parameters and losses (docs/reference/numerics.md); on a card bf16 unless given");
   if (family == ModelFamily::all_attention)
     training(&TrainingOptions::span_loss, "span_loss", "weight of the mean span in the loss, per position");
   training(&TrainingOptions::finetune_steps, "finetune_steps", "steps of fine-tuning, after the others");
@@ -52,7 +52,7 @@ void add_training_keys(std::vector<ConfigKey>& keys, ModelFamily family) {
   training(&TrainingOptions::validate_every, "validate_every", "steps between short validations");
   training(&TrainingOptions::validate_blocks, "validate_blocks", "blocks of a short validation at most");
   training(&TrainingOptions::validate_as_trained, "validate_as_trained",
-           "short validations compute with products and activations too, not in f32 as engram evaluate");
+           "short validations compute with products and activations too, not in f32; on a card true unless given");
   training(&TrainingOptions::checkpoint_every, "checkpoint_every", "steps between checkpoints");
   training(&TrainingOptions::sample_every, "sample_every", "steps between samples of what the model writes; 0: none");
   training(&TrainingOptions::sample_prompt, "sample_prompt", "what a sample begins with; empty: the start of a line");

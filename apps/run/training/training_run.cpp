@@ -1,11 +1,9 @@
 #include "apps/run/training/training_run.hpp"
 
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <set>
 #include <system_error>
 
 #include "apps/data/data_set.hpp"
@@ -13,7 +11,6 @@
 #include "apps/data/files/open_stream.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/run/config/config_review.hpp"
-#include "apps/run/config/config_text.hpp"
 #include "apps/run/config/run_config_file.hpp"
 #include "apps/run/config/shipped_configs.hpp"
 #include "apps/run/folder/build_facts.hpp"
@@ -27,6 +24,7 @@
 #include "apps/run/training/run_checkpoint.hpp"
 #include "apps/run/training/same_start.hpp"
 #include "apps/run/training/sample.hpp"
+#include "apps/run/training/start_config.hpp"
 #include "apps/run/training/training_loop.hpp"
 #include "apps/run/transfer/transfer_report.hpp"
 #include "apps/run/transfer/weight_transfer.hpp"
@@ -59,23 +57,6 @@ std::optional<CheckpointFile> open_checkpoint(const TrainingRunOptions& options)
   return CheckpointFile(path);
 }
 
-std::vector<std::string> all_overrides(const TrainingRunOptions& options, const std::string& toml,
-                                       const std::string& source) {
-  std::vector<std::string> overrides = options.overrides;
-  if (!options.steps) return overrides;
-  overrides.push_back(text("schedule.steps=", *options.steps));
-  constexpr std::string_view kWarmup = "schedule.warmup";
-  std::int64_t warmup = 0;
-  for (const Assignment& assignment : read_assignments(toml, source))
-    if (assignment.full_name() == kWarmup)
-      std::from_chars(assignment.value.data(), assignment.value.data() + assignment.value.size(), warmup);
-  if (warmup < *options.steps || given_keys("", "", options.overrides).contains(std::string(kWarmup))) return overrides;
-  overrides.push_back(text(kWarmup, "=", *options.steps / 10));
-  log(LogLevel::info, text("a trial: of ", *options.steps, " steps ", *options.steps / 10,
-                           " are the warm-up, in place of ", warmup, " (", kWarmup, ")"));
-  return overrides;
-}
-
 /// Weights that a new run begins with. One that goes on has them: the command that began it, with --resume, goes on.
 std::optional<WeightSource> open_source(const TrainingRunOptions& options,
                                         const std::optional<CheckpointFile>& checkpoint) {
@@ -85,49 +66,6 @@ std::optional<WeightSource> open_source(const TrainingRunOptions& options,
     throw UsageError(text("training: --from begins a new run, got --resume of '", options.out.string(),
                           "', which began without other weights\n  leave one of them away"));
   return std::nullopt;
-}
-
-/// That of the run whose weights are taken, for other data.
-RunConfig config_of_source(const TrainingRunOptions& options, const WeightSource& source) {
-  const std::string name = text("the configuration of '", source.path().string(), "'");
-  RunConfig own = source.facts().config;
-  own.model.set_vocabulary(0);
-  const std::string toml = to_toml(own);
-  const std::vector<std::string> overrides = all_overrides(options, toml, name);
-  // First, so that a key that is none is named, and not said to be missing under its right name.
-  RunConfig config = parse_run_config(toml, name, overrides);
-  // An imported model has a schedule that nobody chose.
-  const std::set<std::string> given = given_keys("", "", overrides);
-  if (!source.was_trained() && !(given.contains("schedule.rate") && given.contains("schedule.steps")))
-    throw UsageError(text("training: weights that were not trained by Engram have no schedule, got '",
-                          source.path().string(),
-                          "'\n  give --steps N and --set schedule.rate=R optimizer.kind=KIND, or a --config"));
-  return config;
-}
-
-RunConfig read_config(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before,
-                      const std::optional<WeightSource>& weights, const std::string& toml) {
-  if (!options.config.empty()) {
-    const std::string source = text("'", options.config.string(), "'");
-    const std::vector<std::string> overrides = all_overrides(options, toml, source);
-    RunConfig config = parse_run_config(toml, source, overrides);
-    if (!before) return config;
-    // What the command line of the run's first start asked for is in its own configuration only.
-    const std::set<std::string> given = given_keys(toml, source, overrides);
-    if (!given.contains("training.products")) config.training.products = before->config.training.products;
-    // Ranks may have raised it: with another one the last bits are others, and the caches start empty.
-    if (const std::int64_t split = before->config.training.split;
-        !given.contains("training.split") && config.training.batch % split == 0)
-      config.training.split = split;
-    if (!given.contains("training.freeze")) config.training.freeze = before->config.training.freeze;
-    if (!given.contains("training.activations")) config.training.activations = before->config.training.activations;
-    return config;
-  }
-  if (weights) return config_of_source(options, *weights);
-  if (!before)
-    throw UsageError("training: --config must name a TOML file (only --resume and --from can do without), got none");
-  const std::string own = to_toml(before->config), source = text("the run in '", options.out.string(), "'");
-  return parse_run_config(own, source, all_overrides(options, own, source));
 }
 
 /// Says, where it `speaks`, what differs from the run so far; refuses what would be another model.
@@ -253,6 +191,17 @@ RunConfig split_over(const Communicator& ranks, RunConfig config) {
   return config;
 }
 
+RunConfig configured(const TrainingRunOptions& options, const std::optional<CheckpointFacts>& before,
+                     const std::optional<WeightSource>& weights, const std::string& toml) {
+  return start_config({.config = options.config,
+                       .out = options.out,
+                       .overrides = options.overrides,
+                       .steps = options.steps,
+                       .device = options.device.kind,
+                       .dtype = options.dtype.value_or(DType::f32)},
+                      before, weights, toml);
+}
+
 /// What a run begins from, all of it checked.
 struct TrainingStart {
   std::optional<CheckpointFile> checkpoint;
@@ -269,7 +218,7 @@ struct TrainingStart {
         source(open_source(options, checkpoint)),
         data(data::DataSet::open(options.data)),
         before(facts_before(options, checkpoint, data)),
-        config(split_over(ranks, resolved_config(read_config(options, before, source, toml), data))),
+        config(split_over(ranks, resolved_config(configured(options, before, source, toml), data))),
         dtype(options.dtype.value_or(before ? before->dtype : DType::f32)),
         resized(compared(options, before, config, dtype)) {
     if (ranks.leads())

@@ -183,6 +183,18 @@ TEST_CASE("command line: the messages of --dtype name what the command takes") {
     CHECK_THROWS_WITH(dtype_option("x", wrong, true), ContainsSubstring("x: --dtype must be f32, bf16 or f64, got '"));
 }
 
+TEST_CASE("command line: a model's products are rounded where --dtype says so, or says nothing on a card") {
+  const auto rounds = [](const char* name, DeviceKind device) {
+    return products_option(name, device) == ProductPrecision::bf16;
+  };
+  for (const DeviceKind device : {DeviceKind::cpu, DeviceKind::cuda, DeviceKind::simulated}) {
+    CHECK(rounds("bf16", device));
+    CHECK_FALSE(rounds("f32", device));
+    CHECK_FALSE(rounds("f64", device));
+    CHECK(rounds("", device) == (device == DeviceKind::cuda));
+  }
+}
+
 TEST_CASE("command line: the version is the project's, and help has more than one name") {
   const ProcessResult version = run_engram({"--version"});
   CHECK(version.exit_code == 0);

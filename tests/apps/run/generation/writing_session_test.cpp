@@ -313,7 +313,7 @@ TEST_CASE("session: generate reads lines that are piped, and writes a line's beg
   const std::string lines = put_file(model / "lines", "an a\ngo\n").string();
   CHECK(output(lines) == with_end("an a" + model.written("an a", 5)) + with_end("go" + model.written("go", 5)));
   CHECK(output(lines, {"--prompt", "", "--dtype", "f64"}).size() == 5);
-  CHECK_THAT(error_of({"generate", model.path().string(), "--dtype", "f16"}, 2), ContainsSubstring("f32 or f64"));
+  CHECK_THAT(error_of({"generate", model.path().string(), "--dtype", "f16"}, 2), ContainsSubstring("f32, bf16 or f64"));
 }
 
 }  // namespace engram::harness::writing_session_test
