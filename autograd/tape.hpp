@@ -166,7 +166,7 @@ class Tape {
   };
 
   template <class N>
-  NodePointer make_node(N&& node) {
+  NodePointer make_node(N node) {
     std::pmr::memory_resource* memory = step_->objects();
     void* const begin = memory->allocate(sizeof(N), alignof(N));
     return NodePointer(::new (begin) N(std::move(node)), NodeDeleter{memory, sizeof(N), alignof(N)});

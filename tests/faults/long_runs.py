@@ -87,12 +87,13 @@ def microseconds(part):
 
 
 def write_log(run, seen):
-    """What was seen, as a log that `engram figure curves` draws."""
+    """What was seen, as a log that `engram figure curves` draws; but the last look, when it may put its things away."""
+    seen = seen[:-1]
     lines = [{"event": "start", "step": 0}]
     for before, now in zip(seen, seen[1:]):
         if now[3] > before[3]:
-            lines.append({"event": "train", "step": now[0], "memory_mib": now[1] / 1024, "open_files": now[2],
-                          "step_microseconds": (now[3] - before[3]) / (now[0] - before[0]) * 1e6})
+            lines.append({"event": "train", "step": now[0], "mib": now[1] / 1024, "files": now[2],
+                          "microseconds": (now[3] - before[3]) / (now[0] - before[0]) * 1e6})
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -136,7 +137,7 @@ def main():
             drawn.append(str(folder / family))
         if arguments.svg:
             subprocess.run([program, "figure", "curves", *drawn, "--metric",
-                            "train_memory_mib,train_open_files,train_step_microseconds", "--name",
+                            "train_mib,train_files,train_microseconds", "--name",
                             ",".join(Path(run).name for run in drawn), "--smooth", "9", "--width", "170mm", "--plain",
                             "--out", arguments.svg], env=env, check=True, stdout=subprocess.DEVNULL)
     return 1 if grown else 0

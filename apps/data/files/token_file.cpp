@@ -38,9 +38,9 @@ constexpr std::size_t kHashedHeaderBytes = 48;
 
 }  // namespace
 
-TokenFileWriter::TokenFileWriter(std::filesystem::path path, std::int64_t vocabulary_size,
+TokenFileWriter::TokenFileWriter(const std::filesystem::path& path, std::int64_t vocabulary_size,
                                  std::uint64_t vocabulary_hash)
-    : file_(std::move(path)), vocabulary_size_(vocabulary_size), vocabulary_hash_(vocabulary_hash) {
+    : file_(path), vocabulary_size_(vocabulary_size), vocabulary_hash_(vocabulary_hash) {
   if (vocabulary_size < 1 || vocabulary_size > std::numeric_limits<std::int32_t>::max())
     throw UsageError(text("token file: the vocabulary size must be from 1 to 2147483647, got ", vocabulary_size));
   file_.append(std::string(kHeaderBytes, '\0'));

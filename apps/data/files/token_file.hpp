@@ -33,7 +33,7 @@ constexpr int token_width(std::int64_t vocabulary_size) {
 class TokenFileWriter {
  public:
   /// Throws UsageError unless V is from 1 to 2^31 - 1, FileError if the file cannot be created.
-  TokenFileWriter(std::filesystem::path path, std::int64_t vocabulary_size, std::uint64_t vocabulary_hash);
+  TokenFileWriter(const std::filesystem::path& path, std::int64_t vocabulary_size, std::uint64_t vocabulary_hash);
   /// Throws UsageError with position and id for an id outside [0, V).
   void append(std::span<const std::int32_t> ids);
   /// Completes the header; everything is on the disk afterwards. No append() after it.
