@@ -202,7 +202,7 @@ class Check:
         page.open(f"file://{self.folder}/all_attention.html", ready="")
         document = page.call("DOM.getDocument", depth=0)["root"]["nodeId"]
         rows = page.call("DOM.querySelectorAll", nodeId=document, selector="details[open] tbody tr")["nodeIds"]
-        expect(len(rows) == 19, "without scripts there must be a table of the operations", len(rows))
+        expect(len(rows) == 17, "without scripts there must be a table of the operations", len(rows))
         expect(page.faults() == [], "a page without scripts has no faults", page.faults())
         page.close()
 
