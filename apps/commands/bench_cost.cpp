@@ -50,9 +50,9 @@ void bench_cost(const BenchCostArguments& arguments, const std::vector<std::int6
   if (shared.json)
     print_json(json_of(bench, result));
   else if (arguments.groups)
-    print(group_table_of(bench, result));
+    print_report(group_table_of(bench, result));
   else
-    print(arguments.kernel.empty() ? table_of(bench, result) : listing_of(result, arguments.kernel));
+    print_report(arguments.kernel.empty() ? table_of(bench, result) : listing_of(result, arguments.kernel));
 }
 
 }  // namespace engram

@@ -105,7 +105,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
   WorkProgress progress("measuring the machine");
   const MachineLimits machine = measure_limits(Runtime(device, setting.threads).backend(), shared.product_size);
   nlohmann::json object{{"machine", json_of(machine)}, {"device", text(device)}};
-  if (!shared.json) print(table_of(machine));
+  if (!shared.json) print_report(table_of(machine));
 
   const auto begin = [&](const std::string& name) {
     if (shared.json) log(LogLevel::info, text("bench ", name, " ..."));
@@ -116,7 +116,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     begin(bench.name);
     BenchResult result = bench_ranks(bench, limits, setting, ranks);
     object["configs"].push_back(json_of(bench, result, limits));
-    if (!shared.json) print(table_of(bench, result, limits));
+    if (!shared.json) print_report(table_of(bench, result, limits));
     return result;
   };
   if (arguments.side_by_side) {
@@ -124,7 +124,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     Runtime runtime(device, setting.threads);
     const std::vector<SideBySide> results = bench_side_by_side(cases, runtime, shared.steps);
     object["side_by_side"] = json_of(results);
-    if (!shared.json) print(table_of(results));
+    if (!shared.json) print_report(table_of(results));
     progress.end();
     if (shared.json) print_json(object);
     return;
@@ -135,7 +135,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
       Runtime runtime(device, setting.threads, bench.config.training.seed);
       const InferenceResult result = bench_inference(bench, machine, runtime, shared.steps);
       object["inference"].push_back(json_of(bench, result));
-      if (!shared.json) print(table_of(bench, result));
+      if (!shared.json) print_report(table_of(bench, result));
       continue;
     }
     if (!arguments.compare_spans) {
@@ -151,7 +151,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     const BenchResult full_context = measure(context_only(full)), ragged_context = measure(context_only(ragged));
     const SpanComparison comparison = compare_spans({full_result, ragged_result, full_context, ragged_context});
     object["comparisons"][bench.name] = json_of(comparison);
-    if (!shared.json) print(table_of(comparison));
+    if (!shared.json) print_report(table_of(comparison));
   }
   progress.end();
   if (shared.json) print_json(object);

@@ -83,7 +83,7 @@ void run_tape(TapeArguments arguments) {
   progress.end();
   const std::string written = write_files(arguments, recording);
   if (arguments.json) return print_json(json_of(recording));
-  print(written.empty() ? recording.table : written);
+  print_report(written.empty() ? recording.table : written);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ data::ShortValidation make_validation(const RunConfig& config, const data::DataS
     // Every position is judged, whatever the loss of training leaves out.
     const data::SegmentRule rule{.segment = static_cast<int>(block),
                                  .extension = static_cast<int>(config.training.extension)};
-    const std::int64_t whole = (tokens.size() / rows - 1 + block - 1) / block;  // the first token of a row is no target
+    const std::int64_t targets = tokens.size() / rows - 1;  // of a row, whose first token is none
+    const std::int64_t whole = (targets + block - 1) / block;
     return data::ShortValidation(std::make_unique<data::SegmentReader>(tokens, static_cast<int>(rows), rule, 0),
                                  std::min(config.training.validate_blocks, whole));
   }

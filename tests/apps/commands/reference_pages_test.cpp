@@ -61,7 +61,7 @@ TEST_CASE("pages: what differs is found") {
   CHECK(first_difference("a\n", "a\nb") == "b (byte 2)");
 }
 
-// Hidden because it is no test but the tool that makes the pages anew, as that of the rooms' drawing.
+// Hidden because it makes the pages that a case above compares with; it writes only where it is named (put_into_tree).
 TEST_CASE("write the pages of commands and keys", "[.]") {
   source_tree::put_into_tree(kReference / "commands.md", commands_page());
   source_tree::put_into_tree(kReference / "keys.md", keys_page());

@@ -35,7 +35,7 @@ TEST_CASE("the drawing of rooms leaves out arrows that others say", "[layering]"
 }
 
 // Hidden because it is no test but the tool that makes the drawing anew: run with the others it would overwrite what
-// the first case above compares with, and that case could never fail.
+// the first case above compares with, and that case could never fail. It writes only where it is named (put_into_tree).
 TEST_CASE("write the drawing of the rooms", "[.]") {
   source_tree::put_into_tree(kRoot / "docs/rooms.svg", drawing_now());
 }

@@ -59,6 +59,7 @@ TEST_CASE("twenty steps of tiny runs have the stored losses") {
   }
 }
 
+// Hidden because it makes what the case before it compares with; it writes only where it is named (put_into_tree).
 TEST_CASE("write the golden losses", "[.write-golden]") {
   for (const GoldenRun& run : kRuns) {
     std::string lines;

@@ -204,7 +204,7 @@ TEST_CASE("papers: a list that is none is refused", "[papers]") {
   refused(table + R"({"row": "f", "config": 3}]}]})", "is of another type");
 }
 
-// Hidden because it is no test but the tool that makes the page anew.
+// Hidden because it makes the page that a case above compares with; it writes only where it is named (put_into_tree).
 TEST_CASE("write the page of papers", "[.]") {
   source_tree::put_into_tree(kRoot / "docs/reference/papers.md", papers_page());
 }

@@ -109,7 +109,7 @@ TEST_CASE("model tape: the drawing in the tour of autograd is of today's model",
   CHECK(drawing.number("height") <= 600);
 }
 
-// Hidden because it makes what the case before it compares with.
+// Hidden because it makes what the case before it compares with; it writes only where it is named (put_into_tree).
 TEST_CASE("write the drawing of the tape", "[.]") {
   const std::string graph = two_layers();
   source_tree::put_into_tree(kPictures / "tape.dot", graph);
