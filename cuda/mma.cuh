@@ -127,6 +127,14 @@ __device__ __forceinline__ RightFragment load_right(const bf16* block, int strid
 #endif
 }
 
+#if defined(ENGRAM_CUDA_SIMULATED)
+/// Two neighbours of a column in one word, the upper one in the lower half.
+inline std::uint32_t transposed_pair(const bf16* upper, int stride) {
+  const std::uint32_t lower = simulated::loaded<bf16>(upper + stride).bits;
+  return simulated::loaded<bf16>(upper).bits | lower << 16;
+}
+#endif
+
 /// The transpose of such a block as the right operand.
 __device__ __forceinline__ RightFragment load_right_transposed(const bf16* block, int stride) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
@@ -134,21 +142,26 @@ __device__ __forceinline__ RightFragment load_right_transposed(const bf16* block
   simulated::count_load(block + lane % 16 * stride + lane / 16 * 8, 16);
   RightFragment f;
   const bf16* const first = block + lane % 4 * 2 * stride + lane / 4;
-  for (int i = 0; i < 4; ++i) {
-    const bf16* const pair = first + i % 2 * 8 * stride + i / 2 * 8;
-    f.word[i] = simulated::loaded<bf16>(pair).bits |
-                static_cast<std::uint32_t>(simulated::loaded<bf16>(pair + stride).bits) << 16;
-  }
+  for (int i = 0; i < 4; ++i) f.word[i] = transposed_pair(first + i % 2 * 8 * stride + i / 2 * 8, stride);
   return f;
 #else
   return load_quarters<RightFragment, true>(block + lane % 16 * stride + lane / 16 * 8);
 #endif
 }
 
-/// The same as the left operand.
+/// The same as the left operand. Its quarters come in another order, which the addresses have: registers in the wrong
+/// order would be copied for every product.
 __device__ __forceinline__ Fragment load_fragment_transposed(const bf16* block, int stride) {
-  const RightFragment f = load_right_transposed(block, stride);
-  return {{f.word[0], f.word[2], f.word[1], f.word[3]}};
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+#if defined(ENGRAM_CUDA_SIMULATED)
+  simulated::count_load(block + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8, 16);
+  Fragment f;
+  const bf16* const first = block + lane % 4 * 2 * stride + lane / 4;
+  for (int i = 0; i < 4; ++i) f.word[i] = transposed_pair(first + i / 2 * 8 * stride + i % 2 * 8, stride);
+  return f;
+#else
+  return load_quarters<Fragment, true>(block + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8);
+#endif
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

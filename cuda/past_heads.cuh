@@ -54,54 +54,62 @@ struct PastCall {
     while (first_block[i + 1] <= block) ++i;
     return i;
   }
-  /// The row of a weight that makes a column of the head; null beyond the last.
+  /// The row of a weight that makes a column of the head; beyond the last column that of the last.
   __device__ __forceinline__ const T* weight_row(int head, int column) const {
-    if (column >= 2 * depth) return nullptr;
+    if (column >= 2 * depth) column = 2 * depth - 1;
     const int values = column >= depth ? 1 : 0;
     return weight[values] + (static_cast<std::int64_t>(first_head + head) * depth + column - values * depth) * width;
   }
-  /// Of the head's row number `row` in `of`, y or dy, this column; null where there is none.
+  /// Where the head's row number `row` begins in y and dy, in elements.
+  __device__ __forceinline__ std::int64_t packed_row(int head, std::int64_t row) const {
+    return (first_row[head] + row) * depth;
+  }
+  /// Of the row that begins there in `of`, y or dy, this column; null where there is none.
   template <class U>
-  __device__ __forceinline__ U* element(U* const (&of)[2], int head, std::int64_t row, int column) const {
+  __device__ __forceinline__ U* element(U* const (&of)[2], std::int64_t packed_row, int column) const {
     const int values = column >= depth ? 1 : 0;
     if (column >= 2 * depth || of[values] == nullptr) return nullptr;
-    return of[values] + (first_row[head] + row) * depth + column - values * depth;
+    return of[values] + packed_row + column - values * depth;
+  }
+  /// The state of a row of the head's packed past; null for one that is not cached.
+  __device__ __forceinline__ const T* state_of(int head, int row) const {
+    const int stream = row / window[head], age = cached - window[head] + row % window[head];
+    return age < 0 || stream >= streams ? nullptr : cache + (std::int64_t{stream} * cached + age) * width;
   }
 };
 
-/// Goes through positions of all streams, stream by stream: of a head's window the last `length`.
-class PastPositions {
+/// Goes through the positions of a head that are cached, stream by stream. It keeps where their rows begin, as finding
+/// them anew takes more instructions than multiplying them.
+template <class T>
+class CachedPositions {
  public:
-  template <class T>
-  __device__ PastPositions(const PastCall<T>& call, int head, int length, int number)
-      : cached_(call.cached), window_(call.window[head]), length_(length), count_(call.streams * length) {
-    number_ = number;
-    stream_ = number / length;
-    place_ = number % length;
+  __device__ CachedPositions(const PastCall<T>& call, int head, int number)
+      : used_(call.used[head]),
+        place_(number % used_),
+        next_state_(std::int64_t{call.cached - used_} * call.width),
+        next_row_(std::int64_t{call.window[head] - used_} * call.depth) {
+    const std::int64_t streams = number / used_ + 1;  // up to the position's own
+    state_ = call.cache + (streams * call.cached - used_ + place_) * call.width;
+    packed_row_ = call.packed_row(head, streams * call.window[head] - used_ + place_);
   }
-  __device__ __forceinline__ void advance(int positions) {
-    number_ += positions;
+  __device__ __forceinline__ void advance(const PastCall<T>& call, int positions) {
     place_ += positions;
-    while (place_ >= length_) {
-      place_ -= length_;
-      ++stream_;
+    state_ += std::int64_t{positions} * call.width;
+    packed_row_ += std::int64_t{positions} * call.depth;
+    while (place_ >= used_) {
+      place_ -= used_;
+      state_ += next_state_;
+      packed_row_ += next_row_;
     }
   }
-  __device__ __forceinline__ bool exists() const { return number_ < count_; }
-  /// The state of the position in a cache of rows of `width`; null for one that is not cached.
-  template <class T>
-  __device__ __forceinline__ const T* state(const PastCall<T>& call) const {
-    const int age = cached_ - length_ + place_;
-    return age < 0 || !exists() ? nullptr : call.cache + (std::int64_t{stream_} * cached_ + age) * call.width;
-  }
-  /// Number among the head's rows of the packed past.
-  __device__ __forceinline__ std::int64_t row() const {
-    return std::int64_t{stream_} * window_ + window_ - length_ + place_;
-  }
+  __device__ __forceinline__ const T* state() const { return state_; }
+  __device__ __forceinline__ std::int64_t packed_row() const { return packed_row_; }  ///< in y and dy, in elements
 
  private:
-  int cached_, window_, length_, count_;
-  int number_, stream_, place_;
+  int used_, place_;
+  std::int64_t next_state_, next_row_;  // what a new stream adds
+  const T* state_;
+  std::int64_t packed_row_;
 };
 
 /// Whether any of a head's positions first, ..., first + count - 1 is cached, all of its window counted.

@@ -14,6 +14,9 @@ struct ExactPast {
   static constexpr int kThreads = 256, kRows = 64, kColumns = 64, kInner = 16, kStride = kRows + 4;
   template <class T>
   static constexpr std::size_t kBytes = sizeof(T) * 2 * kInner* kStride;
+  /// Blocks that a multiprocessor is to hold at a time; bounds the registers.
+  template <class T>
+  static constexpr int kResident = sizeof(T) == 4 ? 4 : 2;
   static_assert(kRows == kColumns);
 };
 
@@ -55,7 +58,7 @@ struct ExactSums {
 
 /// Keys and values of 64 rows of a head's packed past, 64 of its columns.
 template <class T>
-__global__ void __launch_bounds__(ExactPast::kThreads) project_exact(PastCall<T> call) {
+__global__ void __launch_bounds__(ExactPast::kThreads, ExactPast::kResident<T>) project_exact(PastCall<T> call) {
   using Tile = ExactPast;
   constexpr int kEach = 4;  // numbers of an operand for each thread
   const int block = static_cast<int>(blockIdx.x), head = call.head_of(block), part = block - call.first_block[head];
@@ -66,10 +69,13 @@ __global__ void __launch_bounds__(ExactPast::kThreads) project_exact(PastCall<T>
 
   const int inner = static_cast<int>(threadIdx.x) % 16;
   const T *states[kEach], *weights[kEach];
+  int of_state[kEach];  // elements that exist
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
     const int row = static_cast<int>(threadIdx.x) / 16 + 16 * j;
-    states[j] = PastPositions(call, head, call.window[head], row0 + row).state(call);
+    const T* const state = call.state_of(head, row0 + row);
+    states[j] = state == nullptr ? call.cache : state;
+    of_state[j] = state == nullptr ? 0 : call.width;
     weights[j] = call.weight_row(head, column0 + row);
   }
   // What is not cached is zero, and needs no product.
@@ -80,8 +86,8 @@ __global__ void __launch_bounds__(ExactPast::kThreads) project_exact(PastCall<T>
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
       const int row = static_cast<int>(threadIdx.x) / 16 + 16 * j, at = first + inner;
-      left[inner * Tile::kStride + row] = states[j] != nullptr && at < width ? states[j][at] : T(0);
-      right[inner * Tile::kStride + row] = weights[j] != nullptr && at < width ? weights[j][at] : T(0);
+      left[inner * Tile::kStride + row] = at < of_state[j] ? states[j][at] : T(0);
+      right[inner * Tile::kStride + row] = at < width ? weights[j][at] : T(0);
     }
     __syncthreads();
     sums.add(left, right);
@@ -89,14 +95,14 @@ __global__ void __launch_bounds__(ExactPast::kThreads) project_exact(PastCall<T>
   const int rows = call.streams * call.window[head];
   sums.for_each([&](int row, int column, T number) {
     if (row0 + row >= rows) return;
-    T* const to = call.element(call.y, head, row0 + row, column0 + column);
+    T* const to = call.element(call.y, call.packed_row(head, row0 + row), column0 + column);
     if (to != nullptr) *to = number;
   });
 }
 
 /// Sums over a share of a head's positions: 64 rows of its weights, keys' before values', 64 columns.
 template <class T>
-__global__ void __launch_bounds__(ExactPast::kThreads)
+__global__ void __launch_bounds__(ExactPast::kThreads, ExactPast::kResident<T>)
     past_gradient_exact(PastCall<T> call, PastShares shares, T* partial) {
   using Tile = ExactPast;
   constexpr int kEach = 4;
@@ -112,7 +118,7 @@ __global__ void __launch_bounds__(ExactPast::kThreads)
   T* const right = left + Tile::kInner * Tile::kStride;
 
   const int outer = static_cast<int>(threadIdx.x) % 64, first_inner = static_cast<int>(threadIdx.x) / 64;
-  PastPositions positions(call, head, call.used[head], begin + first_inner);
+  CachedPositions<T> positions(call, head, begin + first_inner);
   ExactSums<T> sums;
   for (int first = begin; first < end; first += Tile::kInner) {
     __syncthreads();
@@ -120,11 +126,11 @@ __global__ void __launch_bounds__(ExactPast::kThreads)
     for (int j = 0; j < kEach; ++j) {
       const int inner = first_inner + 4 * j;
       const bool there = first + inner < end;
-      const T* const gradient = there ? call.element(call.dy, head, positions.row(), row0 + outer) : nullptr;
-      const T* const state = there && column0 + outer < call.width ? positions.state(call) : nullptr;
+      const T* const gradient = there ? call.element(call.dy, positions.packed_row(), row0 + outer) : nullptr;
+      const T* const state = there && column0 + outer < call.width ? positions.state() : nullptr;
       left[inner * Tile::kStride + outer] = gradient == nullptr ? T(0) : *gradient;
       right[inner * Tile::kStride + outer] = state == nullptr ? T(0) : state[column0 + outer];
-      positions.advance(4);
+      positions.advance(call, 4);
     }
     __syncthreads();
     sums.add(left, right);

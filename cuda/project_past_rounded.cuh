@@ -25,10 +25,10 @@ __device__ __forceinline__ Words<4> rounded_eight(const float (&number)[8]) {
   return {{rounded_pair(number[0], number[1]), rounded_pair(number[2], number[3]), rounded_pair(number[4], number[5]),
            rounded_pair(number[6], number[7])}};
 }
-/// Eight elements from `from` on, of which only the first `there` exist; null: none do.
+/// Eight elements from `from` on, of which only the first `there` exist; 0 or less: none do.
 template <bool kPacks, class T>
 __device__ __forceinline__ Words<4> past_pack(const T* from, int there) {
-  if (from == nullptr || there <= 0) return {};
+  if (there <= 0) return {};
   if constexpr (kPacks) {
     return load_eight(from);
   } else {
@@ -90,11 +90,14 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2) project_rounded(Past
 
   const int inner = static_cast<int>(threadIdx.x) % 4 * 8;
   const T *states[kEach], *weights[kEach];
+  int of_state[kEach];  // elements that exist: none of a state that is not cached
   bf16* to[kEach];
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
     const int row = static_cast<int>(threadIdx.x) / 4 + j * (Tile::kThreads / 4);
-    states[j] = PastPositions(call, head, call.window[head], row0 + row).state(call);
+    const T* const state = call.state_of(head, row0 + row);
+    states[j] = state == nullptr ? call.cache : state;
+    of_state[j] = state == nullptr ? 0 : call.width;
     weights[j] = call.weight_row(head, column0 + row);
     to[j] = left + row * Tile::kInnerStride + inner;
   }
@@ -103,8 +106,8 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2) project_rounded(Past
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
       const int at = first + inner;
-      of_states[j] = past_pack<kPacks>(states[j] == nullptr ? nullptr : states[j] + at, call.width - at);
-      of_weights[j] = past_pack<kPacks>(weights[j] == nullptr ? nullptr : weights[j] + at, call.width - at);
+      of_states[j] = past_pack<kPacks>(states[j] + at, of_state[j] - at);
+      of_weights[j] = past_pack<kPacks>(weights[j] + at, call.width - at);
     }
   };
   const int rows = call.streams * call.window[head];
@@ -130,11 +133,12 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2) project_rounded(Past
   if (idle) return;
   sums.for_each_pair([&](int row, int column, float x, float y) {
     if (row0 + row >= rows) return;
-    T* const first = call.element(call.y, head, row0 + row, column0 + column);
+    const std::int64_t packed_row = call.packed_row(head, row0 + row);
+    T* const first = call.element(call.y, packed_row, column0 + column);
     if (first == nullptr) return;
     if (call.depth % 2 == 0) return write_two(first, x, y, Write::set);
     store(first, Pack<float, 1>{{x}});
-    T* const second = call.element(call.y, head, row0 + row, column0 + column + 1);
+    T* const second = call.element(call.y, packed_row, column0 + column + 1);
     if (second != nullptr) store(second, Pack<float, 1>{{y}});
   });
 }
@@ -159,29 +163,31 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2)
 
   const int outer = static_cast<int>(threadIdx.x) % 16 * 8, first_inner = static_cast<int>(threadIdx.x) / 16;
   constexpr int kApart = Tile::kThreads / 16;
-  PastPositions positions(call, head, call.used[head], begin + first_inner);
+  CachedPositions<T> positions(call, head, begin + first_inner);
   Words<4> of_gradients[kEach], of_states[kEach];
+  // Of the thread's columns, in any row: where they begin, and how many of eight there are.
+  const int own_row = row0 + outer, of_state = call.width - column0 - outer;
+  const T* const found = call.element(call.dy, 0, own_row);
+  const T* const gradients = found == nullptr ? call.cache : found;
+  const int of_gradient = found == nullptr ? 0 : 8;
   // The thread's positions of a step are 16 apart; it goes through them in order.
   const auto read = [&](int first) {
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
       const bool there = first + first_inner + j * kApart < end;
-      const T* const state = there ? positions.state(call) : nullptr;
-      const int row = row0 + outer;
       if constexpr (kPacks) {
-        of_gradients[j] = past_pack<true>(there ? call.element(call.dy, head, positions.row(), row) : nullptr, 8);
+        of_gradients[j] = past_pack<true>(gradients + positions.packed_row(), there ? of_gradient : 0);
       } else {
         float number[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-          const T* const one = there ? call.element(call.dy, head, positions.row(), row + i) : nullptr;
+          const T* const one = there ? call.element(call.dy, positions.packed_row(), own_row + i) : nullptr;
           number[i] = one == nullptr ? 0.0f : static_cast<float>(*one);
         }
         of_gradients[j] = rounded_eight(number);
       }
-      of_states[j] =
-          past_pack<kPacks>(state == nullptr ? nullptr : state + column0 + outer, call.width - column0 - outer);
-      positions.advance(kApart);
+      of_states[j] = past_pack<kPacks>(positions.state() + column0 + outer, there ? of_state : 0);
+      positions.advance(call, kApart);
     }
   };
   const bool idle = row0 + PastSums::first_row() >= 2 * call.depth || column0 + PastSums::first_column() >= call.width;

@@ -1,5 +1,5 @@
 """Holds what nvcc made of the kernels against a table: registers, stack, spills, calls, f64 instructions, the width of
-accesses to memory, and for kernels with products on tensor cores the instructions of a 16x16 block.
+accesses to memory, and for kernels with products on tensor cores the instructions of a block of them.
 
     python3 tests/gpu/budgets/check.py [--nvcc NVCC] [--update] OBJECTS...
 
@@ -29,7 +29,8 @@ HEADER = """\
 # At most: registers of a thread, as the card hands them out (8 at a time); stack, bytes; spills, instructions; calls;
 # f64 instructions. At least: bits of the widest load from and store to the card's memory. block: at most so many
 # instructions a warp executes for a 16x16 block of scores, loop by loop (context, slots), with its share of loading
-# tiles; +n: besides n loops that count once. Then kernel and instantiations. Those of f64 serve tests and are left out.
+# tiles, or for four blocks of 16x16x16 of the past's products; +n: besides n loops that count once. Then kernel and
+# instantiations. Those of f64 serve tests and are left out.
 """
 
 

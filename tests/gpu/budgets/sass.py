@@ -8,6 +8,7 @@ import re
 PHILOX = re.compile(r"-0x2daee0ad|-0x326172a9|0xd2511f53|0xcd9e8d57")
 CODE = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);")
 LABEL = re.compile(r"\s*(\.L_x_\w+|\$?\.?[\w$]+):")
+SHARED = {"LDGSTS", "LDS", "STS"}  # accesses to shared memory
 JUMP = re.compile(r"`\((\.L_x_\w+)\)")
 
 Instruction = collections.namedtuple("Instruction", "guard name operands")
@@ -60,16 +61,20 @@ class Kernel:
         count as if they went round once). The way through a loop is the one with most products, then with most random
         numbers and accesses to shared memory, then with fewest instructions: so dropout is on, all rows of a tile are
         there, and what only its edges need is left out. A loop with products inside of another one counts `rounds`
-        times: it goes over the blocks of 16 rows of a tile of 64."""
+        times: it goes over the blocks of 16 rows of a tile of 64. Without random numbers loads from the card's memory
+        are wanted too: a step of the past's products stores what the step before it has loaded. In attention those that
+        no store to shared memory needs serve edges."""
         graph = {i: places for i, places in enumerate(self.next_places())}
         found = []
         for part in components(graph, list(graph)):
             if is_loop(graph, part) and any(self.code[i].name.startswith("HMMA") for i in part):
-                _, _, fewest, rolled = self.round_of(graph, part, rounds)
+                draws = any(PHILOX.search(self.code[i].operands) for i in part)
+                wanted = SHARED if draws else SHARED | {"LDG"}
+                _, _, fewest, rolled = self.round_of(graph, part, rounds, wanted)
                 found.append((min(part), -fewest, -rolled))
         return [(instructions, rolled) for _, instructions, rolled in sorted(found)]
 
-    def round_of(self, graph, part, rounds):
+    def round_of(self, graph, part, rounds, wanted):
         """Weight of the best way once through a loop: (products, random numbers and accesses, minus instructions, minus
         loops without products)."""
         inside = set(part)
@@ -81,11 +86,11 @@ class Kernel:
         weight = []
         for members in parts:
             if is_loop(forward, members):
-                one = self.round_of(forward, members, rounds)
+                one = self.round_of(forward, members, rounds, wanted)
                 weight.append(tuple(rounds * x for x in one) if one[0] > 0 else one[:3] + (one[3] - 1,))
             else:
                 one = self.code[members[0]]
-                weight.append((one.name.startswith("HMMA"), is_wanted(one), -1, 0))
+                weight.append((one.name.startswith("HMMA"), is_wanted(one, wanted), -1, 0))
         # components() gives what follows before what leads there.
         best = [None] * len(parts)
         for number, members in enumerate(parts):
@@ -97,8 +102,8 @@ class Kernel:
         return best[part_of[head]]
 
 
-def is_wanted(one):
-    return one.name.split(".")[0] in ("LDGSTS", "LDS", "STS") or bool(PHILOX.search(one.operands))
+def is_wanted(one, wanted):
+    return one.name.split(".")[0] in wanted or bool(PHILOX.search(one.operands))
 
 
 def is_loop(graph, part):
