@@ -126,5 +126,29 @@ struct PastShares {
   int positions;  ///< of a share
 };
 
+/// What a block of the gradient makes: Tile::kRows rows of a head's weights, keys' before values', Tile::kColumns of
+/// their columns, summed over a share of the head's positions.
+template <class Tile>
+struct GradientPart {
+  int head, row0, column0;
+  int begin, end;     ///< of the share: numbers of cached positions, stream by stream
+  std::int64_t sums;  ///< where the share's begin, in elements
+
+  template <class T>
+  __device__ GradientPart(const PastCall<T>& call, const PastShares& shares) {
+    const int block = static_cast<int>(blockIdx.x);
+    head = call.head_of(block);
+    const int part = block - call.first_block[head];
+    const int row_tiles = (2 * call.depth + Tile::kRows - 1) / Tile::kRows;
+    const int column_tiles = (call.width + Tile::kColumns - 1) / Tile::kColumns;
+    row0 = part % row_tiles * Tile::kRows;
+    column0 = part / row_tiles % column_tiles * Tile::kColumns;
+    const int share = part / row_tiles / column_tiles, all = call.streams * call.used[head];
+    begin = share * shares.positions;
+    end = begin + shares.positions < all ? begin + shares.positions : all;
+    sums = shares.first[head] + std::int64_t{share} * 2 * call.depth * call.width;
+  }
+};
+
 }  // namespace ENGRAM_CUDA_DEVICE
 }  // namespace engram::cuda

@@ -106,21 +106,15 @@ __global__ void __launch_bounds__(ExactPast::kThreads, ExactPast::kResident<T>)
     past_gradient_exact(PastCall<T> call, PastShares shares, T* partial) {
   using Tile = ExactPast;
   constexpr int kEach = 4;
-  const int block = static_cast<int>(blockIdx.x), head = call.head_of(block), part = block - call.first_block[head];
-  const int row_tiles = (2 * call.depth + Tile::kRows - 1) / Tile::kRows;
-  const int column_tiles = (call.width + Tile::kColumns - 1) / Tile::kColumns;
-  const int row0 = part % row_tiles * Tile::kRows, column0 = part / row_tiles % column_tiles * Tile::kColumns;
-  const int share = part / row_tiles / column_tiles;
-  const int begin = share * shares.positions;
-  const int all = call.streams * call.used[head];
-  const int end = begin + shares.positions < all ? begin + shares.positions : all;
+  const GradientPart<Tile> part(call, shares);
+  const int row0 = part.row0, column0 = part.column0, end = part.end;
   T* const left = dynamic_shared<T>();
   T* const right = left + Tile::kInner * Tile::kStride;
 
   const int outer = static_cast<int>(threadIdx.x) % 64, first_inner = static_cast<int>(threadIdx.x) / 64;
-  CachedPositions<T> positions(call, head, begin + first_inner);
+  CachedPositions<T> positions(call, part.head, part.begin + first_inner);
   ExactSums<T> sums;
-  for (int first = begin; first < end; first += Tile::kInner) {
+  for (int first = part.begin; first < end; first += Tile::kInner) {
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
@@ -135,7 +129,7 @@ __global__ void __launch_bounds__(ExactPast::kThreads, ExactPast::kResident<T>)
     __syncthreads();
     sums.add(left, right);
   }
-  T* const to = partial + shares.first[head] + std::int64_t{share} * 2 * call.depth * call.width;
+  T* const to = partial + part.sums;
   sums.for_each([&](int row, int column, T number) {
     if (row0 + row < 2 * call.depth && column0 + column < call.width)
       to[std::int64_t{row0 + row} * call.width + column0 + column] = number;

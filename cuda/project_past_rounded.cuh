@@ -149,21 +149,14 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2)
     past_gradient_rounded(PastCall<T> call, PastShares shares, float* partial) {
   using Tile = RoundedPast;
   constexpr int kEach = Tile::kInner * Tile::kRows / 8 / Tile::kThreads;
-  const int head = call.head_of(static_cast<int>(blockIdx.x)),
-            part = static_cast<int>(blockIdx.x) - call.first_block[head];
-  const int row_tiles = (2 * call.depth + Tile::kRows - 1) / Tile::kRows;
-  const int column_tiles = (call.width + Tile::kColumns - 1) / Tile::kColumns;
-  const int row0 = part % row_tiles * Tile::kRows, column0 = part / row_tiles % column_tiles * Tile::kColumns;
-  const int share = part / row_tiles / column_tiles;
-  const int begin = share * shares.positions;
-  const int all = call.streams * call.used[head];
-  const int end = begin + shares.positions < all ? begin + shares.positions : all;
+  const GradientPart<Tile> part(call, shares);
+  const int row0 = part.row0, column0 = part.column0, end = part.end;
   bf16* const left = dynamic_shared<bf16>();
   bf16* const right = left + Tile::kInner * Tile::kOuterStride;
 
   const int outer = static_cast<int>(threadIdx.x) % 16 * 8, first_inner = static_cast<int>(threadIdx.x) / 16;
   constexpr int kApart = Tile::kThreads / 16;
-  CachedPositions<T> positions(call, head, begin + first_inner);
+  CachedPositions<T> positions(call, part.head, part.begin + first_inner);
   Words<4> of_gradients[kEach], of_states[kEach];
   // Of the thread's columns, in any row: where they begin, and how many of eight there are.
   const int own_row = row0 + outer, of_state = call.width - column0 - outer;
@@ -192,8 +185,8 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2)
   };
   const bool idle = row0 + PastSums::first_row() >= 2 * call.depth || column0 + PastSums::first_column() >= call.width;
   PastSums sums;
-  read(begin);
-  for (int first = begin; first < end; first += Tile::kInner) {
+  read(part.begin);
+  for (int first = part.begin; first < end; first += Tile::kInner) {
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
@@ -211,7 +204,7 @@ __global__ void __launch_bounds__(RoundedPast::kThreads, 2)
                });
   }
   if (idle) return;
-  float* const to = partial + shares.first[head] + std::int64_t{share} * 2 * call.depth * call.width;
+  float* const to = partial + part.sums;
   sums.for_each_pair([&](int row, int column, float x, float y) {
     if (row0 + row >= 2 * call.depth || column0 + column >= call.width) return;
     float* const first = to + std::int64_t{row0 + row} * call.width + column0 + column;
