@@ -71,14 +71,32 @@ class KeepBits {
   template <bool kAligned, class T>
   __device__ __forceinline__ void draw(const FusedCall<T>& call, std::uint64_t first) const {
     if (!drops_) return;
-    const std::uint64_t element = first + static_cast<std::uint64_t>(lane() / 16 * 32);
-    // Places before the first query's row have numbers below 0: nobody reads them, but their neighbours must be right.
-    const DrawnBlocks blocks{static_cast<std::uint64_t>(static_cast<std::int64_t>(element) >> 3), piece_, step_};
-    std::uint32_t kept = 0;
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i) kept = insert(kept, blocks.decisions(call, i), i);
+    const std::uint64_t element = first_of_lane(first);
+    const DrawnBlocks blocks = blocks_from(element);
+    std::uint32_t kept = draw_four(call, blocks, blocks.decisions(call, 0));
     if constexpr (!kAligned) kept = shifted(kept, blocks.decisions(call, 4), static_cast<unsigned>(element) % 8);
-    words_[lane() / 16 * kTileRows + drawn_query()] = kept;
+    keep(kept);
+  }
+
+  /// Tiles of the same queries one after the other, each 64 places after the one before. The first block of 32 places
+  /// is the last one of the 32 before it, and not drawn twice.
+  struct Run {
+    std::uint32_t next;  ///< decisions of the next tile's first block
+  };
+  template <class T>
+  __device__ __forceinline__ Run begin_run(const FusedCall<T>& call, std::uint64_t first) const {
+    return {drops_ ? blocks_from(first).decisions(call, 0) : 0};
+  }
+  /// draw<false>() of the run's next tile. All lanes of the warp call together.
+  template <class T>
+  __device__ __forceinline__ void draw(const FusedCall<T>& call, std::uint64_t first, Run& run) const {
+    if (!drops_) return;
+    const std::uint64_t element = first_of_lane(first);
+    const DrawnBlocks blocks = blocks_from(element);
+    const std::uint32_t last = blocks.decisions(call, 4), of_other = __shfl_xor_sync(kAllLanes, last, 16);
+    const std::uint32_t kept = draw_four(call, blocks, lane() < 16 ? run.next : of_other);
+    run.next = of_other;
+    keep(shifted(kept, last, static_cast<unsigned>(element) % 8));
   }
 
   /// Of the warp's own 16 queries, and of 16 places from 16 block on.
@@ -145,6 +163,27 @@ class KeepBits {
     }
   };
 
+  /// Of the first of the lane's 32 places; `first` is of the tile's.
+  __device__ static std::uint64_t first_of_lane(std::uint64_t first) {
+    return first + static_cast<std::uint64_t>(lane() / 16 * 32);
+  }
+  /// The block of an element, and those that follow. Places before the first query's row have numbers below 0: nobody
+  /// reads them, but their neighbours must be right.
+  __device__ __forceinline__ DrawnBlocks blocks_from(std::uint64_t element) const {
+    return {static_cast<std::uint64_t>(static_cast<std::int64_t>(element) >> 3), piece_, step_};
+  }
+  /// The decisions of four blocks, the first of which are there.
+  template <class T>
+  __device__ __forceinline__ static std::uint32_t draw_four(const FusedCall<T>& call, const DrawnBlocks& blocks,
+                                                            std::uint32_t first) {
+    std::uint32_t kept = insert(0, first, 0);
+#pragma unroll
+    for (unsigned i = 1; i < 4; ++i) kept = insert(kept, blocks.decisions(call, i), i);
+    return kept;
+  }
+  __device__ __forceinline__ void keep(std::uint32_t kept) const {
+    words_[lane() / 16 * kTileRows + drawn_query()] = kept;
+  }
   /// With the decisions of the i-th block at their places.
   __device__ __forceinline__ static std::uint32_t insert(std::uint32_t kept, std::uint32_t decisions, unsigned i) {
     const std::uint32_t before = 0xffffu << (16 - 4 * i) & 0xffffu, taken = before | before << 16;

@@ -142,6 +142,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const float scale = call.score_scale * kLog2OfE;
   const ContextRows<T, kDepth> rows(call, place);
   const int low = floor16(of_tile.low);
+  const std::uint64_t drawn_place =  // of position 0
+      drawn_row + static_cast<std::uint64_t>(std::int64_t{call.longest} - first - KeepBits::drawn_query());
+  KeepBits::Run run = keep.begin_run(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{low}));
   if (call.positions && low <= of_tile.high) {
     __syncthreads();
     load_distances<kDepth>(call, place, first - low, memory.positions);
@@ -150,8 +153,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     __syncthreads();
     load_context<kDepth>(call, place, rows, key0, memory.keys, memory.values);
     if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
-    keep.template draw<false>(call, drawn_row + static_cast<std::uint64_t>(std::int64_t{call.longest} - first -
-                                                                           KeepBits::drawn_query() + key0));
+    keep.draw(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{key0}), run);
     __syncthreads();
     const int begin = of_warp.low <= key0 ? 0 : (of_warp.low - key0) / 16;
     const int end = of_warp.high < key0 ? 0 : (of_warp.high - key0) / 16 + 1;

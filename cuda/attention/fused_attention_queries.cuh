@@ -178,13 +178,15 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 
   const ContextRows<T, kDepth> rows(call, place);
   const int low = floor16(of_tile.low);
+  const std::uint64_t drawn_place =  // of position 0
+      drawn_row + static_cast<std::uint64_t>(std::int64_t{call.longest} - first - KeepBits::drawn_query());
+  KeepBits::Run run = keep.begin_run(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{low}));
   if (call.positions && low <= of_tile.high) load_distances<kDepth>(call, place, first - low, memory.positions);
   for (int key0 = low; key0 <= of_tile.high; key0 += kTileRows) {
     __syncthreads();
     load_context<kDepth>(call, place, rows, key0, memory.keys, memory.values);
     if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
-    keep.template draw<false>(call, drawn_row + static_cast<std::uint64_t>(std::int64_t{call.longest} - first -
-                                                                           KeepBits::drawn_query() + key0));
+    keep.draw(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{key0}), run);
     __syncthreads();
 #pragma unroll 1
     for (int block = 0; block < kTileRows / 16; ++block) {
