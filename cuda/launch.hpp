@@ -6,7 +6,8 @@
 /// Arguments are converted to the kernel's parameters, which are copied as bytes. Throws DeviceError for a size that no
 /// card allows, and for what the device reports.
 ///
-/// most_shared_bytes(step): the dynamic shared memory that a block can have there.
+/// most_shared_bytes(step): the dynamic shared memory that a block can have there. multiplies_by_warpgroups(step): its
+/// kernels can have products of cuda/warpgroup.cuh.
 
 #if defined(ENGRAM_CUDA_SIMULATED)
 #include "cuda/simulated/launch.hpp"

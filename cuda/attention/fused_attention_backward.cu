@@ -4,6 +4,7 @@
 #include "cuda/attention/fused_attention_positions.cuh"
 #include "cuda/attention/fused_attention_queries.cuh"
 #include "cuda/attention/span_gradient.cuh"
+#include "cuda/attention/warpgroup_attention.hpp"
 #include "cuda/ordered_sum.cuh"
 
 namespace engram::cuda {
@@ -39,11 +40,24 @@ struct Backward {
   }
   std::int64_t query_tiles() const { return std::int64_t{call.streams} * call.tiles; }
 
+  bool by_warpgroup() const { return multiplies_by_warpgroups(step); }
+
+  void launch_queries(std::int64_t items, const T* out, const QueryGradients<T>& wanted) const {
+    launch(step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth, false>, call, out, dout,
+           numbers, wanted);
+  }
   void queries(const T* out, double span_factor) const {
     const std::int64_t items = call.heads * query_tiles();
     const Workspace shares = step.workspace(sizeof(double) * static_cast<std::size_t>(items));
-    launch(step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth>, call, out, dout,
-           numbers, QueryGradients<T>{gradients.content_query, gradients.position_query, shares.data<double>()});
+    const QueryGradients<T> wanted{gradients.content_query, gradients.position_query, shares.data<double>()};
+    if constexpr (kHasWarpgroupKernels<T, kDepth>) {
+      if (by_warpgroup())
+        WarpgroupAttention{step, call}.queries(out, dout, numbers, wanted);
+      else
+        launch_queries(items, out, wanted);
+    } else {
+      launch_queries(items, out, wanted);
+    }
     float* const dspan = gradients.span.data<float>();
     if (dspan == nullptr) return;
     if (call.ramp == 0) return kernels::clear_if_set(step, gradients.span);
@@ -57,10 +71,19 @@ struct Backward {
     const HeadItems items = number_items(call.heads, [&](int rank) {
       return std::int64_t{call.streams} * tiles_of(call.block - first_key(call.table.window[rank]));
     });
-    launch(step, size(items.first[call.heads], key_gradient_bytes<T, kDepth>(call)), key_gradients<T, kDepth>, call,
-           items, dout, numbers, KeyGradients<T>{g.past_keys, g.past_values, g.keys, g.values});
+    const KeyGradients<T> wanted{g.past_keys, g.past_values, g.keys, g.values};
+    if constexpr (kHasWarpgroupKernels<T, kDepth>)
+      if (by_warpgroup()) return WarpgroupAttention{step, call}.keys(items, dout, numbers, wanted);
+    launch(step, size(items.first[call.heads], key_gradient_bytes<T, kDepth>(call)), key_gradients<T, kDepth, false>,
+           call, items, dout, numbers, wanted);
   }
 
+  void launch_slots(const Partials& for_keys, const Partials& for_values) const {
+    launch(step,
+           size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
+                GradientMemory<T, kDepth>::bytes(false, false)),
+           slot_gradients<T, kDepth, false>, call, dout, numbers, for_keys, for_values);
+  }
   void slots() const {
     if (call.persistent == 0 || (!gradients.slot_keys && !gradients.slot_values)) return;
     Partials for_keys{}, for_values{};
@@ -70,10 +93,14 @@ struct Backward {
     for_values = for_keys;
     for_keys.data = gradients.slot_keys ? memory.data<float>() : nullptr;
     for_values.data = gradients.slot_values ? memory.data<float>() + elements : nullptr;
-    launch(step,
-           size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
-                GradientMemory<T, kDepth>::bytes(false, false)),
-           slot_gradients<T, kDepth>, call, dout, numbers, for_keys, for_values);
+    if constexpr (kHasWarpgroupKernels<T, kDepth>) {
+      if (by_warpgroup())
+        WarpgroupAttention{step, call}.slots(dout, numbers, for_keys, for_values);
+      else
+        launch_slots(for_keys, for_values);
+    } else {
+      launch_slots(for_keys, for_values);
+    }
     finish_partials_into(step, call.table, call.heads, kDepth, for_keys,
                          {call.persistent, kDepth, static_cast<std::int64_t>(call.persistent) * kDepth}, for_keys.data,
                          gradients.slot_keys, for_values.data, gradients.slot_values);

@@ -31,7 +31,7 @@ __device__ __forceinline__ float weight_of(const Band& band, int distance, bool 
 template <class T, int kDepth>
 struct QueryTile {
   bf16 *content, *dout, *position;
-  float *base, *total;
+  float *base = nullptr, *total = nullptr;
 
   static std::size_t bytes(bool two_queries) {
     return (two_queries ? 3 : 2) * kTileBytes<kDepth> + 2 * kTileRows * sizeof(float);
@@ -40,12 +40,17 @@ struct QueryTile {
   __device__ explicit QueryTile(SharedPieces& shared, bf16* first = nullptr) {
     content = position = first != nullptr ? first : shared.take<bf16>(kTileBytes<kDepth>);
     dout = shared.take<bf16>(kTileBytes<kDepth>);
+  }
+  /// After the tiles, all of which are aligned alike so.
+  __device__ void take_numbers(SharedPieces& shared) {
     base = shared.take<float>(kTileRows * sizeof(float));
     total = shared.take<float>(kTileRows * sizeof(float));
   }
   /// After all other pieces, so that these lie where the compiler knows.
   __device__ void take_second_query(SharedPieces& shared) { position = shared.take<bf16>(kTileBytes<kDepth>); }
   /// From query `first` on, totals multiplied by total_scale; all threads of the block call, between two barriers.
+  /// kLayout: of content queries and dout.
+  template <TileLayout kLayout>
   __device__ __forceinline__ void load(const FusedCall<T>& call, const QueryNumbers& numbers, const T* of_out,
                                        const Place& place, int first, float total_scale) const {
     TileShare<kDepth> of_content, of_dout;
@@ -58,8 +63,7 @@ struct QueryTile {
       base[row] = numbers.base_of(number, exists);
     else
       total[row] = exists ? total_scale * numbers.total[number] : 0.0f;
-    of_content.store(content);
-    of_dout.store(dout);
+    store_both<kLayout>(of_content, content, of_dout, dout);
   }
 };
 
@@ -85,6 +89,7 @@ struct GradientMemory {
       : tile(shared, first) {
     keys = shared.take<bf16>(kTileBytes<kDepth>);
     values = shared.take<bf16>(kTileBytes<kDepth>);
+    tile.take_numbers(shared);
     bits = shared.take<std::uint32_t>(KeepBits::kBytes);
     if (with_positions) positions = shared.take<bf16>(2 * kTileBytes<kDepth>);
     if (two_queries) tile.take_second_query(shared);

@@ -18,21 +18,30 @@ struct KeyGradients {
 /// First position of the first tile of keys of a head.
 __host__ __device__ constexpr int first_key(int window) { return -((window + 15) / 16 * 16); }
 
-/// Adds what 16 queries give to 16 keys and their values, without what kept weights are multiplied by. weights: before
-/// dropout; total: divided by that multiplier.
-template <int kDepth>
+/// Of 16 keys and 16 queries: weights after dropout, and gradients of scores, without what kept weights are multiplied
+/// by. weights: before dropout; total: divided by that multiplier.
+__device__ __forceinline__ void weigh_key_gradients(const Sums& weights, const Sums& dweights,
+                                                    const KeptColumns<false>& kept, const ColumnNumbers& total,
+                                                    Fragment& kept_weights, Fragment& dscores) {
+  Sums of_kept, of_scores;
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    of_kept.value[e] = kept.keeps(e) ? weights.value[e] : 0.0f;
+    of_scores.value[e] = of_kept.value[e] * dweights.value[e] - weights.value[e] * total[e];
+  }
+  kept_weights = fragment(of_kept);
+  dscores = fragment(of_scores);
+}
+/// Adds what 16 queries give to 16 keys and their values.
+template <bool kByWarpgroup, int kDepth>
 __device__ __forceinline__ void add_key_gradients(const Sums& weights, const Sums& dweights,
                                                   const KeptColumns<false>& kept, const ColumnNumbers& total,
                                                   const bf16* content, const bf16* outs, RowSums<kDepth>& dkeys,
                                                   RowSums<kDepth>& dvalues) {
-  Sums kept_weights, dscores;
-#pragma unroll
-  for (int e = 0; e < 8; ++e) {
-    kept_weights.value[e] = kept.keeps(e) ? weights.value[e] : 0.0f;
-    dscores.value[e] = kept_weights.value[e] * dweights.value[e] - weights.value[e] * total[e];
-  }
-  dvalues.add(fragment(kept_weights), outs);
-  dkeys.add(fragment(dscores), content);
+  Fragment kept_weights, dscores;
+  weigh_key_gradients(weights, dweights, kept, total, kept_weights, dscores);
+  dvalues.template add_block<kByWarpgroup>(kept_weights, outs);
+  dkeys.template add_block<kByWarpgroup>(dscores, content);
 }
 
 /// Scores of a block of 16 keys and 16 queries by distance: rows are queries.
@@ -44,7 +53,9 @@ std::size_t key_gradient_bytes(const FusedCall<T>& call) {
          (call.positions ? kTileWarps * QueryDistances::kBytes : 0);
 }
 
-template <class T, int kDepth>
+/// kByWarpgroup: products with keys and values are a warpgroup's, of which all warps then meet every block of queries
+/// that one of them is seen by.
+template <class T, int kDepth, bool kByWarpgroup>
 __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     key_gradients(FusedCall<T> call, HeadItems items, const T* dout, QueryNumbers numbers, KeyGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
@@ -54,12 +65,13 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const Place place = call.place(rank, item / tiles);
   const Band band(call, place);
   const int key0 = first_key(place.window) + item % tiles * kTileRows, own = key0 + 16 * warp_of_block();
-  SharedPieces shared;
+  SharedPieces shared = shared_pieces<kByWarpgroup>();
   const GradientMemory<T, kDepth> memory(shared, call.two_queries, call.positions);
   const QueryTile<T, kDepth>& tile = memory.tile;
   const QueryDistances by_distance(call.positions ? shared.of_warp<float>(QueryDistances::kBytes) : nullptr);
 
-  load_context<kDepth>(call, place, ContextRows<T, kDepth>(call, place), key0, memory.keys, memory.values);
+  load_context<kDepth, TileLayout::rows>(call, place, ContextRows<T, kDepth>(call, place), key0, memory.keys,
+                                         memory.values);
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth, false> values(memory.values + 16 * warp_of_block() * kStride);
@@ -72,32 +84,39 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   int end = key0 + kTileRows + band.visible < call.block ? key0 + kTileRows + band.visible : call.block;
   if (key0 + kTileRows <= place.oldest) end = begin;  // none of the keys exists
   if (call.positions && begin < end) load_distances<kDepth>(call, place, begin - key0 - kTileRows, memory.positions);
+  const auto put_distances = [&](const auto& queries, int apart) {
+    __syncwarp();
+    by_distance.put(0, queries.times(ring_rows<kDepth>(memory.positions, apart - 16)));
+    by_distance.put(16, queries.times(ring_rows<kDepth>(memory.positions, apart)));
+    __syncwarp();
+  };
   for (int query0 = begin; query0 < end; query0 += kTileRows) {
     __syncthreads();
-    tile.load(call, numbers, dout, place, query0, total_scale);
+    tile.template load<kOperandLayout<kByWarpgroup>>(call, numbers, dout, place, query0, total_scale);
     if (call.positions) load_distances<kDepth>(call, place, query0 - key0, memory.positions);
     keep.template draw<false>(call, call.dropout_element(place, query0 + KeepBits::drawn_query(), key0));
     __syncthreads();
 #pragma unroll 1
     for (int step = 0; step < kTileRows; step += 16) {
       const int query = query0 + step, apart = query - own;  // distance of the diagonal
-      if (query >= call.block || apart + 15 < band.nearest || apart - 15 > band.visible || own + 15 < place.oldest)
-        continue;
-      const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
-      if (call.positions) {
-        const LeftRows<kDepth, false> queries(tile.position + step * kStride);
-        __syncwarp();
-        by_distance.put(0, queries.times(ring_rows<kDepth>(memory.positions, apart - 16)));
-        by_distance.put(16, queries.times(ring_rows<kDepth>(memory.positions, apart)));
-        __syncwarp();
+      const bool seen = apart + 15 >= band.nearest && apart - 15 <= band.visible && own + 15 >= place.oldest;
+      if (query >= call.block || (!kByWarpgroup && !seen)) continue;
+      constexpr int kRow = kOperandStride<kDepth, kByWarpgroup>;
+      const bf16 *const content = tile.content + step * kRow, *const outs = tile.dout + step * kRow;
+      if (call.positions && seen) {
+        // Content queries serve here too, or others, which lie in rows.
+        if (kByWarpgroup && !call.two_queries)
+          put_distances(LeftRows<kDepth, false, kOperandLayout<kByWarpgroup>>(content), apart);
+        else
+          put_distances(LeftRows<kDepth, false>(tile.position + step * kStride), apart);
       }
-      Sums scores = keys.times(content);
+      Sums scores = keys.template times_block<kByWarpgroup>(content);
       if (call.positions) {
 #pragma unroll
         for (int e = 0; e < 8; ++e) scores.value[e] += by_distance.of_columns(e);
       }
       const ColumnNumbers base(tile.base + step);
-      if (apart - 15 < band.nearest || apart + 15 > band.full || own < place.oldest) {
+      if (apart - 15 < band.nearest || apart + 15 > band.full || own < place.oldest) {  // so where it is not seen
 #pragma unroll
         for (int e = 0; e < 8; ++e) {
           const int row = Sums::row_of(e);
@@ -108,8 +127,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 #pragma unroll
         for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scale * scores.value[e] - base[e]);
       }
-      add_key_gradients(scores, values.times(outs), keep.columns(step), ColumnNumbers(tile.total + step), content, outs,
-                        dkeys, dvalues);
+      // Of a block that is not seen all weights are 0.
+      add_key_gradients<kByWarpgroup>(scores, values.template times_block<kByWarpgroup>(outs), keep.columns(step),
+                                      ColumnNumbers(tile.total + step), content, outs, dkeys, dvalues);
     }
   }
 
@@ -124,8 +144,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   dvalues.write(here(wanted.values.data), multiplier, wanted.values.write);
 }
 
-/// One item for every head, tile of slots and share of the queries.
-template <class T, int kDepth>
+/// One item for every head, tile of slots and share of the queries. kByWarpgroup: products are a warpgroup's, 32
+/// queries at a time.
+template <class T, int kDepth, bool kByWarpgroup>
 __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     slot_gradients(FusedCall<T> call, const T* dout, QueryNumbers numbers, Partials dkeys_to, Partials dvalues_to) {
   constexpr int kStride = kTileStride<kDepth>;
@@ -133,11 +154,11 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const int rank = static_cast<int>(blockIdx.x) / tiles / shares, share = static_cast<int>(blockIdx.x) / tiles % shares;
   const int slot0 = static_cast<int>(blockIdx.x) % tiles * kTileRows, own = slot0 + 16 * warp_of_block();
   const int head = call.table.head[rank];
-  SharedPieces shared;
+  SharedPieces shared = shared_pieces<kByWarpgroup>();
   const GradientMemory<T, kDepth> memory(shared, false, false);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
-  load_slots<kDepth>(call, head, slot0, memory.keys, memory.values);
+  load_slots<kDepth, TileLayout::rows>(call, head, slot0, memory.keys, memory.values);
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
@@ -151,18 +172,44 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     __syncthreads();
     keep.template draw<true>(call, call.dropout_row(place, query0 + KeepBits::drawn_query()) +
                                        static_cast<std::uint64_t>(call.dropout_reach + slot0));
-    tile.load(call, numbers, dout, place, query0, 1 / value_scale);
+    tile.template load<kOperandLayout<kByWarpgroup>>(call, numbers, dout, place, query0, 1 / value_scale);
     __syncthreads();
-#pragma unroll 1
-    for (int step = 0; step < kTileRows; step += 16) {
-      if (query0 + step >= call.block || own >= call.persistent) continue;
-      const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
+    const auto weigh = [&](Sums& scores, int step) {
       const ColumnNumbers base(tile.base + step);
-      Sums scores = keys.times(content);
 #pragma unroll
       for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scale * scores.value[e] - base[e]);
-      add_key_gradients(scores, values.times(outs), keep.columns(step), ColumnNumbers(tile.total + step), content, outs,
-                        dkeys, dvalues);
+    };
+    if constexpr (kByWarpgroup) {
+      constexpr int kTogether = 2;  // blocks of 16 queries
+#pragma unroll 1
+      for (int step = 0; step < kTileRows; step += 16 * kTogether) {
+        if (query0 + step >= call.block) continue;
+        const bf16* const content = tile.content + step * kOperandColumns;
+        const bf16* const outs = tile.dout + step * kOperandColumns;
+        Sums scores[kTogether], dweights[kTogether];
+        Fragment kept_weights[kTogether], dscores[kTogether];
+        keys.times_operand(scores, content);
+        values.times_operand(dweights, outs);
+#pragma unroll
+        for (int b = 0; b < kTogether; ++b) {
+          const int query = step + 16 * b;
+          weigh(scores[b], query);
+          weigh_key_gradients(scores[b], dweights[b], keep.columns(query), ColumnNumbers(tile.total + query),
+                              kept_weights[b], dscores[b]);
+        }
+        multiply_add_rows(dvalues.part, kept_weights, outs);
+        multiply_add_rows(dkeys.part, dscores, content);
+      }
+    } else {
+#pragma unroll 1
+      for (int step = 0; step < kTileRows; step += 16) {
+        if (query0 + step >= call.block || own >= call.persistent) continue;
+        const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
+        Sums scores = keys.times(content);
+        weigh(scores, step);
+        add_key_gradients<false>(scores, values.times(outs), keep.columns(step), ColumnNumbers(tile.total + step),
+                                 content, outs, dkeys, dvalues);
+      }
     }
   }
   // Sums of rows behind the last slot have no place there.

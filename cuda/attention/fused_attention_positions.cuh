@@ -34,6 +34,7 @@ struct PositionGradientMemory {
     values = shared.take<bf16>(2 * kTileBytes<kDepth>);
     if constexpr (!kReused) scores = shared.of_warp<float>(QueryPositions::kBytes);
     dweights = shared.of_warp<float>(QueryPositions::kBytes);
+    tile.take_numbers(shared);
     bits = shared.take<std::uint32_t>(KeepBits::kBytes);
     if (two_queries) tile.take_second_query(shared);
   }
@@ -74,9 +75,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     if (key0 + kTileRows <= place.oldest) continue;  // none of the keys exists
     const ContextRows<T, kDepth> rows(call, place);
     __syncthreads();
-    tile.load(call, numbers, dout, place, query0, 1 / call.dropout_multiplier);
-    if (fresh) load_context<kDepth, true>(call, place, rows, key0 - kTileRows, memory.keys, memory.values);
-    load_context<kDepth, true>(call, place, rows, key0, memory.keys, memory.values);
+    tile.template load<TileLayout::rows>(call, numbers, dout, place, query0, 1 / call.dropout_multiplier);
+    if (fresh) load_context<kDepth, TileLayout::ring>(call, place, rows, key0 - kTileRows, memory.keys, memory.values);
+    load_context<kDepth, TileLayout::ring>(call, place, rows, key0, memory.keys, memory.values);
     fresh = false;
     // The first place of a row is that of the farthest distance.
     keep.template draw<false>(call, call.dropout_row(place, query0 + KeepBits::drawn_query()) +

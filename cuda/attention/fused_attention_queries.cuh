@@ -100,14 +100,16 @@ __device__ __forceinline__ Fragment score_gradients(const Sums& weights, const S
   return fragment(dscores);
 }
 
-template <class T, int kDepth>
+/// kByWarpgroup: products with keys, values and slots are a warpgroup's, of which all warps then meet every block that
+/// one of them sees.
+template <class T, int kDepth, bool kByWarpgroup>
 __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     query_gradients(FusedCall<T> call, const T* out, const T* dout, QueryNumbers numbers, QueryGradients<T> wanted) {
   constexpr int kStride = kTileStride<kDepth>;
   const int item = static_cast<int>(blockIdx.x);
   const Place place = call.place(item / call.tiles / call.streams, item / call.tiles % call.streams);
   const int first = item % call.tiles * kTileRows, row0 = first + 16 * warp_of_block();
-  SharedPieces shared;
+  SharedPieces shared = shared_pieces<kByWarpgroup>();
   constexpr bool kReused = kQueriesReused<kDepth>;
   bf16* const queries_memory = kReused ? shared.take<bf16>(3 * kTileBytes<kDepth>) : nullptr;
   const GradientMemory<T, kDepth> memory(shared, call.two_queries && !kReused, call.positions, queries_memory);
@@ -135,13 +137,10 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const LeftRows<kDepth> held_outs(tile.dout + warp_row * kStride);
   for (int slot0 = 0; slot0 < call.persistent; slot0 += kTileRows) {
     __syncthreads();
-    load_slots<kDepth>(call, place.head, slot0, memory.keys, memory.values);
+    load_slots<kDepth, kOperandLayout<kByWarpgroup>>(call, place.head, slot0, memory.keys, memory.values);
     keep.template draw<true>(call, drawn_row + static_cast<std::uint64_t>(call.dropout_reach + slot0));
     __syncthreads();
-#pragma unroll
-    for (int block = 0; block < kTileRows / 16; ++block) {
-      const bf16* const keys = memory.keys + 16 * block * kStride;
-      Sums scores = queries.times(keys);
+    const auto weigh = [&](Sums& scores, int block) {
 #pragma unroll
       for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(slot_scale * scores.value[e] - base[e / 2 % 2]);
       // Rows behind the last slot are zeros, and so is what the product takes of them.
@@ -150,8 +149,32 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
         for (int e = 0; e < 8; ++e)
           if (slot0 + 16 * block + Sums::column_of(e) >= call.persistent) scores.value[e] = 0;
       }
-      const Sums dweights = held_outs.times(memory.values + 16 * block * kStride);
-      dcontent.add(score_gradients(scores, dweights, keep.rows(block), total), keys);
+    };
+    if constexpr (kByWarpgroup) {
+      constexpr int kTogether = 2;  // blocks: more need more registers than three blocks of threads leave
+#pragma unroll
+      for (int first_block = 0; first_block < kTileRows / 16; first_block += kTogether) {
+        const bf16* const keys = memory.keys + 16 * first_block * kOperandColumns;
+        Sums scores[kTogether], dweights[kTogether];
+        Fragment dscores[kTogether];
+        queries.times_operand(scores, keys);
+        held_outs.times_operand(dweights, memory.values + 16 * first_block * kOperandColumns);
+#pragma unroll
+        for (int b = 0; b < kTogether; ++b) {
+          weigh(scores[b], first_block + b);
+          dscores[b] = score_gradients(scores[b], dweights[b], keep.rows(first_block + b), total);
+        }
+        multiply_add_rows(dcontent.part, dscores, keys);
+      }
+    } else {
+#pragma unroll
+      for (int block = 0; block < kTileRows / 16; ++block) {
+        const bf16* const keys = memory.keys + 16 * block * kStride;
+        Sums scores = queries.times(keys);
+        weigh(scores, block);
+        const Sums dweights = held_outs.times(memory.values + 16 * block * kStride);
+        dcontent.add(score_gradients(scores, dweights, keep.rows(block), total), keys);
+      }
     }
   }
   dcontent.scale(call.slot_score_scale * call.slot_value_scale / call.score_scale);
@@ -176,25 +199,27 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   int shift = 0;      // of the place of the next block's farther run: 0 or 16
   int last = 0;       // distances of the run that is not complete
 
-  const ContextRows<T, kDepth> rows(call, place);
   const int low = floor16(of_tile.low);
+  if (call.positions && low <= of_tile.high) load_distances<kDepth>(call, place, first - low, memory.positions);
   const std::uint64_t drawn_place =  // of position 0
       drawn_row + static_cast<std::uint64_t>(std::int64_t{call.longest} - first - KeepBits::drawn_query());
   KeepBits::Run run = keep.begin_run(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{low}));
-  if (call.positions && low <= of_tile.high) load_distances<kDepth>(call, place, first - low, memory.positions);
   for (int key0 = low; key0 <= of_tile.high; key0 += kTileRows) {
     __syncthreads();
-    load_context<kDepth>(call, place, rows, key0, memory.keys, memory.values);
+    load_context<kDepth, kOperandLayout<kByWarpgroup>>(call, place, ContextRows<T, kDepth>(call, place), key0,
+                                                       memory.keys, memory.values);
     if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
     keep.draw(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{key0}), run);
     __syncthreads();
 #pragma unroll 1
     for (int block = 0; block < kTileRows / 16; ++block) {
       const int key = key0 + 16 * block, apart = row0 - key;  // distance of the diagonal
-      if (key + 15 < of_warp.low || key > of_warp.high) continue;
-      const bf16* const keys = memory.keys + 16 * block * kStride;
-      Sums scores = queries.times(keys);
-      if (call.positions) {
+      const bool seen = key + 15 >= of_warp.low && key <= of_warp.high;
+      if (kByWarpgroup ? key > of_tile.high : !seen) continue;
+      constexpr int kRow = kOperandStride<kDepth, kByWarpgroup>;
+      const bf16* const keys = memory.keys + 16 * block * kRow;
+      Sums scores = queries.template times_block<kByWarpgroup>(keys);
+      if (call.positions && seen) {
         if (fresh) {
           by_distance.put(16 + shift, position_queries.times(ring_rows<kDepth>(memory.positions, apart)));
           gradients.clear(apart);
@@ -211,7 +236,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
         for (int e = 0; e < 8; ++e) scores.value[e] += by_distance.of_rows(e, shift);
         shift = 16 - shift;
       }
-      const Sums dweights = outs.times(memory.values + 16 * block * kStride);
+      const Sums dweights = outs.template times_block<kByWarpgroup>(memory.values + 16 * block * kRow);
       const KeptRows kept = keep.rows(block);
 #pragma unroll
       for (int e = 0; e < 8; ++e) scores.value[e] = scale * scores.value[e] - base[e / 2 % 2];
@@ -229,9 +254,10 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 #pragma unroll
         for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scores.value[e]);
       }
-      const Fragment dscores = score_gradients(scores, dweights, kept, total);
-      dcontent.add(dscores, keys);
-      if (call.positions) {
+      Fragment dscores{};
+      if (seen) dscores = score_gradients(scores, dweights, kept, total);
+      dcontent.template add_block<kByWarpgroup>(dscores, keys);
+      if (call.positions && seen) {
 #pragma unroll
         for (int e = 0; e < 8; ++e)
           gradients.put(Sums::row_of(e), apart + Sums::row_of(e) - Sums::column_of(e),
@@ -254,7 +280,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   dposition.write([&](int row) { return call.query_row(wanted.position.data, place, row0 + row); }, score_scale,
                   wanted.position.write);
   if (call.ramp == 0) return;
-  const double share = block_sum<kAttentionThreads>(static_cast<double>(of_span * call.dropout_multiplier));
+  // Where the queries' numbers were: nothing is to lie before operands that are aligned.
+  const double share = block_sum<kAttentionThreads>(static_cast<double>(of_span * call.dropout_multiplier),
+                                                    reinterpret_cast<double*>(tile.base));
   if (threadIdx.x == 0)
     wanted.span_shares[(place.head * call.streams + place.stream) * call.tiles + item % call.tiles] = share;
 }

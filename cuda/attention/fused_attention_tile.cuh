@@ -10,6 +10,7 @@
 #include "cuda/attention/fused_attention_dropout.cuh"
 #include "cuda/shared.cuh"
 #include "cuda/storage_access.cuh"
+#include "cuda/warpgroup.cuh"
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
@@ -55,6 +56,34 @@ class SharedPieces {
   unsigned char* next_;
 };
 
+/// For operands of products by a warpgroup the first piece is aligned to what they need, and so is what follows tiles.
+template <bool kOfOperands>
+__device__ __forceinline__ SharedPieces shared_pieces() {
+  static_assert(kTileBytes<kOperandColumns> % kOperandAlignment == 0);
+  return SharedPieces(dynamic_shared < bf16, kOfOperands ? kOperandAlignment : 16 > ());
+}
+
+/// How rows lie in shared memory.
+enum class TileLayout : std::uint8_t {
+  rows,     ///< 64 rows, kTileStride apart
+  ring,     ///< the same, at their number modulo kRingRows
+  operand,  ///< the right operand of products by a warpgroup (cuda/warpgroup.cuh)
+};
+/// Of tiles that products by a warpgroup, or by warps, take their right operands from; and elements from row to row.
+template <bool kByWarpgroup>
+inline constexpr TileLayout kOperandLayout = kByWarpgroup ? TileLayout::operand : TileLayout::rows;
+template <int kDepth, bool kByWarpgroup>
+inline constexpr int kOperandStride = kByWarpgroup ? kOperandColumns : kTileStride<kDepth>;
+
+/// Two tiles of rows that are loaded together.
+template <TileLayout kLayout, class Share>
+__device__ __forceinline__ void store_both(const Share& first_share, bf16* first_tile, const Share& second_share,
+                                           bf16* second_tile, int first = 0) {
+  first_share.template store<kLayout>(first_tile, first);
+  second_share.template store<kLayout>(second_tile, first);
+  if constexpr (kLayout == TileLayout::operand) operands_stored();
+}
+
 /// One thread's share of a tile: eight elements of every kStep-th row, from row `row` on. All are asked for before the
 /// first is stored, so that as many loads are under way at once.
 template <int kDepth>
@@ -87,14 +116,19 @@ class TileShare {
     eight_[j] = {};
     if (from != nullptr) eight_[j] = load_eight(from);
   }
-  __device__ __forceinline__ void store(bf16* tile) const {
+  /// Rows from `first` on, of which a ring has kRingRows; for it `first` is a multiple of 16. Behind operands,
+  /// operands_stored() is to follow.
+  template <TileLayout kLayout>
+  __device__ __forceinline__ void store(bf16* tile, int first = 0) const {
+    static_assert(kLayout != TileLayout::operand || kDepth == kOperandColumns);
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) put(tile, row() + j * kStep, j);
-  }
-  /// As the rows from `first` on of a ring of kRingRows rows; `first` is a multiple of 16.
-  __device__ __forceinline__ void store_in_ring(bf16* ring, int first) const {
-#pragma unroll
-    for (int j = 0; j < kEach; ++j) put(ring, (first + row() + j * kStep) & (kRingRows - 1), j);
+    for (int j = 0; j < kEach; ++j) {
+      const int own = row() + j * kStep;
+      if constexpr (kLayout == TileLayout::operand)
+        store_operand(tile, own, column(), eight_[j]);
+      else
+        put(tile, kLayout == TileLayout::ring ? (first + own) & (kRingRows - 1) : own, j);
+    }
   }
 
  private:
@@ -115,7 +149,7 @@ template <int kDepth, class T>
 __device__ __forceinline__ void load_tile(bf16* tile, const TensorRows<const T>& rows, int first) {
   TileShare<kDepth> share;
   share.load(rows, first);
-  share.store(tile);
+  share.template store<TileLayout::rows>(tile);
 }
 /// Keys and values of one stream and head, by position.
 template <class T, int kDepth>
@@ -128,8 +162,8 @@ struct ContextRows {
         past_keys(call.template past_rows<kDepth>(call.past_keys, place)),
         past_values(call.template past_rows<kDepth>(call.past_values, place)) {}
 };
-/// 64 positions from `first` on, a multiple of 16, into tiles or, kInRing, into rings.
-template <int kDepth, bool kInRing = false, class T>
+/// 64 positions from `first` on, a multiple of 16.
+template <int kDepth, TileLayout kLayout, class T>
 __device__ __forceinline__ void load_context(const FusedCall<T>& call, const Place& place,
                                              const ContextRows<T, kDepth>& rows, int first, bf16* keys, bf16* values) {
   using Share = TileShare<kDepth>;
@@ -154,40 +188,33 @@ __device__ __forceinline__ void load_context(const FusedCall<T>& call, const Pla
       of_values.load_row(j, value);
     }
   }
-  if constexpr (kInRing) {
-    of_keys.store_in_ring(keys, first);
-    of_values.store_in_ring(values, first);
-  } else {
-    of_keys.store(keys);
-    of_values.store(values);
-  }
+  store_both<kLayout>(of_keys, keys, of_values, values, first);
 }
 /// Keys and values of 64 persistent slots.
-template <int kDepth, class T>
+template <int kDepth, TileLayout kLayout, class T>
 __device__ __forceinline__ void load_slots(const FusedCall<T>& call, int head, int first, bf16* keys, bf16* values) {
   TileShare<kDepth> of_keys, of_values;
   of_keys.load(call.template slot_rows<kDepth>(call.slot_keys, head), first);
   of_values.load(call.template slot_rows<kDepth>(call.slot_values, head), first);
-  of_keys.store(keys);
-  of_values.store(values);
+  store_both<kLayout>(of_keys, keys, of_values, values);
 }
 /// Position keys of 64 distances from `first` on, a multiple of 16, into their ring.
 template <int kDepth, class T>
 __device__ __forceinline__ void load_distances(const FusedCall<T>& call, const Place& place, int first, bf16* ring) {
   TileShare<kDepth> share;
   share.load(call.position_rows(place), first - call.nearest);
-  share.store_in_ring(ring, first);
+  share.template store<TileLayout::ring>(ring, first);
 }
 
 /// 16 rows of a tile as the left operand of products: kept in registers, up to a depth of 64, or read again for every
 /// product.
-template <int kDepth, bool kHeld = kDepth <= 64>
+template <int kDepth, bool kHeld = kDepth <= 64, TileLayout kLayout = TileLayout::rows>
 class LeftRows {
  public:
   __device__ explicit LeftRows(const bf16* rows) : rows_(rows) {
     if constexpr (kHeld) {
 #pragma unroll
-      for (int k = 0; k < kDepth / 16; ++k) held_[k] = load_fragment(rows + 16 * k, kTileStride<kDepth>);
+      for (int k = 0; k < kDepth / 16; ++k) held_[k] = read(k);
     }
   }
   /// Their products with 16 other rows: element (r, c) is row r times row c of the others.
@@ -199,12 +226,42 @@ class LeftRows {
       if constexpr (kHeld)
         multiply_add(sums, held_[k], other);
       else
-        multiply_add(sums, load_fragment(rows_ + 16 * k, kTileStride<kDepth>), other);
+        multiply_add(sums, read(k), other);
     }
     return sums;
   }
+  /// One or the other, for 16 rows.
+  template <bool kByWarpgroup>
+  __device__ __forceinline__ Sums times_block(const bf16* others) const {
+    if constexpr (kByWarpgroup) {
+      Sums sums[1];
+      times_operand(sums, others);
+      return sums[0];
+    } else {
+      return times(others);
+    }
+  }
+  /// The same of the 64 rows of a warpgroup, and kBlocks times 16 rows of an operand.
+  template <int kBlocks>
+  __device__ __forceinline__ void times_operand(Sums (&sums)[kBlocks], const bf16* others) const {
+    if constexpr (kHeld) {
+      multiply_by_rows(sums, held_, others);
+    } else {
+      Fragment left[kDepth / 16];
+#pragma unroll
+      for (int k = 0; k < kDepth / 16; ++k) left[k] = read(k);
+      multiply_by_rows(sums, left, others);
+    }
+  }
 
  private:
+  __device__ __forceinline__ Fragment read(int k) const {
+    if constexpr (kLayout == TileLayout::operand)
+      return load_operand_fragment(rows_, 16 * k);
+    else
+      return load_fragment(rows_ + 16 * k, kTileStride<kDepth>);
+  }
+
   const bf16* rows_;
   Fragment held_[kHeld ? kDepth / 16 : 1];
 };
@@ -219,6 +276,16 @@ struct RowSums {
 #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k)
       multiply_add(part[k], weights, load_right_transposed(rows + 16 * k, kTileStride<kDepth>));
+  }
+  /// The same, or the warpgroup's 64 rows of weights times 16 rows of an operand.
+  template <bool kByWarpgroup>
+  __device__ __forceinline__ void add_block(const Fragment& weights, const bf16* rows) {
+    if constexpr (kByWarpgroup) {
+      const Fragment one[] = {weights};
+      multiply_add_rows(part, one, rows);
+    } else {
+      add(weights, rows);
+    }
   }
   __device__ __forceinline__ void scale(float factor) {
 #pragma unroll

@@ -92,6 +92,7 @@ CardBackend& card_of(Backend& backend) {
 
 cudaStream_t stream_of(Backend& backend) { return card_of(backend).stream(); }
 std::size_t shared_bytes_of(Backend& backend) { return card_of(backend).facts().shared_bytes; }
+bool has_warpgroup_products(Backend& backend) { return card_of(backend).facts().warpgroup_products; }
 
 namespace {
 

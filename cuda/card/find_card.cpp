@@ -2,13 +2,16 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "cuda/card/check.hpp"
+#include "cuda/warpgroup_choice.hpp"
 
 namespace engram::card {
 namespace {
@@ -20,18 +23,20 @@ std::string version_text(int version) { return text(version / 1000, ".", version
 /// What ENGRAM_CUDA_ARCHITECTURES of this build can run on a card: its own machine code serves cards of the same major
 /// number and an equal or higher minor one; the newest is also there as an intermediate form, which later cards
 /// translate.
-bool has_kernels_for(int capability) {
+std::vector<int> built_capabilities() {
+  std::vector<int> capabilities;
   std::string_view list = ENGRAM_CUDA_ARCHITECTURES;
-  int newest = 0;
   while (!list.empty()) {
     const std::string_view one = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), one.size() + 1));
-    int built = 0;
-    std::from_chars(one.data(), one.data() + one.size(), built);
-    if (built / 10 == capability / 10 && built <= capability) return true;
-    newest = std::max(newest, built);
+    std::from_chars(one.data(), one.data() + one.size(), capabilities.emplace_back());
   }
-  return newest < capability;
+  return capabilities;
+}
+bool has_kernels_for(int capability) {
+  const std::vector<int> all = built_capabilities();
+  return std::ranges::any_of(all, [&](int built) { return built / 10 == capability / 10 && built <= capability; }) ||
+         std::ranges::max(all) < capability;
 }
 
 [[noreturn]] void fail_without_driver(const std::string& device) {
@@ -73,6 +78,8 @@ CardFacts find_card(int index) {
                   .processors = properties.multiProcessorCount,
                   .clock = 1e3 * kilohertz,
                   .shared_bytes = properties.sharedMemPerBlockOptin};
+  facts.warpgroup_products =
+      facts.capability == 90 && std::ranges::count(built_capabilities(), 90) > 0 && cuda::takes_warpgroups();
   const auto capability = text(properties.major, ".", properties.minor);
   if (facts.capability < kLeastCapability)
     throw DeviceError(text(device, ": a card must have compute capability 8.0 or newer, with bf16, got ", facts.name,

@@ -13,6 +13,9 @@ struct CardFacts {
   int processors = 0;            ///< streaming multiprocessors
   double clock = 0;              ///< of the multiprocessors, Hz, the highest
   std::size_t shared_bytes = 0;  ///< shared memory that a block can ask for
+  /// Products by warpgroups (cuda/warpgroup.cuh): of compute capability 9.0 alone, of a build for 90, and as
+  /// cuda/warpgroup_choice.hpp says.
+  bool warpgroup_products = false;
 };
 
 /// Makes card number `index` the one of this thread. Throws DeviceError that says what to do: no driver, a driver that

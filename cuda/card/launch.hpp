@@ -12,6 +12,8 @@ namespace engram::card {
 cudaStream_t stream_of(Backend& backend);
 /// The shared memory that a block can ask for. Throws likewise.
 std::size_t shared_bytes_of(Backend& backend);
+/// Whether the card, and this build's kernels, have products by warpgroups. Throws likewise.
+bool has_warpgroup_products(Backend& backend);
 
 /// What a failed launch throws. Kernels report late: the mistake may be that of one launched before.
 [[noreturn]] inline void fail_launch(cudaError_t code, const cuda::LaunchedFrom& from) {
@@ -26,6 +28,7 @@ namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
 inline std::size_t most_shared_bytes(const Step& step) { return card::shared_bytes_of(step.backend()); }
+inline bool multiplies_by_warpgroups(const Step& step) { return card::has_warpgroup_products(step.backend()); }
 
 template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {

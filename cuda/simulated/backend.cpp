@@ -17,6 +17,7 @@
 #include "core/launch_count.hpp"
 #include "core/untouched_memory.hpp"
 #include "cuda/launch_size.hpp"
+#include "cuda/warpgroup_choice.hpp"
 
 namespace engram::simulated {
 namespace {
@@ -115,6 +116,7 @@ class SimulatedBackend final : public Backend {
   std::size_t reserved_bytes() const override { return engine.reservations.bytes(); }
   std::size_t memory_limit = SIZE_MAX;
   std::size_t shared_limit = cuda::kMostSharedBytes;
+  bool warpgroup_products = true;
 
  private:
   std::size_t taken() const { return engine.reservations.bytes() + captured_bytes_; }
@@ -138,6 +140,7 @@ std::unique_ptr<Backend> open(int index) {
   if (index != 0) throw DeviceError(text("device simulated: has index 0 only, got ", index));
   auto backend = std::make_unique<SimulatedBackend>();
   if (const char* order = std::getenv("ENGRAM_SIMULATED_ORDER")) backend->engine.options = parse_run_options(order);
+  backend->warpgroup_products = cuda::takes_warpgroups();
   return backend;
 }
 
@@ -168,6 +171,8 @@ const bool counts = (find_launch_counter = &counter_of) != nullptr;
 Engine& engine_of(Backend& backend) { return simulated(backend).engine; }
 std::size_t& memory_limit_of(Backend& backend) { return simulated(backend).memory_limit; }
 std::size_t& shared_limit_of(Backend& backend) { return simulated(backend).shared_limit; }
+bool& warpgroup_products_of(Backend& backend) { return simulated(backend).warpgroup_products; }
+std::int64_t warpgroup_product_count(Backend& backend) { return engine_of(backend).warpgroup_products(); }
 
 RunOptions parse_run_options(const char* order) {
   const std::string_view name = order;

@@ -18,6 +18,12 @@ std::size_t& memory_limit_of(Backend& backend);
 /// The shared memory that a block can have, in bytes: of the largest card, or what a test sets.
 std::size_t& shared_limit_of(Backend& backend);
 
+/// Whether kernels may have products by warpgroups (cuda/warpgroup.cuh), as cards of compute capability 9.0 do: at
+/// first what cuda/warpgroup_choice.hpp says.
+bool& warpgroup_products_of(Backend& backend);
+/// How many there were so far.
+std::int64_t warpgroup_product_count(Backend& backend);
+
 /// The text of ENGRAM_SIMULATED_ORDER: forward, reversed, shuffled or shuffled:SEED. Throws UsageError on another.
 RunOptions parse_run_options(const char* text);
 

@@ -50,6 +50,9 @@ void Block::begin(std::int64_t block, const RunOptions& options) {
     const std::size_t lanes = std::min<std::size_t>(kWarpSize, count - w * kWarpSize);
     warps_[w].begin_block(~std::uint32_t{0} >> (kWarpSize - lanes));
   }
+  const std::size_t groups = (count + Warpgroup::kThreads - 1) / Warpgroup::kThreads;
+  while (warpgroups_.size() < groups) warpgroups_.emplace_back();
+  for (std::size_t g = 0; g < groups; ++g) warpgroups_[g].begin_block();
   make_order(options, static_cast<std::uint64_t>(block) + 1, count_, order_);
   lane_order_.resize(count);
   std::vector<std::size_t> filled(warps);
@@ -63,6 +66,7 @@ void Block::begin(std::int64_t block, const RunOptions& options) {
   failed_ = false;
   failure_.clear();
   shared_.begin_block(launch_->shared_bytes);
+  operands_.begin_block(shared_, count);
   const Index3 place = index_in(launch_->blocks, block);
   for (std::size_t i = 0; i < count; ++i) {
     Thread& thread = threads_[i];
@@ -179,6 +183,7 @@ void Block::open_barrier() {
   ++barriers_;
   at_barrier_ = 0;
   if (counter_ != nullptr) counter_->barrier();
+  operands_.barrier();
   for (const std::int64_t number : order_)
     if (Thread& thread = threads_[static_cast<std::size_t>(number)]; thread.state == Thread::State::at_barrier)
       make_ready(thread);
@@ -224,6 +229,30 @@ Meeting& Block::meet(Thread& self, const Site& site, std::uint32_t mask, std::ui
   suspend(self);
   if (memory == Memory::ordered) meeting.order->acquire();
   return meeting;
+}
+
+void Block::multiply(Thread& self, const Site& site, const WarpgroupProduct& product) {
+  const int number = self.number / Warpgroup::kThreads;
+  if (count_ < (number + 1) * Warpgroup::kThreads)
+    fail(self,
+         text("a warpgroup must have ", Warpgroup::kThreads, " threads, got a block of ", count_, " at ", site.text()));
+  Warpgroup& group = warpgroups_[static_cast<std::size_t>(number)];
+  fail_unless_empty(self, group.arrive(self.number % Warpgroup::kThreads, site, product));
+  self.state = Thread::State::at_warpgroup;
+  self.site = site;
+  if (group.complete()) {
+    fail_unless_empty(self, group.multiply(operands_, site));
+    ++warpgroup_products_;
+    if (counter_ != nullptr) counter_->multiplied(number, product.columns, product.steps);
+    for (const std::int64_t other : order_)
+      if (other / Warpgroup::kThreads == number) make_ready(threads_[static_cast<std::size_t>(other)]);
+  }
+  suspend(self);
+}
+
+void Block::operand_written(Thread& self, const Site& site, const void* data, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_.data());
+  fail_unless_empty(self, operands_.write(static_cast<std::size_t>(self.number), at, bytes, site));
 }
 
 }  // namespace engram::simulated

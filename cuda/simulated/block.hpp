@@ -14,6 +14,7 @@
 #include "cuda/simulated/stacks.hpp"
 #include "cuda/simulated/thread.hpp"
 #include "cuda/simulated/warp.hpp"
+#include "cuda/simulated/warpgroup.hpp"
 
 namespace engram::simulated {
 
@@ -42,12 +43,19 @@ class Block {
   /// Waits for the lanes of `mask`; `value` is what they can read of this one. Call leave() when done reading.
   Meeting& meet(Thread& self, const Site& site, std::uint32_t mask, std::uint64_t value, Memory memory);
   void leave(Thread& self, Meeting& meeting) { warp_of(self).leave(meeting, self.lane()); }
+  /// Waits for the 128 threads of the warpgroup, which multiply together.
+  void multiply(Thread& self, const Site& site, const WarpgroupProduct& product);
+  /// What the thread wrote for such products, inside the dynamic shared memory; and that it wrote all.
+  void operand_written(Thread& self, const Site& site, const void* data, std::size_t bytes);
+  void operands_stored(Thread& self) { operands_.fence(static_cast<std::size_t>(self.number)); }
   /// Ends the launch with "launch: MISTAKE" and the place of `self`. The fiber is never continued, so what its frames
   /// hold is never destroyed: the caller may hold no memory but the mistake.
   [[noreturn]] void fail(const Thread& self, std::string&& mistake);
   void fail_unless_empty(const Thread& self, std::string&& mistake) {
     if (!mistake.empty()) fail(self, std::move(mistake));
   }
+  /// Products by warpgroups of all blocks so far.
+  std::int64_t warpgroup_products() const { return warpgroup_products_; }
   std::byte* shared_memory() const { return shared_.data(); }
   std::size_t shared_bytes() const { return shared_.bytes(); }
 
@@ -80,6 +88,9 @@ class Block {
   Fiber caller_;
   std::deque<Thread> threads_;  // as many as the largest block needed: fibers cannot be moved
   std::deque<Warp> warps_;
+  std::deque<Warpgroup> warpgroups_;
+  OperandMemory operands_;
+  std::int64_t warpgroup_products_ = 0;
   int count_ = 0;  // threads of this block
   std::vector<std::int64_t> order_;
   std::vector<std::int64_t> lane_order_;  // the same, warp by warp

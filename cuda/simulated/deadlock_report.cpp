@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "cuda/simulated/warpgroup.hpp"
 
 namespace engram::simulated {
 namespace {
@@ -29,9 +30,10 @@ std::string runs(int count, Contains contains) {
 }
 
 bool wait_together(const Thread& a, const Thread& b) {
-  return a.state == b.state && a.site == b.site &&
-         (a.state == Thread::State::at_barrier ||
-          (a.meeting == b.meeting && a.number / kWarpSize == b.number / kWarpSize));
+  if (a.state != b.state || !(a.site == b.site)) return false;
+  if (a.state == Thread::State::at_warpgroup) return a.number / Warpgroup::kThreads == b.number / Warpgroup::kThreads;
+  return a.state == Thread::State::at_barrier ||
+         (a.meeting == b.meeting && a.number / kWarpSize == b.number / kWarpSize);
 }
 
 }  // namespace

@@ -63,6 +63,12 @@ void Engine::start_uncounted(std::function<void()> action) {
     action();
 }
 
+std::int64_t Engine::warpgroup_products() const {
+  std::int64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->warpgroup_products();
+  return sum;
+}
+
 void Engine::begin_capture() {
   captured_.clear();
   capturing_ = true;

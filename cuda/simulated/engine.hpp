@@ -32,6 +32,7 @@ class Engine {
   /// What is no work of the device, but has its place in the order: not counted.
   void start_uncounted(std::function<void()> action);
   std::int64_t started() const { return started_; }  ///< calls of start()
+  std::int64_t warpgroup_products() const;           ///< of all launches
   /// From here on start() keeps the work, in order, until captured() returns it.
   void begin_capture();
   std::vector<CapturedWork> captured();

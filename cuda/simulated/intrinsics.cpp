@@ -99,4 +99,28 @@ std::byte* dynamic_shared_memory() {
   return self.owner->shared_memory();
 }
 
+void warpgroup_product(const char* file, int line, const char* name, const WarpgroupProduct& product) {
+  Thread& self = running_thread();
+  self.owner->multiply(self, {file, line, name}, product);
+}
+
+void operand_written(const char* file, int line, const char* name, const void* data, std::size_t bytes) {
+  Thread& self = running_thread();
+  self.owner->operand_written(self, {file, line, name}, data, bytes);
+}
+
+void operands_stored() {
+  Thread& self = running_thread();
+  self.owner->operands_stored(self);
+}
+
+std::uint64_t operand_address(const char* file, int line, const char* name, const void* data) {
+  Thread& self = running_thread();
+  const auto at = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(dynamic_shared_memory());
+  if (at >= self.owner->shared_bytes())
+    self.owner->fail(self, text("an operand must lie in the dynamic shared memory, got another address at ",
+                                Site{file, line, name}.text()));
+  return at;
+}
+
 }  // namespace engram::simulated

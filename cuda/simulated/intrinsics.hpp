@@ -12,6 +12,7 @@
 
 #include "cuda/device_namespace.hpp"
 #include "cuda/simulated/place.hpp"
+#include "cuda/simulated/warpgroup.hpp"
 
 #define __global__
 #define __device__
@@ -44,6 +45,13 @@ void warp_gather(const char* file, int line, const char* name, std::uint32_t mas
                  std::uint64_t (&all)[32]);
 /// Fails when the launch asked for none.
 std::byte* dynamic_shared_memory();
+
+/// What cuda/warpgroup.cuh is made of: a product; a thread's store into an operand, and that all its stores are done;
+/// and the place of an operand in the dynamic shared memory, bytes.
+void warpgroup_product(const char* file, int line, const char* name, const WarpgroupProduct& product);
+void operand_written(const char* file, int line, const char* name, const void* data, std::size_t bytes);
+void operands_stored();
+std::uint64_t operand_address(const char* file, int line, const char* name, const void* data);
 
 template <class T>
 T shuffle(const char* file, int line, const char* name, std::uint32_t mask, T value, Shuffle how,

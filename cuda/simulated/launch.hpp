@@ -14,6 +14,7 @@ namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
 inline std::size_t most_shared_bytes(const Step& step) { return simulated::shared_limit_of(step.backend()); }
+inline bool multiplies_by_warpgroups(const Step& step) { return simulated::warpgroup_products_of(step.backend()); }
 
 template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {

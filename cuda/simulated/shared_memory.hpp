@@ -10,7 +10,7 @@ namespace engram::simulated {
 
 class SharedMemory {
  public:
-  static constexpr std::size_t kAlignment = 128;
+  static constexpr std::size_t kAlignment = 1024;  // a card's, where a kernel asks for it (cuda/shared.cuh)
   static constexpr std::size_t kGuardBytes = 64;
 
   ~SharedMemory();

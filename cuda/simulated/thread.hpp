@@ -13,7 +13,7 @@ namespace engram::simulated {
 class Block;
 
 struct Thread : Place {
-  enum class State : std::uint8_t { ready, at_barrier, at_collective, exited };
+  enum class State : std::uint8_t { ready, at_barrier, at_collective, at_warpgroup, exited };
 
   Fiber fiber;
   Block* owner = nullptr;

@@ -67,12 +67,23 @@ if wants test; then
   heading "Kernels and training on the card"
   begin_part
   limited ctest --test-dir "$build" --output-on-failure -L gpu --no-tests=error | tee "$results/tests.txt" || failed+=(test)
+  heading "Attention once more, without products by warpgroups"
+  begin_part
+  ENGRAM_CARD_PRODUCTS=warp limited "$build/tests/engram_tests_ops" "*attention*" | tee "$results/by-warps.txt" ||
+    failed+=(by-warps)
 fi
 
 if wants bench; then
   heading "Bench, PyTorch beside it"
   begin_part
   limited "$python" tests/gpu/bench.py --engram "$build/apps/engram" --results "$results" || failed+=(bench)
+  for form in warpgroup warp; do
+    heading "The largest all-attention model, 16 streams, products with slots by $form"
+    begin_part
+    ENGRAM_CARD_PRODUCTS=$form limited "$build/apps/engram" bench --device cuda --dtype bf16 --spans 256 --steps 3 \
+      --config all-attention/enwik8-all-attention-large --set training.split=1 training.batch=16 |
+      tee "$results/products-by-$form.txt" || failed+=("products-by-$form")
+  done
 fi
 
 if wants ranks; then

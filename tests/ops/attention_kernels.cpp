@@ -7,6 +7,9 @@
 namespace engram::harness {
 namespace {
 
+/// Spans and statistics beside tensors of `dtype`, which in bf16 are f32.
+DType exact(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
+
 /// A step with the call's scalars, and the inputs as tensors.
 struct Device {
   Backend& backend;
@@ -23,7 +26,7 @@ struct Device {
                               &in.keys,          &in.values,         &in.position_keys, &in.position_values,
                               &in.slot_keys,     &in.slot_values,    &in.span,          &in.past_valid};
     for (std::size_t i = 0; i < kAttentionArguments; ++i)
-      if (x[i].given()) *places[i] = upload(x[i], call.dtype, i == kPastValid);
+      if (x[i].given()) *places[i] = upload(x[i], i == kSpan ? exact(call.dtype) : call.dtype, i == kPastValid);
     if (call.shift > 0) {
       Array64 longer{{x[0].count() + call.shift}, std::vector<double>(static_cast<std::size_t>(call.shift))};
       longer.data.insert(longer.data.end(), x[0].data.begin(), x[0].data.end());
@@ -53,7 +56,7 @@ AttentionTruth run_attention(std::span<const Array64> x, const AttentionOptions&
   Device device(x, call);
   const Shape& query = device.in.content_query.shape();
   Tensor out = device.step.empty(query, call.dtype);
-  Tensor lse = device.step.empty({query[0], options.heads, query[1]}, call.dtype);
+  Tensor lse = device.step.empty({query[0], options.heads, query[1]}, exact(call.dtype));
   Tensor kept;
   if (call.keep) kept = device.step.empty({kept_weights_count(device.in, options)}, call.dtype);
   device.run(call, [&] {
@@ -75,12 +78,12 @@ std::vector<Array64> run_attention_backward(std::span<const Array64> x, const At
     if (!x[i].given() || std::ranges::count(call.unwanted, static_cast<int>(i)) > 0) continue;
     Array64 ones = x[i];
     std::ranges::fill(ones.data, 1);
-    *places[i] = {call.write == Write::add
-                      ? device.upload(ones, call.dtype)
-                      : device.step.empty(Shape(std::span<const std::int64_t>(x[i].shape)), call.dtype),
+    const DType dtype = i == kSpan ? exact(call.dtype) : call.dtype;
+    *places[i] = {call.write == Write::add ? device.upload(ones, dtype)
+                                           : device.step.empty(Shape(std::span<const std::int64_t>(x[i].shape)), dtype),
                   call.write};
   }
-  const Tensor out = device.upload(forward.out, call.dtype), lse = device.upload(forward.lse, call.dtype);
+  const Tensor out = device.upload(forward.out, call.dtype), lse = device.upload(forward.lse, exact(call.dtype));
   const Tensor kept = forward.kept.given() ? device.upload(forward.kept, call.dtype) : Tensor{};
   const Tensor gradient = device.upload(dout, call.dtype);
   device.run(call, [&] {

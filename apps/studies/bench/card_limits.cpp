@@ -7,9 +7,9 @@ namespace engram {
 namespace {
 
 constexpr std::array<CardLimits, 3> kCards{{
-    {"H200", 132, 1.98e9, 4.8e12, 989e12, 67e12},
-    {"A100", 108, 1.41e9, 2.039e12, 312e12, 19.5e12},
-    {"RTX 4090", 128, 2.52e9, 1.008e12, 165.2e12, 82.6e12},
+    {"H200", 90, 132, 1.98e9, 4.8e12, 989e12, 67e12},
+    {"A100", 80, 108, 1.41e9, 2.039e12, 312e12, 19.5e12},
+    {"RTX 4090", 89, 128, 2.52e9, 1.008e12, 165.2e12, 82.6e12},
 }};
 
 constexpr double kFlopsPerMma = 2.0 * 16 * 8 * 16;
@@ -31,6 +31,10 @@ MachineLimits CardLimits::as_machine(ProductPrecision products) const {
 }
 
 std::span<const CardLimits> known_cards() { return kCards; }
+
+bool can_launch(const CardLimits& card, const LaunchCost& launch) {
+  return card.capability == 90 || launch.place.find("/warpgroup_") == std::string::npos;
+}
 
 const char* name_of(CardTime::Bound bound) {
   switch (bound) {

@@ -12,6 +12,7 @@ namespace engram {
 /// Rates of a whole card at the clock that it reaches at most.
 struct CardLimits {
   std::string_view name;
+  int capability;  ///< major times 10 plus minor
   int multiprocessors;
   double clock;                  ///< Hz
   double bytes_per_second;       ///< of its memory
@@ -28,6 +29,9 @@ struct CardLimits {
 /// the Ada architecture; rates a clock: CUDA C++ Programming Guide, "Arithmetic Instructions", compute capability 8.0,
 /// 8.9 and 9.0.
 std::span<const CardLimits> known_cards();
+
+/// Whether the card can do what the launch did: products by warpgroups are of compute capability 9.0 alone.
+bool can_launch(const CardLimits& card, const LaunchCost& launch);
 
 /// What takes longest, and how long.
 struct CardTime {

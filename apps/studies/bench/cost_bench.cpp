@@ -131,6 +131,7 @@ CostResult count_costs(const BenchCase& bench, Runtime& runtime, int blocks) {
                     .flops = step.cost.training.total() * static_cast<double>(step.tokens),
                     .device_bytes = runtime.backend().reserved_bytes(),
                     .blocks = blocks,
+                    .cards = {},
                     .kernels = {}};
   for (auto& [name, places] : observer.costs()) {
     KernelCost one{.kernel = name, .calls = 0, .places = std::move(places), .floors = {}};
@@ -140,6 +141,12 @@ CostResult count_costs(const BenchCase& bench, Runtime& runtime, int blocks) {
       one.floors.push_back(step.kernel_floor(name, card.as_machine(bench.config.training.products)));
     result.kernels.push_back(std::move(one));
   }
+  for (std::size_t card = 0; card < known_cards().size(); ++card)
+    if (std::ranges::all_of(result.kernels, [card](const KernelCost& kernel) {
+          return std::ranges::all_of(
+              kernel.places, [card](const PlaceCost& place) { return can_launch(known_cards()[card], place.cost); });
+        }))
+      result.cards.push_back(card);
   std::ranges::stable_sort(result.kernels, std::ranges::greater{},
                            [](const KernelCost& one) { return one.seconds(0); });
   return result;

@@ -34,6 +34,7 @@ struct CostResult {
   double flops = 0;                 ///< of the step, by the formulas of the model
   std::size_t device_bytes = 0;     ///< that the device had reserved
   int blocks = 0;                   ///< of each launch that were counted; 0: all
+  std::vector<std::size_t> cards;   ///< the known_cards() that can do all of it
   std::vector<KernelCost> kernels;  ///< by their time on the first card, longest first
 };
 

@@ -26,17 +26,20 @@ std::string group_table_of(const BenchCase& bench, const CostResult& result) {
       result.blocks == 0 ? "of all blocks" : fmt::format("from {} blocks of a launch", result.blocks),
       static_cast<double>(result.device_bytes) / 1e9);
   text += fmt::format("  {:<18} {:>8}", "", "launches");
-  for (const CardLimits& card : cards) text += fmt::format(" {:>10} {:>8} {:<7}", card.name, "floor", "by");
+  for (const std::size_t card : result.cards)
+    text += fmt::format(" {:>10} {:>8} {:<7}", cards[card].name, "floor", "by");
   text += '\n';
   const std::vector<GroupCost> groups = groups_of(result);
   for (const GroupCost& group : groups) {
     text += fmt::format("  {:<18} {:>8}", group.name, group.launches);
-    for (const GroupCost::OnCard& on : group.cards)
+    for (const std::size_t card : result.cards) {
+      const GroupCost::OnCard& on = group.cards[card];
       text += fmt::format(" {:>10.3f} {:>8.3f} {:<7}", on.seconds / kMilli, on.floor / kMilli, name_of(on.bound));
+    }
     text += '\n';
   }
   text += fmt::format("  {:<18} {:>8}", "of product rate", "");
-  for (std::size_t card = 0; card < cards.size(); ++card) {
+  for (const std::size_t card : result.cards) {
     const GroupCost::OnCard& all = groups.back().cards[card];
     text += fmt::format(" {:>9.1f}% {:>7.1f}% {:<7}", 100 * product_share(result, cards[card], all.seconds),
                         100 * product_share(result, cards[card], all.floor), "");
@@ -49,7 +52,7 @@ nlohmann::json json_of_groups(const CostResult& result) {
   nlohmann::json list = nlohmann::json::array();
   for (const GroupCost& group : groups_of(result)) {
     nlohmann::json cards = nlohmann::json::object();
-    for (std::size_t card = 0; card < group.cards.size(); ++card)
+    for (const std::size_t card : result.cards)
       cards[std::string(known_cards()[card].name)] = {{"milliseconds", group.cards[card].seconds / kMilli},
                                                       {"milliseconds_floor", group.cards[card].floor / kMilli},
                                                       {"bound", name_of(group.cards[card].bound)}};

@@ -50,12 +50,13 @@ std::string counts_table(const CostResult& result) {
 std::string times_table(const CostResult& result) {
   const std::span<const CardLimits> cards = known_cards();
   std::string text = fmt::format("  {:<26} {:>5}", "least microseconds", "calls");
-  for (const CardLimits& card : cards) text += fmt::format(" {:>9} {:<7} {:>8}", card.name, "by", "floor");
+  for (const std::size_t card : result.cards)
+    text += fmt::format(" {:>9} {:<7} {:>8}", cards[card].name, "by", "floor");
   text += '\n';
   std::vector<double> sums(cards.size()), floors(cards.size());
   for (const KernelCost& kernel : result.kernels) {
     text += fmt::format("  {:<26} {:>5}", kernel.kernel, kernel.calls);
-    for (std::size_t card = 0; card < cards.size(); ++card) {
+    for (const std::size_t card : result.cards) {
       text += fmt::format(" {:>9.3f} {:<7} {:>8.3f}", kernel.seconds(card) / kMicro, name_of(kernel.bound(card)),
                           kernel.floors[card] / kMicro);
       sums[card] += kernel.seconds(card);
@@ -64,7 +65,7 @@ std::string times_table(const CostResult& result) {
     text += '\n';
   }
   text += fmt::format("  {:<26} {:>5}", "all kernels", "");
-  for (std::size_t card = 0; card < cards.size(); ++card)
+  for (const std::size_t card : result.cards)
     text += fmt::format(" {:>9.3f} {:<7} {:>8.3f}", sums[card] / kMicro, "", floors[card] / kMicro);
   return text + '\n';
 }
@@ -108,10 +109,10 @@ nlohmann::json json_of(const SharedAccessCost& cost) {
           {"wavefronts_without_conflicts", cost.least_wavefronts}};
 }
 
-nlohmann::json json_of(const PlaceCost& place) {
+nlohmann::json json_of(const PlaceCost& place, const std::vector<std::size_t>& cards) {
   const LaunchCost& cost = place.cost;
   nlohmann::json times = nlohmann::json::object();
-  for (std::size_t card = 0; card < place.times.size(); ++card)
+  for (const std::size_t card : cards)
     times[std::string(known_cards()[card].name)] = {{"microseconds", place.times[card].seconds / kMicro},
                                                     {"bound", name_of(place.times[card].bound)}};
   return {{"place", cost.place},
@@ -181,14 +182,15 @@ std::string listing_of(const CostResult& result, const std::string& kernel) {
       text +=
           item("library products", fmt::format("{:.0f} FLOPs, {:.0f} of bf16",
                                                cost.product_flops + cost.bf16_product_flops, cost.bf16_product_flops));
-    for (std::size_t card = 0; card < place.times.size(); ++card)
-      text +=
-          item(card == 0 ? "least time" : "", fmt::format("{:.3f} us on {}, by {}", place.times[card].seconds / kMicro,
-                                                          known_cards()[card].name, name_of(place.times[card].bound)));
+    for (const std::size_t card : result.cards)
+      text += item(card == result.cards.front() ? "least time" : "",
+                   fmt::format("{:.3f} us on {}, by {}", place.times[card].seconds / kMicro, known_cards()[card].name,
+                               name_of(place.times[card].bound)));
   }
-  for (std::size_t card = 0; card < found->floors.size(); ++card)
-    text += fmt::format("  {:<26} {:.3f} us on {}, of {:.3f} us\n", card == 0 ? "floor by the formulas" : "",
-                        found->floors[card] / kMicro, known_cards()[card].name, found->seconds(card) / kMicro);
+  for (const std::size_t card : result.cards)
+    text += fmt::format("  {:<26} {:.3f} us on {}, of {:.3f} us\n",
+                        card == result.cards.front() ? "floor by the formulas" : "", found->floors[card] / kMicro,
+                        known_cards()[card].name, found->seconds(card) / kMicro);
   return text;
 }
 
@@ -196,8 +198,8 @@ nlohmann::json json_of(const BenchCase& bench, const CostResult& result) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelCost& kernel : result.kernels) {
     nlohmann::json places = nlohmann::json::array(), times = nlohmann::json::object();
-    for (const PlaceCost& place : kernel.places) places.push_back(json_of(place));
-    for (std::size_t card = 0; card < known_cards().size(); ++card)
+    for (const PlaceCost& place : kernel.places) places.push_back(json_of(place, result.cards));
+    for (const std::size_t card : result.cards)
       times[std::string(known_cards()[card].name)] = {{"microseconds", kernel.seconds(card) / kMicro},
                                                       {"bound", name_of(kernel.bound(card))},
                                                       {"microseconds_floor", kernel.floors[card] / kMicro}};

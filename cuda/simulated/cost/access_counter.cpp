@@ -141,6 +141,19 @@ void AccessCounter::product() {
   ++cost_.mma;
 }
 
+void AccessCounter::multiplied(int group, int columns, int steps) {
+  constexpr int kWarps = 4;
+  for (int w = group * kWarps; w < (group + 1) * kWarps; ++w) close(warps_[static_cast<std::size_t>(w)]);
+  cost_.mma += std::int64_t{kWarps} * columns / 8 * steps;
+  // Each step reads its operand once for all four warps, 128 bytes a wavefront.
+  const std::int64_t bytes = std::int64_t{columns} * steps * 16 * 2;
+  cost_.shared_reads.add({.requests = steps,
+                          .lanes = std::int64_t{kWarpSize} * steps,
+                          .bytes = bytes,
+                          .wavefronts = bytes / 128,
+                          .least_wavefronts = bytes / 128});
+}
+
 void AccessCounter::barrier() {
   cost_.barriers += static_cast<std::int64_t>(used_warps_);
   for (std::size_t w = 0; w < used_warps_; ++w) close(warps_[w]);

@@ -40,6 +40,8 @@ class AccessCounter {
   void entered(const void* frame);
   void exponential() { ++cost_.exponentials; }
   void product();  ///< of the warp, called by each lane
+  /// By warpgroup `group`, of so many columns and steps of 16 inner places (cuda/simulated/warpgroup.hpp).
+  void multiplied(int group, int columns, int steps);
 
   void barrier();
   /// `all`: they are all lanes of the warp that still run.

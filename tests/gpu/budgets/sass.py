@@ -4,11 +4,11 @@ one round of a loop with products on tensor cores."""
 import collections
 import re
 
+SHARED = {"LDGSTS", "LDS", "STS"}  # accesses to shared memory
 # The two multipliers of Philox (core/philox.hpp) as operands: they mark where random numbers are drawn.
 PHILOX = re.compile(r"-0x2daee0ad|-0x326172a9|0xd2511f53|0xcd9e8d57")
 CODE = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);")
 LABEL = re.compile(r"\s*(\.L_x_\w+|\$?\.?[\w$]+):")
-SHARED = {"LDGSTS", "LDS", "STS"}  # accesses to shared memory
 JUMP = re.compile(r"`\((\.L_x_\w+)\)")
 
 Instruction = collections.namedtuple("Instruction", "guard name operands")
@@ -61,13 +61,13 @@ class Kernel:
         count as if they went round once). The way through a loop is the one with most products, then with most random
         numbers and accesses to shared memory, then with fewest instructions: so dropout is on, all rows of a tile are
         there, and what only its edges need is left out. A loop with products inside of another one counts `rounds`
-        times: it goes over the blocks of 16 rows of a tile of 64. Without random numbers loads from the card's memory
-        are wanted too: a step of the past's products stores what the step before it has loaded. In attention those that
-        no store to shared memory needs serve edges."""
+        times: it goes over the blocks of 16 rows of a tile of 64, or with products by warpgroups over as many as one has columns.
+        Without random numbers loads from the card's memory are wanted too: a step of the past's products stores what the
+        step before it has loaded. In attention those that no store to shared memory needs serve edges."""
         graph = {i: places for i, places in enumerate(self.next_places())}
         found = []
         for part in components(graph, list(graph)):
-            if is_loop(graph, part) and any(self.code[i].name.startswith("HMMA") for i in part):
+            if is_loop(graph, part) and any(is_product(self.code[i]) for i in part):
                 draws = any(PHILOX.search(self.code[i].operands) for i in part)
                 wanted = SHARED if draws else SHARED | {"LDG"}
                 _, _, fewest, rolled = self.round_of(graph, part, rounds, wanted)
@@ -87,10 +87,12 @@ class Kernel:
         for members in parts:
             if is_loop(forward, members):
                 one = self.round_of(forward, members, rounds, wanted)
-                weight.append(tuple(rounds * x for x in one) if one[0] > 0 else one[:3] + (one[3] - 1,))
+                columns = [int(self.code[i].name.split("x")[1]) for i in members if self.code[i].name.startswith("HGMMA")]
+                times = 64 // min(columns) if columns else rounds
+                weight.append(tuple(times * x for x in one) if one[0] > 0 else one[:3] + (one[3] - 1,))
             else:
                 one = self.code[members[0]]
-                weight.append((one.name.startswith("HMMA"), is_wanted(one, wanted), -1, 0))
+                weight.append((is_product(one), is_wanted(one, wanted), -1, 0))
         # components() gives what follows before what leads there.
         best = [None] * len(parts)
         for number, members in enumerate(parts):
@@ -100,6 +102,10 @@ class Kernel:
             if after:
                 best[number] = tuple(a + b for a, b in zip(weight[number], max(after)))
         return best[part_of[head]]
+
+
+def is_product(one):
+    return one.name.startswith(("HMMA", "HGMMA"))
 
 
 def is_wanted(one, wanted):

@@ -13,7 +13,7 @@
 namespace engram::attention_instructions_test {
 namespace {
 
-/// "forward_tile bf16,64" -> "167/328", from the column `block` of the table.
+/// "forward_tile bf16,64,false" -> "167/328", from the column `block` of the table.
 std::map<std::string, std::string> counted_blocks() {
   std::ifstream file(std::filesystem::path(ENGRAM_SOURCE_DIR) / "tests/gpu/budgets/table.txt");
   REQUIRE(file);
@@ -32,16 +32,22 @@ std::map<std::string, std::string> counted_blocks() {
 
 TEST_CASE("attention instructions: as nvcc's table has them") {
   const std::map<std::string, std::string> counted = counted_blocks();
+  const auto both = [](int slots, int context) { return std::to_string(slots) + "/" + std::to_string(context); };
+  const BlockInstructions& by_warpgroup = warpgroup_block_instructions();
+  CHECK(counted.at("forward_tile bf16,64,true") == both(by_warpgroup.forward_slots, by_warpgroup.forward_context));
+  CHECK(counted.at("query_gradients bf16,64,true") == both(by_warpgroup.query_slots, by_warpgroup.query_context));
+  CHECK(counted.at("slot_gradients bf16,64,true") == std::to_string(by_warpgroup.slots));
+  CHECK(counted.at("key_gradients bf16,64,true") == std::to_string(by_warpgroup.keys));
+  CHECK(counted.at("position_gradients bf16,64") == std::to_string(by_warpgroup.positions));
   for (const bool bf16 : {true, false})
     for (const int depth : {16, 32, 64, 128}) {
       const BlockInstructions& block = block_instructions(depth, bf16);
       const std::string types = (bf16 ? "bf16," : "float,") + std::to_string(depth);
-      const auto both = [](int slots, int context) { return std::to_string(slots) + "/" + std::to_string(context); };
       INFO(types);
-      CHECK(counted.at("forward_tile " + types) == both(block.forward_slots, block.forward_context));
-      CHECK(counted.at("query_gradients " + types) == both(block.query_slots, block.query_context));
-      CHECK(counted.at("slot_gradients " + types) == std::to_string(block.slots));
-      CHECK(counted.at("key_gradients " + types) == std::to_string(block.keys));
+      CHECK(counted.at("forward_tile " + types + ",false") == both(block.forward_slots, block.forward_context));
+      CHECK(counted.at("query_gradients " + types + ",false") == both(block.query_slots, block.query_context));
+      CHECK(counted.at("slot_gradients " + types + ",false") == std::to_string(block.slots));
+      CHECK(counted.at("key_gradients " + types + ",false") == std::to_string(block.keys));
       CHECK(counted.at("position_gradients " + types) == std::to_string(block.positions));
     }
 }
@@ -55,14 +61,18 @@ TEST_CASE("attention instructions: by the products of a launch") {
   const AttentionShape shape{.depth = 64, .slots = 100, .positions = true, .bf16 = true};
   // Two blocks of 64 queries meet two tiles of slots each: 64 blocks of scores, and then three of the context.
   CHECK(of(forward, "operator()", 64 * 16 + 3 * 24, shape) == Approx(64 * 167 + 3 * 316));
-  CHECK(of(backward, "queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 179 + 3 * 435));
+  CHECK(of(backward, "queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 181 + 3 * 442));
   CHECK(of(backward, "slots", 5 * 32, shape) == Approx(5 * 227));
-  CHECK(of(backward, "keys", 5 * 48, shape) == Approx(5 * 377));
+  CHECK(of(backward, "keys", 5 * 48, shape) == Approx(5 * 382));
   CHECK(of(backward, "positions", 5 * 48, shape) == Approx(5 * 418));
+  const char* const warpgroup = "cuda/attention/warpgroup_attention.cu:1";
+  CHECK(of(warpgroup, "forward", 64 * 16 + 3 * 24, shape) == Approx(64 * 150 + 3 * 315));
+  CHECK(of(warpgroup, "queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 166 + 3 * 438));
+  CHECK(of(warpgroup, "slots", 5 * 32, shape) == Approx(5 * 189));
   // Without positions a block of the context is as one of slots; without slots all are of the context.
   const AttentionShape plain{.depth = 128, .slots = 0, .positions = false, .bf16 = false};
   CHECK(of(forward, "operator()", 7 * 32, plain) == Approx(7 * 221));
-  CHECK(of(backward, "keys", 7 * 64, plain) == Approx(7 * 322));
+  CHECK(of(backward, "keys", 7 * 64, plain) == Approx(7 * 321));
   // Other kernels, and models that have others.
   CHECK(of("cuda/attention/attention_plain.cu:1", "slots", 64, shape) == 0);
   CHECK(of(backward, "queries", 0, shape) == 0);
