@@ -223,7 +223,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="engram-tape-") as folder, Browser(chromium) as browser:
         check = Check(browser, str(Path(arguments.program).resolve()), folder, arguments.screenshots)
         if arguments.picture:
-            page = check.open(check.make("picture"), "picture", 1440, 860, at=35)
+            # Backward through the map that makes values: its share is added to one that is there.
+            page = check.open(check.make("picture"), "picture", 1440, 860, at=31)
             page.screenshot(arguments.picture, whole=False)
             return 0
         check.small()
