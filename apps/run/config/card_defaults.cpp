@@ -4,6 +4,8 @@ namespace engram {
 
 void choose_for_card(RunConfig& config, const std::set<std::string>& given, DeviceKind device, DType dtype) {
   if (device != DeviceKind::cuda || dtype != DType::f32) return;
+  if (config.model.family == ModelFamily::recurrent && !given.contains("model.logits_memory"))
+    config.model.recurrent.logits_memory = kCardLogitsMemory;
   TrainingOptions& training = config.training;
   const bool wants_f32 = given.contains("training.products") && training.products == ProductPrecision::f32;
   if (!given.contains("training.activations") && !wants_f32 && config.model.family != ModelFamily::recurrent)

@@ -42,7 +42,8 @@ void add_recurrent_keys(std::vector<ConfigKey>& keys) {
   model(&Model::dropout_over_time, "dropout_over_time", kChange,
         "dropout of inputs, layers and output drops a feature at all positions of a block");
   model(&Model::init_range, "init_range", kChange, "bound of uniform weights at the start");
-  model(&Model::logits_memory, "logits_memory", kChange, "MiB of logits that the softmax holds at a time");
+  model(&Model::logits_memory, "logits_memory", kChange,
+        "MiB of logits that the softmax holds at a time; on a card 512 unless given");
 }
 
 }  // namespace engram

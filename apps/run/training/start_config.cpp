@@ -72,6 +72,8 @@ RunConfig start_config(const StartConfigOptions& options, const std::optional<Ch
     stays("training.activations", &TrainingOptions::activations);
     stays("training.validate_as_trained", &TrainingOptions::validate_as_trained);
     stays("training.freeze", &TrainingOptions::freeze);
+    if (!given.contains("model.logits_memory"))
+      config.model.recurrent.logits_memory = before->config.model.recurrent.logits_memory;
     // Ranks may have raised it: with another one the last bits are others, and the caches start empty.
     if (config.training.batch % own.split == 0) stays("training.split", &TrainingOptions::split);
     return config;

@@ -47,5 +47,21 @@ TEST_CASE("card defaults: recurrent models have f32 activations alone") {
   CHECK(chosen({"training.products"}, DeviceKind::cuda, recurrent).training.validate_as_trained);
 }
 
+TEST_CASE("card defaults: a card holds more logits at a time, unless that is given") {
+  RunConfig recurrent;
+  recurrent.model.family = ModelFamily::recurrent;
+  const auto memory = [](const RunConfig& config) { return config.model.recurrent.logits_memory; };
+  const std::int64_t elsewhere = memory(recurrent);
+  CHECK(elsewhere < kCardLogitsMemory);
+  CHECK(memory(chosen({"model.width"}, DeviceKind::cuda, recurrent)) == kCardLogitsMemory);
+  CHECK(memory(chosen({"model.logits_memory"}, DeviceKind::cuda, recurrent)) == elsewhere);
+  for (const DeviceKind device : {DeviceKind::cpu, DeviceKind::simulated})
+    CHECK(memory(chosen({}, device, recurrent)) == elsewhere);
+  CHECK(memory(chosen({}, DeviceKind::cuda, recurrent, DType::f64)) == elsewhere);
+  CHECK(memory(chosen({}, DeviceKind::cuda)) == elsewhere);  // of another family
+  // All logits of the papers' models: 64 x 20 tokens, 77,000 words.
+  CHECK(std::int64_t{64} * 20 * 77'000 * 4 <= kCardLogitsMemory << 20);
+}
+
 }  // namespace
 }  // namespace engram::card_defaults_test
