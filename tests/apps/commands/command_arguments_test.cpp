@@ -259,6 +259,8 @@ TEST_CASE("command line: what commands are given is told apart from what they la
            "steps = 9\n");
   // At once: on stdout there would be the machine's limits.
   CHECK_THAT(error_of({"bench", "--config", config}, 2), ContainsSubstring("'c' takes its vocabulary from the data"));
+  CHECK_THAT(error_of({"bench", "--cost", "--groups", "--kernel", "softmax_forward"}, 2),
+             ContainsSubstring("bench: --groups must be of all kernels, got --kernel softmax_forward"));
 }
 
 }  // namespace engram::harness::command_arguments_test
