@@ -1,4 +1,4 @@
-#include "cuda/attention/fused_attention_forward.cuh"
+#include "cuda/attention/fused_attention_output.cuh"
 #include "cuda/attention/warpgroup_attention.hpp"
 
 namespace engram::cuda {

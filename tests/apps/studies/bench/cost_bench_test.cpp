@@ -36,7 +36,7 @@ class MadeUpCounter final : public LaunchCounter {
   }
   std::vector<LaunchCost> take() override {
     if (!wanted_) return {};
-    LaunchCost cost{.place = "cuda/made_up.cu:7", .launches = 1, .blocks = 32, .warps = 64};
+    LaunchCost cost{.place = place, .launches = 1, .blocks = 32, .warps = 64};
     cost.reads = {.requests = 10, .lanes = 160, .bytes = 640, .used_bytes = 320, .sectors = 20};
     cost.shared_reads = {.requests = 10, .lanes = 320, .bytes = 1280, .wavefronts = 40, .least_wavefronts = 10};
     cost.distinct_read_bytes = 4800;
@@ -45,6 +45,7 @@ class MadeUpCounter final : public LaunchCounter {
   bool wanted() const { return wanted_; }
   int blocks() const { return blocks_; }
 
+  const char* place = "cuda/made_up.cu:7";
   int most_blocks = 0;  // that were ever to be sampled
 
  private:
@@ -160,6 +161,27 @@ TEST_CASE("cost: every kernel has a group, and few are mere elements") {
   CHECK(cost_group("recurrence_forward", "cuda/rounded_product.cu:80") == "rounding");
 }
 
+TEST_CASE("cost: cards that cannot do what was counted are left out") {
+  const Counted counted;
+  Runtime runtime;
+  const CostResult by_warps = count_costs(small_case(), runtime);
+  CHECK(by_warps.cards.size() == known_cards().size());
+  made_up.place = "cuda/attention/warpgroup_attention.cu:7";
+  Runtime fresh;
+  const CostResult result = count_costs(small_case(), fresh);
+  made_up.place = "cuda/made_up.cu:7";
+  REQUIRE(result.cards.size() == 1);
+  CHECK(known_cards()[result.cards[0]].capability == 90);
+  for (const bool one : {false, true}) {
+    const CostResult& shown = one ? result : by_warps;
+    for (const std::string& text : {table_of(small_case(), shown), group_table_of(small_case(), shown),
+                                    listing_of(shown, "layer_norm_forward"), json_of(small_case(), shown).dump()}) {
+      CHECK_THAT(text, ContainsSubstring("H200"));
+      CHECK((text.find("A100") == std::string::npos) == one);
+    }
+  }
+}
+
 TEST_CASE("cost: some blocks stand for the others where so many are asked for, and until counting ends") {
   const Counted counted;
   Runtime runtime;
@@ -188,7 +210,7 @@ TEST_CASE("cost: where scores mean nothing, slots are selected at random") {
 }
 
 TEST_CASE("cost: the least time on a card is that of the unit that is busy longest") {
-  const CardLimits card{"made up", 10, 1e9, 1e12, 1e13, 1e12};
+  const CardLimits card{"made up", 90, 10, 1e9, 1e12, 1e13, 1e12};
   const auto time = [&](auto change) {
     LaunchCost cost{.blocks = 100};
     change(cost);
