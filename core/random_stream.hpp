@@ -41,7 +41,15 @@ struct DropoutRule {
 
   static constexpr int kElementsPerBlock = 8;
   ENGRAM_HD static constexpr std::uint32_t bits_of(const PhiloxBlock& block, int element) {
-    return (block.word[element >> 1] >> ((element & 1) * 16)) & 0xffffu;
+#if defined(__CUDA_ARCH__)
+    // Selected: an array with an index that the compiler does not know would lie in the card's memory.
+    const std::uint32_t low = (element & 2) == 0 ? block.word[0] : block.word[1];
+    const std::uint32_t high = (element & 2) == 0 ? block.word[2] : block.word[3];
+    const std::uint32_t word = (element & 4) == 0 ? low : high;
+#else
+    const std::uint32_t word = block.word[element >> 1];
+#endif
+    return (word >> ((element & 1) * 16)) & 0xffffu;
   }
   ENGRAM_HD constexpr bool keeps(const PhiloxBlock& block, int element) const {
     return bits_of(block, element) >= threshold;

@@ -25,8 +25,12 @@ __device__ __forceinline__ void times_gain(Pack<C, kWidth>& value, const C* gain
   for (int j = 0; j < kWidth; ++j) value.value[j] *= factor.value[j];
 }
 
+/// Threads that a multiprocessor is to hold at a time. More would leave a thread 32 registers, too few for this kernel.
+constexpr int kResidentThreads = 1536;
+
 template <class T, class Team, int kWidth>
-__global__ void __launch_bounds__(Team::kBlockThreads) normalise_rows(Forward<T> f) {
+__global__ void __launch_bounds__(Team::kBlockThreads, kResidentThreads / Team::kBlockThreads)
+    normalise_rows(Forward<T> f) {
   using C = Compute<T>;
   const std::int64_t row = Team::row(), first = row * f.n;
   if (row >= f.rows) return;
