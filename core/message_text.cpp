@@ -31,6 +31,11 @@ std::size_t character_start(std::string_view text, std::size_t at) {
 void append_line(std::string& out, std::string_view line) {
   std::string shown;
   for (std::size_t at = 0; at < line.size();) {
+    // Printable ASCII, which is most of every message, at once.
+    const std::size_t plain = at;
+    while (at < line.size() && line[at] >= ' ' && line[at] < '\x7f') ++at;
+    shown += line.substr(plain, at - plain);
+    if (at == line.size()) break;
     const std::size_t length = utf8_sequence_length(line.substr(at));
     const std::string_view character = line.substr(at, std::max<std::size_t>(length, 1));
     if (length > 0 && is_shown(character))

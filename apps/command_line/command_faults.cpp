@@ -59,7 +59,8 @@ std::string as_setting(std::string name, const std::string& value) {
   ArgumentList keys;
   for (const ModelFamily family : kModelFamilies)
     for (const ConfigKey& key : config_keys(family))
-      if ((key.name == name || key.full_name() == name) && std::ranges::find(keys, key.full_name()) == keys.end())
+      if ((key.name == name || (name.ends_with(key.name) && key.full_name() == name)) &&
+          std::ranges::find(keys, key.full_name()) == keys.end())
         keys.push_back(key.full_name());
   std::string settings;
   for (const std::string& key : keys) settings += text(settings.empty() ? "" : " or ", "--set ", key, "=", value);

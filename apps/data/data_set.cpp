@@ -9,6 +9,7 @@
 #include "apps/data/vocabulary/placeholders.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram::data {
 namespace {
@@ -45,7 +46,9 @@ std::size_t index_of_split(std::string_view name) {
 /// What data.json, `all`, says about the text of a split.
 std::optional<TextAmount> amount_of(const nlohmann::json& all, const nlohmann::json& split) {
   if (!split.contains("words")) return std::nullopt;
-  const auto number = [&split](const char* name) { return split.value(name, std::int64_t{0}); };
+  const auto number = [&split](const char* name) {
+    return split.contains(name) ? integer_of<std::int64_t>(split.at(name)) : 0;
+  };
   const bool whole = number("unknown") == 0 && number("newlines_dropped") == 0 && number("altered") == 0 &&
                      !all.value("lower", false) && !all.contains("articles") && !all.contains("tokenizer");
   return TextAmount{.words = number("words"), .bytes = whole ? number("bytes") : 0};
@@ -95,7 +98,7 @@ DataSet DataSet::open(const std::filesystem::path& folder) {
         throw FileError(text("data: '", data_path.string(), "' must state the number of tokens of ", kSplitNames[i],
                              ", ", files[i].tokens().size(), ", got ", tokens.dump(), kAgain));
     }
-    if (json.value("vocabulary_size", vocabulary.size()) != vocabulary.size())
+    if (json.contains("vocabulary_size") && json.at("vocabulary_size") != vocabulary.size())
       throw FileError(text("data: '", data_path.string(), "' must state the size of the vocabulary beside it, ",
                            vocabulary.size(), ", got ", json.at("vocabulary_size").dump(), kAgain));
     TextAmounts amounts;

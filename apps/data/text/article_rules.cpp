@@ -6,6 +6,7 @@
 #include "apps/data/text/word_rules.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram::data {
 
@@ -29,9 +30,9 @@ ArticleRules article_rules_of(const nlohmann::json& json) {
                      .sentence_end = json.at("sentence_end"),
                      .keep_numbers = json.at("keep_numbers"),
                      .chapters = json.at("chapters")};
-  rules.seed = json.at("seed").get<std::uint64_t>();
-  if (json.contains("words")) rules.words = json.at("words").get<std::int64_t>();
-  if (json.contains("held_out")) rules.held_out = json.at("held_out").get<std::int64_t>();
+  rules.seed = integer_of<std::uint64_t>(json.at("seed"));
+  if (json.contains("words")) rules.words = integer_of<std::int64_t>(json.at("words"));
+  if (json.contains("held_out")) rules.held_out = integer_of<std::int64_t>(json.at("held_out"));
   return rules;
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "apps/data/files/bytes_to_ask.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
 
@@ -27,8 +28,8 @@ bool LinePieces::next(std::string& piece) {
   piece = std::exchange(rest_, {});
   while (!at_end_) {
     const std::size_t used = piece.size();
-    const std::size_t wanted =
-        static_cast<std::size_t>(std::min(static_cast<std::int64_t>(piece_bytes_), most_ - bytes_));
+    const std::size_t wanted = static_cast<std::size_t>(
+        std::min(static_cast<std::int64_t>(bytes_to_ask(descriptor_, bytes_, piece_bytes_)), most_ - bytes_));
     piece.resize(used + wanted);
     const ssize_t count = ::read(descriptor_, piece.data() + used, wanted);
     if (count < 0 && errno != EINTR) refuse_unreadable(path_, errno);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/data/files/bytes_to_ask.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/data/text/utf8.hpp"
 #include "core/error.hpp"
@@ -25,10 +26,10 @@ std::string TextLines::place() const { return text("line ", number_, " of '", pa
 
 bool TextLines::read() {
   buffer_.erase(0, std::exchange(at_, 0));
-  const std::size_t used = buffer_.size();
-  buffer_.resize(used + kPiece);
+  const std::size_t used = buffer_.size(), wanted = bytes_to_ask(descriptor_, bytes_, kPiece);
+  buffer_.resize(used + wanted);
   ssize_t count = 0;
-  do count = ::read(descriptor_, buffer_.data() + used, kPiece);
+  do count = ::read(descriptor_, buffer_.data() + used, wanted);
   while (count < 0 && errno == EINTR);
   if (count < 0) refuse_unreadable(path_, errno);
   buffer_.resize(used + static_cast<std::size_t>(count));

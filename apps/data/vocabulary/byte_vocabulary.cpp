@@ -8,6 +8,7 @@
 #include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram::data {
 namespace {
@@ -106,7 +107,8 @@ ByteVocabulary ByteVocabulary::from_json(const nlohmann::json& json, const std::
     const std::string source_text = json.at("source_hash");
     const std::optional<std::uint64_t> source_hash = parse_hash(source_text);
     if (!source_hash) reject_bytes(path, text("the source hash '", source_text, "'"));
-    for (const std::int64_t entry : json.at("bytes").get<std::vector<std::int64_t>>()) {
+    for (const nlohmann::json& written : json.at("bytes").get_ref<const nlohmann::json::array_t&>()) {
+      const auto entry = integer_of<std::int64_t>(written);
       if (entry < 0 || entry > 255) reject_bytes(path, text("the entry ", entry));
       if (std::exchange(seen[static_cast<std::size_t>(entry)], true)) reject_bytes(path, text(entry, " twice"));
       entries.push_back(static_cast<std::uint8_t>(entry));

@@ -81,13 +81,24 @@ const ConfigKey* find_config_key(ModelFamily family, std::string_view section, s
 }
 
 const ConfigKey& nearest_config_key(ModelFamily family, std::string_view section, std::string_view name) {
-  // A key in the wrong section costs as much as one wrong character.
-  const auto cost = [&](const ConfigKey& candidate) {
-    return 2 * edit_distance(name, candidate.name) +
-           std::min<std::size_t>(2, edit_distance(section, candidate.section));
-  };
+  section = compared_part(section);
+  name = compared_part(name);
   const auto keys = config_keys(family);
-  return *std::ranges::min_element(keys, {}, cost);
+  const ConfigKey* nearest = nullptr;
+  std::size_t least = 0, section_cost = 0;
+  std::string_view last_section;
+  for (const ConfigKey& candidate : keys) {
+    // A key in the wrong section costs as much as one wrong character.
+    if (nearest == nullptr || candidate.section != last_section)
+      section_cost = std::min<std::size_t>(2, edit_distance(section, candidate.section));
+    last_section = candidate.section;
+    if (nearest != nullptr && 2 * least_distance(name, candidate.name) + section_cost >= least) continue;
+    const std::size_t cost = 2 * edit_distance(name, candidate.name) + section_cost;
+    if (nearest != nullptr && cost >= least) continue;
+    nearest = &candidate;
+    least = cost;
+  }
+  return *nearest;
 }
 
 std::string choices_of(const ConfigKey& key) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "apps/run/config/config_keys.hpp"
@@ -49,8 +50,9 @@ void check_section(const TomlEntry& entry) {
     throw UsageError(text("config: [", entry.name, "] must be a section of keys, got '", printable(entry.value),
                           "'\n  in ", entry.from));
   if (is_section || !is_table) return;  // what is no key is refused with all others
+  const std::string_view name = compared_part(entry.name);
   const auto nearest =
-      std::ranges::min_element(keys, {}, [&](const ConfigKey& key) { return edit_distance(entry.name, key.section); });
+      std::ranges::min_element(keys, {}, [&](const ConfigKey& key) { return edit_distance(name, key.section); });
   throw UsageError(text("config: [", printable(key_part(entry.name)), "] is no section, the nearest one is [",
                         nearest->section, "]\n  in ", entry.from));
 }

@@ -5,6 +5,7 @@
 #include "apps/data/files/read_file.hpp"
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 #include "core/files/parse_json.hpp"
 
 namespace engram {
@@ -26,11 +27,11 @@ void read_metrics(const std::filesystem::path& metrics_file, const std::function
 std::vector<nlohmann::json> read_reports(const std::filesystem::path& metrics_file, std::string_view event) {
   std::vector<nlohmann::json> found;
   read_metrics(metrics_file, [&](const nlohmann::json& line) {
-    const std::int64_t step = line.at("step");
+    const auto step = integer_of<std::int64_t>(line.at("step"));
     const std::string name = line.at("event");
     if (name == "start") found.clear();
     if (name == "resume")
-      while (!found.empty() && found.back().at("step").get<std::int64_t>() > step) found.pop_back();
+      while (!found.empty() && integer_of<std::int64_t>(found.back().at("step")) > step) found.pop_back();
     if (name == event) found.push_back(line);
   });
   return found;
@@ -40,7 +41,7 @@ double training_seconds(const std::filesystem::path& metrics_file, std::int64_t 
   double seconds = 0;
   read_metrics(metrics_file, [&](const nlohmann::json& line) {
     if (line.at("event") == "start") seconds = 0;
-    if (line.at("step").get<std::int64_t>() <= step) seconds = line.value("seconds", seconds);
+    if (integer_of<std::int64_t>(line.at("step")) <= step) seconds = line.value("seconds", seconds);
   });
   return seconds;
 }
@@ -49,7 +50,7 @@ RunEnd read_run_end(const std::filesystem::path& metrics_file) {
   RunEnd end;
   read_metrics(metrics_file, [&end](const nlohmann::json& line) {
     const std::string event = line.at("event");
-    end.step = line.at("step");
+    end.step = integer_of<std::int64_t>(line.at("step"));
     if (event == "train") end.tokens_per_second = line.at("tokens_per_second").get<double>();
     if (event == "train" || event == "valid_short" || event == "gradients" || event == "sample") return;
     end.event = event;

@@ -24,7 +24,8 @@ std::vector<std::string> all_names(const ParameterStore& store) {
 /// The three names that are nearest to the pattern; where it is far from all of them, the parts that a model has.
 std::string nearby(const std::vector<std::string>& names, const std::string& pattern) {
   std::vector<std::string> near = names;
-  std::ranges::stable_sort(near, {}, [&](const std::string& name) { return edit_distance(pattern, name); });
+  const std::string_view part_of_pattern = compared_part(pattern);
+  std::ranges::stable_sort(near, {}, [&](const std::string& name) { return edit_distance(part_of_pattern, name); });
   if (!near.empty() && is_near(pattern, near.front())) {
     near.resize(std::min<std::size_t>(near.size(), 3));
   } else {

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram {
 
@@ -28,7 +29,7 @@ void DivergenceWatch::restore(const nlohmann::json& state) {
     state.at("sum").get_to(sum_);
     state.at("weight").get_to(weight_);
     state.at("best").get_to(best_);
-    state.at("above").get_to(above_);
+    above_ = integer_of<std::int64_t>(state.at("above"));
   } catch (const nlohmann::json::exception& error) {
     throw UsageError(text("divergence watch: a saved state must have its four numbers, got ", state.dump()));
   }

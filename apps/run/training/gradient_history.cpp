@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/run/folder/report_lines.hpp"
+#include "core/files/json_integer.hpp"
 #include "nn/optim/optimizer.hpp"
 
 namespace engram {
@@ -13,10 +14,10 @@ using nlohmann::json;
 
 std::string table_of(const GradientHistory& history) {
   const json& report = history.reports.back();
-  const std::int64_t steps = report.at("steps");
+  const auto steps = integer_of<std::int64_t>(report.at("steps"));
   const double clip = report.at("clip");
   std::string lines = fmt::format("gradients of the {} steps up to step {}; clip {}\n", steps,
-                                  report.at("step").get<std::int64_t>(), clip);
+                                  integer_of<std::int64_t>(report.at("step")), clip);
   // Clipped together a share says nothing of one tensor. Older logs do not say how they were clipped.
   const bool together = text_in(report, "clip_kind") == name_of(ClipKind::global);
   if (together && clip > 0 && !report.at("tensors").empty())
@@ -35,13 +36,13 @@ std::string table_of(const GradientHistory& history) {
   lines += fmt::format(
       "\nwhat moves the spans: derivatives of the loss by zeta at step {}.\nA span grows while task + penalty is below "
       "0\n\n{:>5} {:>5} {:>12} {:>12} {:>12}\n",
-      report.at("step").get<std::int64_t>(), "layer", "head", "task", "penalty", "sum");
+      integer_of<std::int64_t>(report.at("step")), "layer", "head", "task", "penalty", "sum");
   for (const json& layer : report.at("spans")) {
     const double penalty = layer.at("penalty");
     const auto task = layer.at("task").get<std::vector<double>>();
     for (std::size_t head = 0; head < task.size(); ++head)
-      lines += fmt::format("{:>5} {:>5} {:>12.4e} {:>12.4e} {:>12.4e}\n", layer.at("layer").get<std::int64_t>(), head,
-                           task[head], penalty, task[head] + penalty);
+      lines += fmt::format("{:>5} {:>5} {:>12.4e} {:>12.4e} {:>12.4e}\n", integer_of<std::int64_t>(layer.at("layer")),
+                           head, task[head], penalty, task[head] + penalty);
   }
   return lines;
 }
@@ -50,7 +51,7 @@ std::string csv_of(const GradientHistory& history) {
   std::string lines = "step,tensor,mean_norm,largest_norm,clipped_share\n";
   for (const json& report : history.reports)
     for (const json& tensor : report.at("tensors"))
-      lines += fmt::format("{},{},{},{},{}\n", report.at("step").get<std::int64_t>(),
+      lines += fmt::format("{},{},{},{},{}\n", integer_of<std::int64_t>(report.at("step")),
                            tensor.at("name").get<std::string>(), tensor.at("norm").get<double>(),
                            tensor.at("largest").get<double>(), tensor.at("clipped").get<double>());
   return lines;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram {
 
@@ -22,7 +23,7 @@ void PlateauWatch::restore(const nlohmann::json& state) {
   try {
     state.at("best").get_to(best_);
     state.at("begun").get_to(begun_);
-    state.at("waited").get_to(waited_);
+    waited_ = integer_of<std::int64_t>(state.at("waited"));
   } catch (const nlohmann::json::exception& error) {
     throw UsageError(text("plateau watch: a saved state must have its three members, got ", state.dump()));
   }

@@ -2,6 +2,7 @@
 
 #include "apps/run/model/checkpoint_format.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram {
 namespace {
@@ -27,7 +28,7 @@ Watcher watch_interval(TrainingWatch::Interval& interval) {
   watcher.save = [&](json& state) { state["interval"] = {{"nll_sum", interval.nll_sum}, {"steps", interval.steps}}; };
   watcher.restore = [&](const json& state, const Continuation&) {
     state.at("interval").at("nll_sum").get_to(interval.nll_sum);
-    state.at("interval").at("steps").get_to(interval.steps);
+    interval.steps = integer_of<std::int64_t>(state.at("interval").at("steps"));
   };
   return watcher;
 }
@@ -62,7 +63,7 @@ Watcher watch_plateau(PlateauWatch& plateau, const Schedule& schedule, Trainer& 
   };
   watcher.restore = [&](const json& state, const Continuation& how) {
     if (how.same_data && state.contains("plateau")) plateau.restore(state.at("plateau"));
-    if (state.contains(kFinetuneKey)) trainer.finetune_after(state.at(kFinetuneKey).get<std::int64_t>());
+    if (state.contains(kFinetuneKey)) trainer.finetune_after(integer_of<std::int64_t>(state.at(kFinetuneKey)));
   };
   return watcher;
 }
@@ -104,7 +105,7 @@ Watcher watch_averaging(WeightAverage& average, AveragingTrigger& trigger, const
     const json& saved = state.at(kAverageKey);
     trigger.restore(saved.at("validations").get<std::vector<double>>());
     if (!saved.at("begun").get<bool>()) return;
-    const auto updates = saved.at("updates").get<std::int64_t>();
+    const auto updates = integer_of<std::int64_t>(saved.at("updates"));
     if (how.resized) {
       how.notes.push_back("the mean of the weights begins anew, because of another max_span");
     } else if (wanted) {
@@ -127,7 +128,7 @@ Watcher watch_best(std::optional<TrainingWatch::Best>& best, const DivergenceWat
   };
   watcher.restore = [&](const json& state, const Continuation& how) {
     if (how.same_data && state.contains("best"))
-      best = TrainingWatch::Best{state.at("best").at("nll"), state.at("best").at("step")};
+      best = TrainingWatch::Best{state.at("best").at("nll"), integer_of<std::int64_t>(state.at("best").at("step"))};
   };
   return watcher;
 }

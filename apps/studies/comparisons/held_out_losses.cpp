@@ -11,6 +11,7 @@
 #include "apps/terminal/signals.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 #include "core/files/parse_json.hpp"
 #include "nn/checkpoint.hpp"
 
@@ -37,7 +38,9 @@ std::optional<HeldOutLosses> read_losses(const std::filesystem::path& kept, cons
     const json found = parse_json(data::read_bytes(kept));
     for (const auto& [name, value] : facts.items())
       if (found.at(name) != value) return std::nullopt;
-    HeldOutLosses losses{found.at("scored"), found.at("nats"), found.at("all_scored"), found.at("all_nats")};
+    HeldOutLosses losses{{}, found.at("nats"), integer_of<std::int64_t>(found.at("all_scored")), found.at("all_nats")};
+    for (const json& scored : found.at("scored").get_ref<const json::array_t&>())
+      losses.scored.push_back(integer_of<std::int64_t>(scored));
     if (losses.scored.size() != losses.sums.size()) return std::nullopt;
     return losses;
   } catch (const json::exception&) {

@@ -4,14 +4,25 @@
 
 #include "apps/run/folder/metrics_reader.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 
 namespace engram {
 namespace {
 
+std::vector<std::vector<std::int64_t>> heads_of(const nlohmann::json& spans) {
+  using Array = const nlohmann::json::array_t&;
+  std::vector<std::vector<std::int64_t>> heads;
+  for (const nlohmann::json& layer : spans.get_ref<Array>()) {
+    heads.emplace_back();
+    for (const nlohmann::json& span : layer.get_ref<Array>()) heads.back().push_back(integer_of<std::int64_t>(span));
+  }
+  return heads;
+}
+
 /// A process counts shortfalls from 0: what earlier ones counted comes before.
 void take_line(const nlohmann::json& object, std::vector<SpanMoment>& history, std::int64_t& earlier_shortfalls) {
   const std::string event = object.at("event");
-  const std::int64_t step = object.at("step");
+  const auto step = integer_of<std::int64_t>(object.at("step"));
   if (event == "start") {
     // A run that was killed before its first checkpoint begins anew.
     history.clear();
@@ -28,8 +39,9 @@ void take_line(const nlohmann::json& object, std::vector<SpanMoment>& history, s
        .mean = object.at("span_mean"),
        .longest = object.at("span_longest"),
        .released_mean = object.at("span_layer_mean"),
-       .heads = object.value("spans", std::vector<std::vector<std::int64_t>>{}),
-       .cache_shortfalls = counted ? earlier_shortfalls + object.at("cache_shortfalls").get<std::int64_t>() : -1});
+       .heads = object.contains("spans") ? heads_of(object.at("spans")) : std::vector<std::vector<std::int64_t>>{},
+       .cache_shortfalls =
+           counted ? earlier_shortfalls + integer_of<std::int64_t>(object.at("cache_shortfalls")) : -1});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 #include "core/files/parse_json.hpp"
 
 namespace engram {
@@ -46,24 +47,26 @@ std::string text_of_result(const RunResult& result) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-RunResult result_of_text(std::string_view written) {
+RunResult result_of_text(std::string_view written) try {
   const json object = parse_json_or_discard(written);
   if (!object.is_object()) throw Error(text("sweep: a result must be JSON, got '", written, "'"));
   RunResult result;
   result.outcome = find_named<RunOutcome>(object.at("outcome").get<std::string>()).value_or(RunOutcome::failed);
   result.reason = object.at("reason").get<std::string>();
-  result.step = object.at("step").get<std::int64_t>();
+  result.step = integer_of<std::int64_t>(object.at("step"));
   for_numbers(result, [&object](const char* name, std::optional<double>& number) {
     if (object.contains(name)) number = number_of(object.at(name));
   });
-  if (object.contains("best_step")) result.best_step = object.at("best_step").get<std::int64_t>();
+  if (object.contains("best_step")) result.best_step = integer_of<std::int64_t>(object.at("best_step"));
   if (object.contains("memories"))
     for (const json& memory : object.at("memories"))
-      result.memories.push_back({.layer = memory.at(0).get<std::int64_t>(),
+      result.memories.push_back({.layer = integer_of<std::int64_t>(memory.at(0)),
                                  .usage = number_of(memory.at(1)),
                                  .top_usage = number_of(memory.at(2)),
                                  .kl = number_of(memory.at(3))});
   return result;
+} catch (const json::exception& error) {
+  throw Error(text("sweep: a result must have its members, got this: ", error.what()));
 }
 
 }  // namespace engram

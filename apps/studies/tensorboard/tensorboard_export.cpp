@@ -22,6 +22,7 @@
 #include "core/error.hpp"
 #include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
+#include "core/files/json_integer.hpp"
 #include "core/files/list_folder.hpp"
 #include "core/files/restarted.hpp"
 
@@ -73,7 +74,7 @@ void add_validation(SummaryEvent& event, const json& line) {
   for (std::size_t i = 0; i < layers.size(); ++i)
     for (const auto& [name, what] :
          {std::pair{"memory_usage", "usage"}, std::pair{"memory_top_usage", "top_usage"}, std::pair{"memory_kl", "kl"}})
-      add_number(event, text("memory/layer_", layers[i].get<std::int64_t>(), "/", what), line.at(name).at(i));
+      add_number(event, text("memory/layer_", integer_of<std::int64_t>(layers[i]), "/", what), line.at(name).at(i));
 }
 
 /// As it was written, whatever Markdown would make of it: lines that begin with four blanks are code.

@@ -28,8 +28,8 @@ const std::vector<OpExample>& op_examples() {
 const OpExample& op_example(std::string_view name) {
   const std::vector<OpExample>& all = op_examples();
   if (const auto found = std::ranges::find(all, name, &OpExample::name); found != all.end()) return *found;
-  const auto nearest =
-      std::ranges::min_element(all, {}, [&](const OpExample& known) { return edit_distance(name, known.name); });
+  const auto nearest = std::ranges::min_element(
+      all, {}, [part = compared_part(name)](const OpExample& known) { return edit_distance(part, known.name); });
   throw UsageError(text("--trace must name an operation, got '", name, "'\n  the nearest is '", nearest->name,
                         "'; --trace list has all of them"));
 }

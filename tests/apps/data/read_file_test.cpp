@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/data/files/bytes_to_ask.hpp"
 #include "apps/data/prepare/prepare.hpp"
 #include "apps/data/text/line_pieces.hpp"
 #include "apps/data/text/text_lines.hpp"
@@ -32,6 +33,25 @@ struct FilledPipe {
 };
 
 }  // namespace
+
+TEST_CASE("read file: small files are asked for their bytes and one more, pipes and what grows for all", "[data]") {
+  const TemporaryFolder folder;
+  constexpr std::size_t kMost = 100;
+  const auto path = put_file(folder / "text", "0123456789");
+  const int file = open_to_read(path);
+  CHECK(bytes_to_ask(file, 0, kMost) == 11);
+  CHECK(bytes_to_ask(file, 8, kMost) == 3);
+  CHECK(bytes_to_ask(file, 10, kMost) == 1);
+  CHECK(bytes_to_ask(file, 0, 4) == 4);
+  CHECK(bytes_to_ask(file, 11, kMost) == kMost);  // it was longer
+  put_file(path, std::string(50, 'a'));
+  CHECK(bytes_to_ask(file, 10, kMost) == 41);
+  put_file(path, "");
+  CHECK(bytes_to_ask(file, 0, kMost) == kMost);
+  ::close(file);
+  const FilledPipe pipe("some");
+  CHECK(bytes_to_ask(pipe.ends[0], 0, kMost) == kMost);
+}
 
 TEST_CASE("read file: devices never end, so they are refused", "[data]") {
   const std::string rule = "'/dev/zero' must be a regular file or a pipe, got a device";
