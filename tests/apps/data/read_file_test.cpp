@@ -44,9 +44,9 @@ TEST_CASE("read file: small files are asked for their bytes and one more, pipes 
   CHECK(bytes_to_ask(file, 10, kMost) == 1);
   CHECK(bytes_to_ask(file, 0, 4) == 4);
   CHECK(bytes_to_ask(file, 11, kMost) == kMost);  // it was longer
-  put_file(path, std::string(50, 'a'));
+  REQUIRE(::truncate(path.c_str(), 50) == 0);
   CHECK(bytes_to_ask(file, 10, kMost) == 41);
-  put_file(path, "");
+  REQUIRE(::truncate(path.c_str(), 0) == 0);
   CHECK(bytes_to_ask(file, 0, kMost) == kMost);
   ::close(file);
   const FilledPipe pipe("some");
