@@ -39,25 +39,18 @@ struct Backward {
     return {.blocks = blocks, .threads = kAttentionThreads, .shared_bytes = shared_bytes};
   }
   std::int64_t query_tiles() const { return std::int64_t{call.streams} * call.tiles; }
-
   bool by_warpgroup() const { return multiplies_by_warpgroups(step); }
 
   void launch_queries(std::int64_t items, const T* out, const QueryGradients<T>& wanted) const {
+    if constexpr (kHasWarpgroupKernels<T, kDepth>)
+      if (by_warpgroup()) return WarpgroupAttention{step, call}.queries(out, dout, numbers, wanted);
     launch(step, size(items, query_gradient_bytes<T, kDepth>(call)), query_gradients<T, kDepth, false>, call, out, dout,
            numbers, wanted);
   }
   void queries(const T* out, double span_factor) const {
     const std::int64_t items = call.heads * query_tiles();
     const Workspace shares = step.workspace(sizeof(double) * static_cast<std::size_t>(items));
-    const QueryGradients<T> wanted{gradients.content_query, gradients.position_query, shares.data<double>()};
-    if constexpr (kHasWarpgroupKernels<T, kDepth>) {
-      if (by_warpgroup())
-        WarpgroupAttention{step, call}.queries(out, dout, numbers, wanted);
-      else
-        launch_queries(items, out, wanted);
-    } else {
-      launch_queries(items, out, wanted);
-    }
+    launch_queries(items, out, {gradients.content_query, gradients.position_query, shares.data<double>()});
     float* const dspan = gradients.span.data<float>();
     if (dspan == nullptr) return;
     if (call.ramp == 0) return kernels::clear_if_set(step, gradients.span);
@@ -79,6 +72,8 @@ struct Backward {
   }
 
   void launch_slots(const Partials& for_keys, const Partials& for_values) const {
+    if constexpr (kHasWarpgroupKernels<T, kDepth>)
+      if (by_warpgroup()) return WarpgroupAttention{step, call}.slots(dout, numbers, for_keys, for_values);
     launch(step,
            size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
                 GradientMemory<T, kDepth>::bytes(false, false)),
@@ -93,14 +88,7 @@ struct Backward {
     for_values = for_keys;
     for_keys.data = gradients.slot_keys ? memory.data<float>() : nullptr;
     for_values.data = gradients.slot_values ? memory.data<float>() + elements : nullptr;
-    if constexpr (kHasWarpgroupKernels<T, kDepth>) {
-      if (by_warpgroup())
-        WarpgroupAttention{step, call}.slots(dout, numbers, for_keys, for_values);
-      else
-        launch_slots(for_keys, for_values);
-    } else {
-      launch_slots(for_keys, for_values);
-    }
+    launch_slots(for_keys, for_values);
     finish_partials_into(step, call.table, call.heads, kDepth, for_keys,
                          {call.persistent, kDepth, static_cast<std::int64_t>(call.persistent) * kDepth}, for_keys.data,
                          gradients.slot_keys, for_values.data, gradients.slot_values);

@@ -19,12 +19,9 @@ void fused_attention_forward(Step& step, const AttentionInputs& in, const Attent
                              RandomStream random, Tensor& out, Tensor& lse) {
   dispatch_fused(out.dtype(), out.shape()[2] / options.heads, [&]<class T, int kDepth>() {
     const FusedCall<T> call(in, options, random);
-    if constexpr (kHasWarpgroupKernels<T, kDepth>) {
-      if (multiplies_by_warpgroups(step)) {
-        const WarpgroupAttention by_warpgroups{step, call};
-        return by_warpgroups.forward(out.data<T>(), lse.data<float>());
-      }
-    }
+    if constexpr (kHasWarpgroupKernels<T, kDepth>)
+      if (multiplies_by_warpgroups(step))
+        return WarpgroupAttention{step, call}.forward(out.data<T>(), lse.data<float>());
     launch(step,
            {.blocks = std::int64_t{call.heads} * call.streams * call.tiles,
             .threads = kAttentionThreads,

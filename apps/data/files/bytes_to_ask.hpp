@@ -10,8 +10,8 @@
 namespace engram::data {
 
 /// How many bytes to ask a descriptor for that has given `read` of them: those that are left by the file's size and one
-/// more, which finds the end; `most` where that is less, or the size is none (a pipe) or was passed (a file that grows).
-/// So small files need no large buffer.
+/// more, which finds the end; `most` where that is less, or the size is none (a pipe) or was passed (a file that
+/// grows). So small files need no large buffer.
 inline std::size_t bytes_to_ask(int descriptor, std::int64_t read, std::size_t most) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || status.st_size <= 0 || status.st_size < read) return most;
