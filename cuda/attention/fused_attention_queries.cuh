@@ -199,6 +199,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   int shift = 0;      // of the place of the next block's farther run: 0 or 16
   int last = 0;       // distances of the run that is not complete
 
+  const ContextRows<T, kDepth> rows(call, place);
   const int low = floor16(of_tile.low);
   if (call.positions && low <= of_tile.high) load_distances<kDepth>(call, place, first - low, memory.positions);
   const std::uint64_t drawn_place =  // of position 0
@@ -206,8 +207,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   KeepBits::Run run = keep.begin_run(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{low}));
   for (int key0 = low; key0 <= of_tile.high; key0 += kTileRows) {
     __syncthreads();
-    load_context<kDepth, kOperandLayout<kByWarpgroup>>(call, place, ContextRows<T, kDepth>(call, place), key0,
-                                                       memory.keys, memory.values);
+    // Found anew for every tile where registers are short.
+    load_context<kDepth, kOperandLayout<kByWarpgroup>>(
+        call, place, kByWarpgroup ? ContextRows<T, kDepth>(call, place) : rows, key0, memory.keys, memory.values);
     if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
     keep.draw(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{key0}), run);
     __syncthreads();
