@@ -6,8 +6,8 @@
 #     gcc        GCC's -fanalyzer, over core, autograd, nn and apps: it follows paths of one function into another. Made
 #                for C, it says of C++ what is not so: below stands what, with the reason
 #     valgrind   everything that tests of kills make, once, under memcheck (tests/faults/valgrind.py)
-# Hours of one core, so tests/nightly.sh calls it. ENGRAM_ANALYZED="FILE ..." for some sources. Exit code 1: something new
-# was found.
+# Hours of one core, so tests/nightly.sh calls it. ENGRAM_ANALYZED="FILE ..." for some sources, ENGRAM_CLANG_TIDY=PROGRAM
+# for another clang-tidy. Exit code 1: something new was found.
 set -euo pipefail
 export LC_ALL=C.UTF-8 OMP_WAIT_POLICY=passive
 
@@ -48,8 +48,9 @@ for tool in "${tools[@]}"; do
     tidy)
       compile_commands build/tidy clang++ -DENGRAM_SIMULATED=ON
       mapfile -t files < <(listed build/tidy "${chosen[@]}")
+      check=("${ENGRAM_CLANG_TIDY:-clang-tidy}" -p build/tidy --quiet)
       printf '%s\n' "${files[@]}" |
-        xargs -P "$(nproc)" -n 4 clang-tidy -p build/tidy --quiet >"$logs/tidy" 2>"$logs/tidy.errors" || true
+        xargs -P "$(nproc)" -n 4 "${check[@]}" >"$logs/tidy" 2>"$logs/tidy.errors" || true
       # A source that was not read is no source without faults.
       if grep -E '^Error while processing|file not found' "$logs/tidy.errors"; then found=1; fi
       sort -u <(grep -hE '(warning|error): ' "$logs/tidy") >"$logs/tidy.found" || true

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "core/error.hpp"
@@ -120,8 +122,15 @@ BytePairs::BytePairs(std::string model, const std::filesystem::path& source) {
   };
   auto processor = std::make_shared<SentencePieceProcessor>();
   if (model_.empty()) reject("be a model of SentencePiece", "an empty file");
-  if (const auto status = processor->LoadFromSerializedProto(model_); !status.ok())
-    reject("be a model of SentencePiece", text("one that it refuses: ", status.ToString()));
+  std::string refused;
+  try {
+    if (const auto status = processor->LoadFromSerializedProto(model_); !status.ok()) refused = status.ToString();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    refused = error.what();  // its tries throw: of a piece that begins with a byte of zero, say
+  }
+  if (!refused.empty()) reject("be a model of SentencePiece", text("one that it refuses: ", refused));
   end_token_ = processor->eos_id();
   byte_tokens_.assign(kBytes, -1);
   bool inner_space = false;

@@ -273,6 +273,11 @@ TEST_CASE("subwords: the vocabulary's files", "[data]") {
   CHECK_THAT(message_of<FileError>([] { BytePairs("no model", "some.file"); }),
              ContainsSubstring("'some.file' must be a model of SentencePiece"));
   CHECK_THAT(message_of<FileError>([] { BytePairs("", "some.file"); }), ContainsSubstring("an empty file"));
+  // "<unk>" and a piece of a zero and an "a": the library throws what is no status. Found by fuzzing.
+  const std::string zero("\x0a\x09\x0a\x05<unk>\x18\x02\x0a\x04\x0a\x02\0a", 17);
+  CHECK_THAT(message_of<FileError>([&] { BytePairs(zero, "some.file"); }),
+             ContainsSubstring("must be a model of SentencePiece, got one that it refuses") &&
+                 ContainsSubstring("zero-length key"));
 }
 
 }  // namespace engram::harness::subwords_test
