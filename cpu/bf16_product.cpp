@@ -106,8 +106,8 @@ ENGRAM_VECTORS inline void pairs_across_lines(const Source& s, std::int64_t line
   const __m512i order = _mm512_load_si512(kInterleave);
   ENGRAM_UNROLL(16)
   for (std::int64_t i = 0; i < 16; ++i) {
-    const __m512bh both = _mm512_cvtne2ps_pbh(load_row<kWhole>(s, line + 2 * i + 1, place),
-                                              load_row<kWhole>(s, line + 2 * i, place));
+    const __m512bh both =
+        _mm512_cvtne2ps_pbh(load_row<kWhole>(s, line + 2 * i + 1, place), load_row<kWhole>(s, line + 2 * i, place));
     rows[i] = _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(both));
   }
 }
@@ -185,8 +185,8 @@ struct TileShapes {
 /// What a product of strips reads and writes.
 struct Strips {
   const bf16 *a, *b;
-  std::int64_t strip;  ///< elements between strips
-  std::int64_t tiles;  ///< of the inner axis
+  std::int64_t a_strip, b_strip;  ///< elements between strips
+  std::int64_t tiles;             ///< of the inner axis
 };
 
 /// `rows` x `columns` tiles (1 or 2) of sums into tiles 0 to 3, starting from zero or from what is in `sums`.
@@ -211,11 +211,11 @@ ENGRAM_TILES inline void sum_tiles(const Strips& s, bool add, float* sums, std::
     _tile_loadd(6, b, 64);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kColumns == 2) {
-      _tile_loadd(7, b + s.strip, 64);
+      _tile_loadd(7, b + s.b_strip, 64);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kRows == 2) {
-      _tile_loadd(5, a + s.strip, 64);
+      _tile_loadd(5, a + s.a_strip, 64);
       _tile_dpbf16ps(2, 5, 6);
       if constexpr (kColumns == 2) _tile_dpbf16ps(3, 5, 7);
     }
@@ -257,7 +257,7 @@ ENGRAM_VECTORS inline void sum_lines(const bf16* a, const bf16* b, const Strips&
     for (std::int64_t pair = 0; pair < 16; ++pair) {
       __m512bh columns[kColumns];
       for (int j = 0; j < kColumns; ++j)
-        columns[j] = reinterpret_cast<__m512bh>(_mm512_load_si512(b + j * s.strip + pair * kTileDepth));
+        columns[j] = reinterpret_cast<__m512bh>(_mm512_load_si512(b + j * s.b_strip + pair * kTileDepth));
       for (int i = 0; i < kLines; ++i) {
         int of_line;
         std::memcpy(&of_line, a + i * kTileDepth + 2 * pair, sizeof of_line);
@@ -275,7 +275,7 @@ template <int kRows, int kColumns>
 ENGRAM_VECTORS inline void sum_vectors(const Strips& s, bool add, float* sums, std::int64_t sums_stride) {
   constexpr int kLines = 16 / kColumns;
   for (int line = 0; line < 16 * kRows; line += kLines)
-    sum_lines<kLines, kColumns>(s.a + line / 16 * s.strip + line % 16 * kTileDepth, s.b, s, add,
+    sum_lines<kLines, kColumns>(s.a + line / 16 * s.a_strip + line % 16 * kTileDepth, s.b, s, add,
                                 sums + line * sums_stride, sums_stride);
 }
 
@@ -302,7 +302,7 @@ ENGRAM_TILES inline void block(const Strips& s, std::int64_t rows, std::int64_t 
 constexpr std::int64_t kPassTiles = 32, kPassStrips = 16;
 
 template <Bf16Instructions kWith>
-ENGRAM_TILES void multiply(const Gemm<float>& g, const bf16* a, const bf16* b, const StripRange& range) {
+ENGRAM_TILES void multiply(const Gemm<float>& g, const bf16* a, const PackedB& b, const StripRange& range) {
   const std::int64_t tiles = tiles_of_strip(g.k);
   for (std::int64_t first = 0; first < tiles; first += kPassTiles)
     for (std::int64_t pass = range.b_begin; pass < range.b_end; pass += kPassStrips) {
@@ -310,7 +310,7 @@ ENGRAM_TILES void multiply(const Gemm<float>& g, const bf16* a, const bf16* b, c
       const bool add = first > 0 || g.write == Write::add;
       for (std::int64_t i = range.a_begin; i < range.a_end; i += 2)
         for (std::int64_t j = pass; j < pass_end; j += 2) {
-          const Strips s{a + (i * tiles + first) * kTile, b + (j * tiles + first) * kTile, tiles * kTile,
+          const Strips s{a + (i * tiles + first) * kTile, b.data + j * b.strip + first * kTile, tiles * kTile, b.strip,
                          std::min(kPassTiles, tiles - first)};
           const std::int64_t rows = std::min<std::int64_t>(g.m - i * 16, i + 1 < range.a_end ? 32 : 16);
           const std::int64_t columns = std::min<std::int64_t>(g.n - j * 16, j + 1 < pass_end ? 32 : 16);
@@ -327,7 +327,7 @@ ENGRAM_TILES void multiply(const Gemm<float>& g, const bf16* a, const bf16* b, c
     }
 }
 
-ENGRAM_TILES void multiply_tiles(const Gemm<float>& g, const bf16* a, const bf16* b, const StripRange& range) {
+ENGRAM_TILES void multiply_tiles(const Gemm<float>& g, const bf16* a, const PackedB& b, const StripRange& range) {
   // GCC believes that this reads 8 bytes, and might not write the others of a local variable.
   alignas(64) static constexpr TileShapes kShapes;
   _tile_loadconfig(&kShapes);
@@ -355,7 +355,7 @@ void pack_b(const Gemm<float>& g, std::int64_t begin, std::int64_t end, bf16* pa
     pack<false, true>({g.b, g.b_stride, g.k, g.n}, tiles, begin, end, packed);
 }
 
-void multiply_strips(const Gemm<float>& g, const bf16* a, const bf16* b, const StripRange& strips,
+void multiply_strips(const Gemm<float>& g, const bf16* a, const PackedB& b, const StripRange& strips,
                      Bf16Instructions instructions) {
   if (instructions == Bf16Instructions::tiles)
     multiply_tiles(g, a, b, strips);
@@ -372,7 +372,9 @@ namespace {
 Bf16Instructions bf16_instructions() { return Bf16Instructions::none; }
 void pack_a(const Gemm<float>&, std::int64_t, std::int64_t, bf16*) { missing(); }
 void pack_b(const Gemm<float>&, std::int64_t, std::int64_t, bf16*) { missing(); }
-void multiply_strips(const Gemm<float>&, const bf16*, const bf16*, const StripRange&, Bf16Instructions) { missing(); }
+void multiply_strips(const Gemm<float>&, const bf16*, const PackedB&, const StripRange&, Bf16Instructions) {
+  missing();
+}
 
 #endif
 

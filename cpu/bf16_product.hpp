@@ -45,13 +45,27 @@ constexpr std::int64_t packed_size(std::int64_t rows, std::int64_t depth) {
 void pack_a(const Gemm<float>& product, std::int64_t begin, std::int64_t end, bf16* packed);
 void pack_b(const Gemm<float>& product, std::int64_t begin, std::int64_t end, bf16* packed);
 
+/// Where a product finds the strips of b. It may be a part of a larger packed operand: strips from one of them on, or
+/// tiles of the inner axis from one on, whose last one then has places beyond k; a's are zero there.
+struct PackedB {
+  const bf16* data = nullptr;  ///< nullptr: not packed
+  std::int64_t strip = 0;      ///< elements between strips
+
+  explicit operator bool() const { return data != nullptr; }
+};
+
 /// Strips of both packed operands, and so a rectangle of c.
 struct StripRange {
   std::int64_t a_begin, a_end, b_begin, b_end;
 };
 /// The part of c that these strips make, on the calling thread, with k > 0. An element's sum has the same order in
 /// all ranges that begin at even strips and end at even ones or at the last.
-void multiply_strips(const Gemm<float>& product, const bf16* a, const bf16* b, const StripRange& strips,
+void multiply_strips(const Gemm<float>& product, const bf16* a, const PackedB& b, const StripRange& strips,
                      Bf16Instructions instructions = bf16_instructions());
+/// The same with a b that was packed for this product.
+inline void multiply_strips(const Gemm<float>& product, const bf16* a, const bf16* b, const StripRange& strips,
+                            Bf16Instructions instructions = bf16_instructions()) {
+  multiply_strips(product, a, PackedB{b, packed_size(kTileRows, product.k)}, strips, instructions);
+}
 
 }  // namespace engram::cpu

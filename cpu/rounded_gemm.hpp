@@ -70,14 +70,16 @@ class RoundingMemory {
   std::optional<Workspace> memory_;
 };
 
-/// On the calling thread. With memory for `rounding` (nullptr: none) operands are rounded first; f64 ones never are.
-inline void gemm(const Gemm<float>& g, void* rounding) {
+/// On the calling thread. With memory for `rounding` (nullptr: none) operands are rounded first; f64 ones never are. A
+/// `b` that is packed already (only where multiplies_bf16()) is not packed again.
+inline void gemm(const Gemm<float>& g, void* rounding, const PackedB& packed_b = {}) {
   if (rounding == nullptr || g.k == 0) return gemm(g);
   if (multiplies_bf16()) {
     auto* const a = static_cast<bf16*>(rounding);
-    bf16* const b = a + packed_size(g.m, g.k);
     const StripRange all{0, strips_of(g.m), 0, strips_of(g.n)};
     pack_a(g, all.a_begin, all.a_end, a);
+    if (packed_b) return multiply_strips(g, a, packed_b, all);
+    bf16* const b = a + packed_size(g.m, g.k);
     pack_b(g, all.b_begin, all.b_end, b);
     return multiply_strips(g, a, b, all);
   }
@@ -88,6 +90,6 @@ inline void gemm(const Gemm<float>& g, void* rounding) {
   round_rows(g.b, g.b_stride, operands.b_rows, operands.b_length, b, apart(operands.b_length));
   gemm(operands.product(g, a, b));
 }
-inline void gemm(const Gemm<double>& g, void*) { gemm(g); }
+inline void gemm(const Gemm<double>& g, void*, const PackedB& = {}) { gemm(g); }
 
 }  // namespace engram::cpu

@@ -131,7 +131,7 @@ struct TileGradients {
                  .write = write,
                  .c = tile.query_row(to, tile.first),
                  .c_stride = s.width},
-         tile.rounding);
+         tile.rounding, keys.packed.times(keys.row));
     write = Write::add;
   }
 };
@@ -146,9 +146,7 @@ void backward_table(TileGradients<T>& gradients, const ColumnPart<T>& table, con
   constexpr std::int64_t kStride = matrix_row_length(AttentionPlan::kSlotRun);
   for (std::int64_t slot = 0; slot < table.length; slot += AttentionPlan::kSlotRun) {
     const std::int64_t count = std::min(AttentionPlan::kSlotRun, table.length - slot);
-    ScaledRows<T> keys = table.keys, values = table.values;
-    keys.rows.data += slot * s.depth;
-    values.rows.data += slot * s.depth;
+    const ScaledRows<T> keys = table.keys.from(slot), values = table.values.from(slot);
     if (call.kept == nullptr) tile.against(call.data.content_query, keys, count, scratch.weights, kStride);
     tile.against(call.dout, values, count, scratch.dscores, kStride);
     for (std::int64_t i = 0; i < tile.queries; ++i) {
@@ -194,7 +192,8 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   if (call.kept == nullptr) tile.compute_scores(parts, scratch.weights);
   for (const ColumnPart<T>& part : parts)
     tile.against(call.dout, part.values, part.length, scratch.dscores + part.column, stride);
-  tile.against_positions(call.dout, call.data.position_values, T(1), 0, scratch.dscores);
+  if (tile.columns > 0 && call.data.position_values)
+    tile.against_positions(call.dout, tile.position_values(), 0, scratch.dscores);
   backward_rows(call, tile, scratch, partial.span);
   for (const ColumnPart<T>& part : parts) {
     const T *weights = scratch.weights + part.column, *dscores = scratch.dscores + part.column;
@@ -206,15 +205,15 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
   if (tile.columns == 0) return;
 
   // What a span hides is zero here and stays in, as does what is missing in a few columns.
-  const std::int64_t first = tile.skipped > 0 ? tile.first_place : 0, slots = tile.head_plan.slots - first;
+  const std::int64_t first = tile.skipped > 0 ? tile.packed_place(tile.first_place) : 0;
+  const std::int64_t slots = tile.head_plan.slots - first;
   const auto from_first = [&](T* sum) { return sum == nullptr ? nullptr : sum + first * call.data.plan.sizes.depth; };
   gradients.into_rows(scratch.weights + tile.band(0) + first, tile.band_stride(), slots, scratch.dout, T(1),
                       from_first(partial.position_values));
   if (!call.data.position_keys) return;
   const auto score_scale = static_cast<T>(call.data.options.score_scale);
   const T* band = scratch.dscores + tile.band(0) + first;
-  ScaledRows<T> positions{tile.position_rows(call.data.position_keys), score_scale};
-  positions.rows.data += first * positions.rows.stride;
+  const ScaledRows<T> positions = tile.position_keys(score_scale).from(first);
   Write position_write = call.gradients.position_query.write;
   if (call.data.in.position_query)
     gradients.into_query(call.gradients.position_query.template data<T>(), position_write, band, tile.band_stride(),
@@ -239,7 +238,11 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
     const std::int64_t per_thread = tile_size + 2 * rows_size;
     const Workspace workspace = step.workspace(sizeof(T) * static_cast<std::size_t>(per_thread * max_threads()));
     const ReversedTables<T> tables(step, in, options);
-    const AttentionData<T> data(in, options, plan, tables);
+    const PassUses uses(AttentionPass::backward, !kept);
+    const PackedTables packed_tables(step, plan, in, tables, options, uses);
+    const std::int64_t packed = AttentionRows<T>::packed_size(plan, uses);
+    const Workspace packed_rows = step.workspace(sizeof(bf16) * static_cast<std::size_t>(packed * max_threads()));
+    const AttentionData<T> data(in, options, plan, tables, packed_tables);
     const BackwardCall<T> call{.data = data,
                                .random = random,
                                .out = out.data<const T>(),
@@ -266,7 +269,8 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       const Partial<T> partial = partials.of(group, head);
       partials.clear(partial, head);
       T* const mine = scratch + thread * per_thread;
-      AttentionRows<T> rows(data, head, mine + tile_size);
+      AttentionRows<T> rows(data, head, uses, std::numeric_limits<std::int64_t>::max(), mine + tile_size,
+                            packed_rows.data<bf16>() + thread * packed);
       const RowGradients<T> row_gradients(call, partial, mine + tile_size + rows_size);
       for (std::int64_t stream = group; stream < s.streams; stream += groups)
         for (std::int64_t query = 0; query < s.block; query += plan.heads[static_cast<std::size_t>(head)].tile) {

@@ -121,23 +121,27 @@ void forward_tile(const ForwardCall<T>& call, const AttentionTile<T>& tile, std:
                  .write = write,
                  .c = to,
                  .c_stride = s.width},
-         tile.rounding);
+         tile.rounding, values.packed.times(values.row));
     write = Write::add;
   };
   for (const ColumnPart<T>& part : parts) add(scores + part.column, tile.row_length, part.length, part.values);
   if (tile.columns > 0 && tile.data.position_values) {
-    RowsAt<const T> rows = tile.position_rows(tile.data.position_values);
-    rows.data += tile.first_place * rows.stride;
-    add(scores + tile.band(0) + tile.first_place, tile.band_stride(), tile.head_plan.slots - tile.first_place,
-        {rows, T(1)});
+    const std::int64_t first = tile.packed_place(tile.first_place);
+    add(scores + tile.band(0) + first, tile.band_stride(), tile.head_plan.slots - first,
+        tile.position_values().from(first));
   }
   // No products at all: a head that sees nothing.
   if (parts.empty()) add(scores, tile.row_length, 0, {{scores, 0}, T(1)});
   for (std::int64_t i = 0; i < tile.queries; ++i) vec(to + i * s.width, s.depth) *= factors[i];
 }
 
-// Tiles of one head are cut into at most so many work items, which copy the slots once.
-constexpr std::int64_t kItemsOfHead = 8;
+// Tiles of one head are cut into at most so many work items, which copy the slots once. Where rows of a stream are
+// packed for all of its tiles, an item is a stream, if that makes enough items. No tile looks at another: the cut
+// changes no bit.
+std::int64_t items_of_head(const AttentionPlan& plan) {
+  constexpr std::int64_t kMost = 8, kEnough = 4;
+  return plan.packs && plan.sizes.heads * plan.sizes.streams >= kEnough * max_threads() ? plan.sizes.streams : kMost;
+}
 
 void attention_forward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                        Tensor& out, Tensor& lse, Tensor& kept) {
@@ -149,21 +153,26 @@ void attention_forward(Step& step, const AttentionInputs& in, const AttentionOpt
     const std::int64_t per_thread = tile_size + (AttentionRows<T>::size(plan) + 63) / 64 * 64;
     const Workspace workspace = step.workspace(sizeof(T) * static_cast<std::size_t>(per_thread * max_threads()));
     const ReversedTables<T> tables(step, in, options);
+    const PassUses uses(AttentionPass::forward, false);
+    const PackedTables packed_tables(step, plan, in, tables, options, uses);
+    const std::int64_t packed = AttentionRows<T>::packed_size(plan, uses);
+    const Workspace packed_rows = step.workspace(sizeof(bf16) * static_cast<std::size_t>(packed * max_threads()));
     const RoundingMemory rounding = plan.rounding_memory(step);
     if (!step.computes()) return;
-    const AttentionData<T> data(in, options, plan, tables);
+    const AttentionData<T> data(in, options, plan, tables, packed_tables);
     const ForwardCall<T> call{data, random, out.data<T>(), lse.data<T>(), kept ? kept.data<T>() : nullptr};
 
     T* const scratch = workspace.data<T>();
-    parallel_items_on_threads(plan.sizes.heads * kItemsOfHead, [&](std::int64_t item, int thread) {
-      const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / kItemsOfHead)];
+    const std::int64_t items = items_of_head(plan);
+    parallel_items_on_threads(plan.sizes.heads * items, [&](std::int64_t item, int thread) {
+      const std::int64_t head = plan.longest_first[static_cast<std::size_t>(item / items)];
       const std::int64_t length = plan.heads[static_cast<std::size_t>(head)].tile;
       const std::int64_t tiles_of_stream = (plan.sizes.block + length - 1) / length;
-      const std::int64_t tiles = plan.sizes.streams * tiles_of_stream, part = item % kItemsOfHead;
-      const std::int64_t begin = tiles * part / kItemsOfHead, end = tiles * (part + 1) / kItemsOfHead;
+      const std::int64_t tiles = plan.sizes.streams * tiles_of_stream, part = item % items;
+      const std::int64_t begin = tiles * part / items, end = tiles * (part + 1) / items;
       if (begin == end) return;
       T* const mine = scratch + thread * per_thread;
-      AttentionRows<T> rows(data, head, mine + tile_size);
+      AttentionRows<T> rows(data, head, uses, end, mine + tile_size, packed_rows.data<bf16>() + thread * packed);
       for (std::int64_t at = begin; at < end; ++at) {
         const AttentionTile<T> tile(data, at / tiles_of_stream, head, at % tiles_of_stream * length,
                                     rounding.of_thread(thread));

@@ -26,7 +26,9 @@ AttentionPlan::AttentionPlan(Step& step, const AttentionInputs& in, const Attent
   // every row just once.
   constexpr std::int64_t kShortBlock = 8, kSmallTable = 16384;
   gathers_context = pass == AttentionPass::backward || sizes.block >= kShortBlock;
-  gathers_slots = gathers_context && sizes.persistent * sizes.depth <= kSmallTable;
+  packs = gathers_context && in.content_query.dtype() == DType::f32 && step.products() == ProductPrecision::bf16 &&
+          multiplies_bf16();
+  gathers_slots = gathers_context && !packs && sizes.persistent * sizes.depth <= kSmallTable;
   slot_columns = pass == AttentionPass::backward && !gathers_slots ? 0 : sizes.persistent;
   for (const HeadPlan& head : heads) {
     scratch_columns = std::max(scratch_columns, matrix_row_length(head.columns() + slot_columns));

@@ -174,6 +174,9 @@ struct AttentionPlan {
   std::int64_t scratch_tile = 0;
   bool gathers_context = false;  ///< long enough blocks: one product costs less than one for every run of columns
   bool gathers_slots = false;    ///< small tables too
+  /// Rows that several tiles meet are rounded and packed once (packed_tables.hpp, AttentionRows), slots apart from the
+  /// context.
+  bool packs = false;
   std::int64_t copied_rows = 0;  ///< keys, and values, that the copies of one head need memory for
   /// Persistent slots that have columns in a tile's matrix. The backward pass, which needs no whole rows, meets tables
   /// that are too large to copy in runs of kSlotRun instead, so that everything stays in the caches.
@@ -194,6 +197,13 @@ struct AttentionPlan {
   }
 };
 
+/// Evenly spaced rows in memory.
+template <class T>
+struct RowsAt {
+  T* data;
+  std::int64_t stride;
+};
+
 /// A position table with its rows in order of decreasing distance, from options.windows.longest down to min_distance,
 /// so that a band's scores are one product with consecutive rows.
 template <class T>
@@ -202,6 +212,12 @@ struct ReversedTable {
   std::int64_t row_length = 0;  ///< D, or H D
 
   explicit operator bool() const { return rows != nullptr; }
+  /// The rows that belong to a head's band.
+  RowsAt<const T> of_head(const AttentionPlan& plan, const AttentionOptions& options, std::int64_t head) const {
+    const std::int64_t unused = options.windows.longest - plan.heads[static_cast<std::size_t>(head)].window;
+    const std::int64_t column = row_length == plan.sizes.depth ? 0 : head * plan.sizes.depth;
+    return {rows + unused * row_length + column, row_length};
+  }
 };
 
 /// The position tables of one call. A table that serves both sides is reversed once.

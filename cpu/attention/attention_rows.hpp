@@ -1,7 +1,8 @@
 #pragma once
 /// The keys and values that a tile's queries look at. They lie in several places (persistent slots, a past that may
 /// wrap, the block) and are copied side by side, so that one product meets them all. Copying D numbers a column is
-/// little beside the products of all queries with them. A head's tiles are met in order, stream by stream.
+/// little beside the products of all queries with them. A head's tiles are met in order, stream by stream. Where rows
+/// are packed (AttentionPlan::packs), those of a stream are, once for its tiles.
 
 #include <array>
 #include <span>
@@ -9,13 +10,6 @@
 #include "cpu/attention/attention_tile.hpp"
 
 namespace engram::cpu {
-
-/// Evenly spaced rows and what multiplies their products.
-template <class T>
-struct ScaledRows {
-  RowsAt<const T> rows;
-  T factor;
-};
 
 /// Consecutive columns of the tile's matrix.
 template <class T>
@@ -40,9 +34,21 @@ class AttentionRows {
  public:
   /// Elements of memory that one object needs.
   static std::int64_t size(const AttentionPlan& plan) { return 2 * plan.copied_rows * plan.sizes.depth; }
-  /// `memory` is the object's for its life. Serves all tiles of one head.
-  AttentionRows(const AttentionData<T>& data, std::int64_t head, T* memory)
-      : data_(data), keys_(memory), values_(memory + data.plan.copied_rows * data.plan.sizes.depth) {
+  /// Elements of memory for packed rows; 0: none are.
+  static std::int64_t packed_size(const AttentionPlan& plan, const PassUses& uses) {
+    const std::int64_t rows = plan.packs ? plan.copied_rows : 0, depth = plan.sizes.depth;
+    return PackedRows::size(rows, depth, uses.keys) + PackedRows::size(rows, depth, uses.values);
+  }
+  /// The memory is the object's for its life. Serves tiles of one head; `end`: after the last of them, as their number
+  /// over all streams.
+  AttentionRows(const AttentionData<T>& data, std::int64_t head, const PassUses& uses, std::int64_t end, T* memory,
+                bf16* packed_memory)
+      : data_(data),
+        uses_(uses),
+        last_tile_(end - 1),
+        keys_(memory),
+        values_(memory + data.plan.copied_rows * data.plan.sizes.depth),
+        packed_memory_(packed_memory) {
     const AttentionSizes& s = data.plan.sizes;
     if (s.persistent == 0) return;
     const std::int64_t size = s.persistent * s.depth;
@@ -55,7 +61,11 @@ class AttentionRows {
       vec(values_, size) = value_factor * vec(values, size);
       gathered_slots_ = s.persistent;
     } else {
-      table_ = {0, s.persistent, {{keys, s.depth}, key_factor}, {{values, s.depth}, value_factor}};
+      const HeadTables& packed = data.packed.of(head);
+      table_ = {0,
+                s.persistent,
+                {{keys, s.depth}, key_factor, packed.slot_keys},
+                {{values, s.depth}, value_factor, packed.slot_values}};
     }
   }
 
@@ -74,8 +84,8 @@ class AttentionRows {
       if (length > 0)
         parts_[count++] = {tile.slot_columns - gathered_slots_ + tile.skipped,
                            length,
-                           {{keys_ + first * depth, depth}, T(1)},
-                           {{values_ + first * depth, depth}, T(1)}};
+                           {{keys_ + first * depth, depth}, T(1), packed_keys_, first - packed_row_},
+                           {{values_ + first * depth, depth}, T(1), packed_values_, first - packed_row_}};
     } else {
       const auto score_scale = static_cast<T>(data_.options.score_scale);
       for (const ColumnRun& run : tile.runs)
@@ -88,13 +98,13 @@ class AttentionRows {
   }
 
  private:
-  /// Columns from `column` on, to row `row` and the next of the copies.
-  void copy(const AttentionTile<T>& tile, std::int64_t column, std::int64_t row) {
+  /// Columns of the runs from `column` on, to row `row` and the next of the copies.
+  void copy(const AttentionTile<T>& tile, const ColumnRuns& runs, std::int64_t column, std::int64_t row) {
     const AttentionInputs& in = data_.in;
     const std::int64_t depth = data_.plan.sizes.depth;
     const auto score_scale = static_cast<T>(data_.options.score_scale);
     T *keys = keys_ + row * depth, *values = values_ + row * depth;
-    for (const ColumnRun& run : tile.runs) {
+    for (const ColumnRun& run : runs) {
       const auto from_keys = tile.run_rows(run, tile.past(in.past_keys), in.keys.template data<const T>());
       const auto from_values = tile.run_rows(run, tile.past(in.past_values), in.values.template data<const T>());
       for (std::int64_t i = std::max<std::int64_t>(0, column - run.column); i < run.length; ++i) {
@@ -107,7 +117,7 @@ class AttentionRows {
   }
   /// Behind the slots. Returns the first row of the tile's columns, slots included.
   std::int64_t copy_of_tile(const AttentionTile<T>& tile) {
-    copy(tile, 0, gathered_slots_);
+    copy(tile, tile.runs, 0, gathered_slots_);
     return 0;
   }
   /// What the tiles before have not left there: most of a tile's columns are those of the one before, a tile farther
@@ -118,15 +128,38 @@ class AttentionRows {
       stream_ = tile.stream;
       begin_ = end_ = first;
     }
-    copy(tile, end_ - tile.first, end_);
+    if (data_.plan.packs) return pack_stream(tile, first);
+    copy(tile, tile.runs, end_ - tile.first, end_);
     end_ = std::max(end_, end);
+    return first;
+  }
+  /// All rows that this object's tiles of the stream look at, from the first of them on, unless they are there.
+  std::int64_t pack_stream(const AttentionTile<T>& tile, std::int64_t first) {
+    if (end_ > begin_ || tile.columns == 0) return first;
+    const AttentionPlan& plan = data_.plan;
+    const HeadPlan& head = tile.head_plan;
+    const std::int64_t tiles = (plan.sizes.block + head.tile - 1) / head.tile, last = last_tile_ - tile.stream * tiles;
+    const std::int64_t queries = std::min((std::min(last, tiles - 1) + 1) * head.tile, plan.sizes.block) - tile.first;
+    const std::int64_t rows = queries - 1 + head.slots - tile.skipped, depth = plan.sizes.depth;
+    copy(tile, ColumnRuns(head, tile.first, queries, data_.options.past_count, tile.skipped), 0, first);
+    end_ = first + rows;
+    packed_row_ = first;
+    packed_keys_ = {rows, depth, uses_.keys, packed_memory_};
+    packed_values_ = {rows, depth, uses_.values, packed_memory_ + PackedRows::size(rows, depth, uses_.keys)};
+    packed_keys_.pack(keys_ + first * depth, depth);
+    packed_values_.pack(values_ + first * depth, depth);
     return first;
   }
 
   const AttentionData<T>& data_;
+  PassUses uses_;
+  std::int64_t last_tile_;
   T *keys_, *values_;  // [slots and context of a tile, or context of a stream; D], scaled
   std::int64_t gathered_slots_ = 0;
   std::int64_t stream_ = -1, begin_ = 0, end_ = 0;  // rows of a stream that are there
+  bf16* packed_memory_;
+  PackedRows packed_keys_, packed_values_;  // of a stream, from row packed_row_ on
+  std::int64_t packed_row_ = 0;
   ColumnPart<T> table_{};
   std::array<ColumnPart<T>, 4> parts_{};
 };

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "cpu/attention/attention_plan.hpp"
+#include "cpu/attention/packed_tables.hpp"
 #include "cpu/vec.hpp"
 
 namespace engram::cpu {
@@ -20,16 +20,18 @@ struct AttentionData {
   const AttentionInputs& in;
   const AttentionOptions& options;
   const AttentionPlan& plan;
+  const PackedTables& packed;
   const T* content_query;
   const T* position_query;
   const T* query_spans;  ///< [B, M, H]; nullptr: every head has one span, or none
   ReversedTable<T> position_keys, position_values;
 
   AttentionData(const AttentionInputs& inputs, const AttentionOptions& opts, const AttentionPlan& heads,
-                const ReversedTables<T>& tables)
+                const ReversedTables<T>& tables, const PackedTables& packed_tables)
       : in(inputs),
         options(opts),
         plan(heads),
+        packed(packed_tables),
         content_query(inputs.content_query.data<const T>()),
         position_query(inputs.position_query ? inputs.position_query.data<const T>() : content_query),
         query_spans(has_query_spans(inputs) && opts.ramp > 0 ? inputs.span.data<const T>() : nullptr),
@@ -46,11 +48,17 @@ struct VisibleRow {
   BandMask mask;   ///< of the query's span
 };
 
-/// Evenly spaced rows in memory.
+/// Evenly spaced rows, what multiplies their products, and the same rows packed.
 template <class T>
-struct RowsAt {
-  T* data;
-  std::int64_t stride;
+struct ScaledRows {
+  RowsAt<const T> rows;
+  T factor;
+  PackedRows packed = {};
+  std::int64_t row = 0;  ///< the first one's number in `packed`
+
+  ScaledRows from(std::int64_t first) const {
+    return {{rows.data + first * rows.stride, rows.stride}, factor, packed, row + first};
+  }
 };
 
 template <class T>
@@ -103,10 +111,17 @@ struct AttentionTile {
     return {past + (start + stream * head_plan.window + run.row) * s.depth, s.depth};
   }
   /// The rows of a position table that belong to this head's band.
-  RowsAt<const T> position_rows(const ReversedTable<T>& table) const {
-    const std::int64_t unused = data.options.windows.longest - head_plan.window;
-    const std::int64_t column = table.row_length == data.plan.sizes.depth ? 0 : head * data.plan.sizes.depth;
-    return {table.rows + unused * table.row_length + column, table.row_length};
+  ScaledRows<T> position_keys(T factor) const {
+    return {data.position_keys.of_head(data.plan, data.options, head), factor, data.packed.of(head).position_keys};
+  }
+  ScaledRows<T> position_values() const {
+    return {data.position_values.of_head(data.plan, data.options, head), T(1), data.packed.of(head).position_values};
+  }
+  /// The place from which on a product meets packed positions, where `place` is the first that matters: those before
+  /// it in its strip or tile come along, as weights and gradients of places that nobody sees are zero, and nobody looks
+  /// at their scores.
+  std::int64_t packed_place(std::int64_t place) const {
+    return data.plan.packs ? place / kTileDepth * kTileDepth : place;
   }
   /// The row of the tile's first column in the copies of a stream's context (AttentionPlan::copies_streams).
   std::int64_t copied_row() const { return first + skipped; }
@@ -163,13 +178,13 @@ struct AttentionTile {
 
   /// For tiles without persistent slots, whose columns would have to touch those of the context.
   std::int64_t missing_columns() const {
-    constexpr std::int64_t kUnit = 16;  // rows of the matrix stay aligned
-    return slot_columns > 0 || columns == 0 ? 0 : first_valid(0) / kUnit * kUnit;
+    const std::int64_t unit = data.plan.packs ? kTileDepth : 16;  // rows of the matrix stay aligned, and packed ones
+    return slot_columns > 0 || columns == 0 ? 0 : first_valid(0) / unit * unit;
   }
 
-  /// to[i, :] (set) = factor times row i of the tile (of a [B, M, H D] tensor) against `count` rows.
-  template <class Scaled>
-  void against(const T* queries_tensor, const Scaled& side, std::int64_t count, T* to, std::int64_t to_stride) const {
+  /// to[i, :] (set or add) = factor times row i of the tile (of a [B, M, H D] tensor) against `count` rows.
+  void against(const T* queries_tensor, const ScaledRows<T>& side, std::int64_t count, T* to, std::int64_t to_stride,
+               Write write = Write::set) const {
     gemm(Gemm<T>{.transpose_b = Transpose::yes,
                  .m = queries,
                  .n = count,
@@ -179,44 +194,31 @@ struct AttentionTile {
                  .a_stride = data.plan.sizes.width,
                  .b = side.rows.data,
                  .b_stride = side.rows.stride,
+                 .write = write,
                  .c = to,
                  .c_stride = to_stride},
-         rounding);
+         rounding, side.packed.against(side.row));
   }
-  /// to[band of i, :] (add) = factor times row i of the tile (of a [B, M, H D] tensor) against a position table, from
-  /// first_place on.
-  /// `shared_distance` as in AttentionOptions.
-  void against_positions(const T* queries_tensor, const ReversedTable<T>& table, T factor, std::int64_t shared_distance,
+  /// to[band of i, :] (add) = row i of the tile (of a [B, M, H D] tensor) against positions, from first_place on, or
+  /// from a few places before. `shared_distance` as in AttentionOptions.
+  void against_positions(const T* queries_tensor, const ScaledRows<T>& positions, std::int64_t shared_distance,
                          T* to) const {
-    if (columns == 0 || !table) return;
-    const auto rows = position_rows(table);
-    const auto against_rows = [&](std::int64_t place, std::int64_t count, Write write, T* c, std::int64_t c_stride) {
-      gemm(Gemm<T>{.transpose_b = Transpose::yes,
-                   .m = queries,
-                   .n = count,
-                   .k = data.plan.sizes.depth,
-                   .factor = factor,
-                   .a = query_row(queries_tensor, first),
-                   .a_stride = data.plan.sizes.width,
-                   .b = rows.data + place * rows.stride,
-                   .b_stride = rows.stride,
-                   .write = write,
-                   .c = c,
-                   .c_stride = c_stride},
-           rounding);
-    };
     std::int64_t own = first_place;  // the first place that no other shares its row with
     if (shared_distance > 0) own = std::max(own, std::min(head_plan.window - shared_distance + 1, head_plan.slots));
     if (own > first_place) {
       std::array<T, HeadPlan::kLargestTile> shared;
-      against_rows(first_place, 1, Write::set, shared.data(), 1);
+      against(queries_tensor, positions.from(first_place), 1, shared.data(), 1);
       for (std::int64_t i = 0; i < queries; ++i) {
         T* const row = to + band(i);
         const T score = shared[static_cast<std::size_t>(i)];
         for (std::int64_t place = first_place; place < own; ++place) row[place] += score;
       }
+    } else {
+      own = packed_place(own);
     }
-    if (own < head_plan.slots) against_rows(own, head_plan.slots - own, Write::add, to + band(0) + own, band_stride());
+    if (own < head_plan.slots)
+      against(queries_tensor, positions.from(own), head_plan.slots - own, to + band(0) + own, band_stride(),
+              Write::add);
   }
   /// scores[i, :] = scaled slot scores and scaled content scores, in the band also with position scores from
   /// first_place on. Context columns outside the band hold meaningless numbers.
@@ -224,8 +226,9 @@ struct AttentionTile {
   void compute_scores(const Parts& parts, T* scores) const {
     for (const auto& part : parts)
       against(data.content_query, part.keys, part.length, scores + part.column, row_length);
-    against_positions(data.position_query, data.position_keys, static_cast<T>(data.options.score_scale),
-                      data.options.shared_distance, scores);
+    if (columns > 0 && data.position_keys)
+      against_positions(data.position_query, position_keys(static_cast<T>(data.options.score_scale)),
+                        data.options.shared_distance, scores);
   }
 
   static const T* past(const Tensor& tensor) { return tensor ? tensor.data<const T>() : nullptr; }
