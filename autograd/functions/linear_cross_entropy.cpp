@@ -138,9 +138,8 @@ LinearCrossEntropy linear_cross_entropy(const Variable& x, const Variable& weigh
     kernels::clear_if_set(step, dweight.target);
     kernels::clear_if_set(step, dbias.target);
   }
-  // The one kernel, where there is one, knows neither matrices of bf16 nor products that round to it.
-  else if (kernels::linear_cross_entropy.available(step.device().kind) && x.dtype() == dtype &&
-           step.products() == ProductPrecision::f32) {
+  // The one kernel, where there is one, knows no matrices of bf16.
+  else if (kernels::linear_cross_entropy.available(step.device().kind) && x.dtype() == dtype) {
     kernels::linear_cross_entropy(step, x.value(), weight.value(), bias.value(), targets, row_weight, rows, row_loss,
                                   loss, {dx.target, dweight.target, dbias.target});
   } else {

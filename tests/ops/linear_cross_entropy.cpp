@@ -1,6 +1,7 @@
 #include "autograd/functions/linear_cross_entropy.hpp"
 
 #include <cmath>
+#include <memory>
 
 #include "autograd/functions/cross_entropy.hpp"
 #include "autograd/functions/linear.hpp"
@@ -134,6 +135,48 @@ TEST_CASE_METHOD(Fixture, "linear_cross_entropy: without a gradient nothing is c
                            tensor("targets", index({4}, 5)), tensor("row_weight", weights({4})), 2);
   CHECK_FALSE(result.loss.requires_grad());
   for (const double number : to_host(backend, weight.gradient()).data) CHECK(number == 0);
+}
+
+TEST_CASE("linear_cross_entropy: products of rounded operands are those of its parts", "[ops][gemm]") {
+  const std::int64_t rows = GENERATE(1, 50, 200), words = GENERATE(5, 401), width = GENERATE(3, 40);
+  CAPTURE(rows, words, width);
+  const std::unique_ptr<Backend>& backend = available_backends().front();
+  // The loss, and the gradients of x, weight and bias.
+  const auto results = [&](ProductPrecision products, bool in_one) {
+    GuardedAllocator memory(*backend);
+    Step step(*backend, memory);
+    step.set_products(products);
+    Tape tape(step);
+    const auto tensor = [&](const char* name, const Input& input) {
+      return to_device(*backend, memory, input_values(name, {input}, DType::f32)[0], input, DType::f32);
+    };
+    const Variable x = tape.leaf(tensor("x", normal({rows, width}))),
+                   weight = tape.leaf(tensor("weight", normal({words, width}))),
+                   bias = tape.leaf(tensor("bias", normal({words})));
+    const Tensor targets = tensor("targets", index({rows}, words)), weights = tensor("weights", positive({rows}));
+    const Variable loss = in_one ? linear_cross_entropy(x, weight, bias, targets, weights, 70).loss
+                                 : cross_entropy(linear(x, weight, bias), targets, weights).loss;
+    std::vector<Array64> all{to_host(*backend, loss.value())};
+    tape.backward({loss});
+    for (const Variable* of : {&x, &weight, &bias}) all.push_back(to_host(*backend, tape.gradient(*of)));
+    CHECK(memory.faults().empty());
+    return all;
+  };
+  const std::vector<Array64> plain = results(ProductPrecision::f32, true);
+  const std::vector<Array64> parts = results(ProductPrecision::bf16, false);
+  const std::vector<Array64> fused = results(ProductPrecision::bf16, true);
+  for (std::size_t i = 0; i < fused.size(); ++i) {
+    CAPTURE(i);
+    double apart = 0, rounded = 0;
+    for (std::size_t j = 0; j < fused[i].data.size(); ++j) {
+      REQUIRE(std::isfinite(fused[i].data[j]));
+      apart = std::max(apart, std::abs(fused[i].data[j] - parts[i].data[j]));
+      rounded = std::max(rounded, std::abs(fused[i].data[j] - plain[i].data[j]));
+    }
+    // Sums have other orders; a gradient beside a tie may be rounded to the other number.
+    CHECK(apart < 0.1 * rounded + 1e-5);
+    CHECK(rounded > 1e-5);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "linear_cross_entropy: weights of zero make every loss ln V", "[ops]") {

@@ -1,29 +1,30 @@
 /// The logits lie transposed, [V, rows], a vector holding one symbol's logits of neighbouring rows: so the weight is
 /// read where it lies by both products that need it, and maxima and sums of rows are those of vectors. A block of rows
 /// goes over the vocabulary twice, a tile of it at a time that stays in the second cache: first logits, their
-/// exponentials and sums; then the softmax, and at once all gradients of the tile.
+/// exponentials and sums; then the softmax, and at once all gradients of the tile. PanelProducts multiply, or, with
+/// bf16 operands where the processor has instructions for them, PackedProducts.
 
 #include "core/kernels/linear_cross_entropy.hpp"
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "cpu/exponentials.hpp"
-#include "cpu/parallel.hpp"
-#include "cpu/register_product.hpp"
+#include "cpu/large_softmax/packed_products.hpp"
+#include "cpu/large_softmax/panel_products.hpp"
 #include "cpu/vec.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 takes the undefined vectors inside its own intrinsics for mistakes of ours.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 
 namespace engram::cpu {
 namespace {
 
-/// Symbols of a tile: whole register blocks and whole parts of an inner axis.
-constexpr std::int64_t kTile = 192;
-static_assert(kTile % kProductRows == 0);
-/// Of them those that a product of the weight sums over at a time: its rows are not aligned, so a panel of them has
-/// more lines than vectors.
-constexpr std::int64_t kWeightRows = 64;
-static_assert(kTile == 3 * kWeightRows);
 /// The vocabulary is cut into so many parts at most, each with sums of its own, whatever the number of threads.
 constexpr std::int64_t kMostParts = 32;
 
@@ -33,7 +34,7 @@ template <class T>
 class Softmax {
  public:
   using Vector = typename detail::ExponentialLanes<T>::Vector;
-  static constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T), kPanel = kPanelColumns<T>;
+  static constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T), kTile = SoftmaxTile<T>::kSymbols;
 
   Softmax(Step& step, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
           const Tensor& row_weight, std::int64_t rows, const LinearCrossEntropyGradients& gradients)
@@ -55,8 +56,6 @@ class Softmax {
     T* next = memory_.template data<T>();
     const auto take = [&next](std::int64_t size) { return std::exchange(next, next + size); };
     logits_ = take(vocabulary_ * block_rows_);
-    columns_ = take(width_ * panels(block_rows_));
-    block_ = take(block_rows_ * panels(padded_width_));
     maxima_ = take(tiles_ * block_rows_);
     part_maxima_ = take(parts_ * block_rows_);
     part_sums_ = take(parts_ * block_rows_);
@@ -64,37 +63,51 @@ class Softmax {
     largest_ = take(block_rows_);
     scale_ = take(block_rows_);
     subtracted_ = take(block_rows_);
-    scratch_ = take(max_threads() * scratch_size());
     partial_dx_ = take(gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
+    if (std::is_same_v<T, float> && step.products() == ProductPrecision::bf16 && multiplies_bf16())
+      packed_.emplace(step, block_rows_, width_, max_threads());
+    else
+      panels_.emplace(step, block_rows_, width_, max_threads());
   }
 
   void run(T* row_loss) {
     for (first_ = 0; first_ < count_; first_ += block_rows_) {
       rows_ = std::min(block_rows_, count_ - first_);
       lanes_ = whole(rows_);
-      pack_rows();
-      parallel_items(parts_, [&](std::int64_t part) { add_up(part); });
+      with_products([&](auto& products) { products.take_rows(x_ + first_ * width_, rows_); });
+      parallel_items_on_threads(parts_, [&](std::int64_t part, int thread) { add_up(part, thread); });
       finish_rows(row_loss);
       if (!gradients_) continue;
-      parallel_items_on_threads(
-          parts_, [&](std::int64_t part, int thread) { make_gradients(part, scratch_ + thread * scratch_size()); });
+      parallel_items_on_threads(parts_, [&](std::int64_t part, int thread) { make_gradients(part, thread); });
       if (gradients_.dx) add_partial_dx();
     }
   }
 
  private:
   static constexpr std::int64_t whole(std::int64_t count) { return pieces(count, kLanes) * kLanes; }
-  static constexpr std::int64_t panels(std::int64_t count) { return pieces(count, kPanel) * kPanel; }
-  /// A copy of a tile's last columns, and of rows of the weight at its end.
-  std::int64_t scratch_size() const { return kTile * padded_width_; }
   std::int64_t all_sizes() const {
-    return block_rows_ * (vocabulary_ + panels(padded_width_) + tiles_ + 2 * parts_ + 4) +
-           width_ * panels(block_rows_) + max_threads() * scratch_size() +
+    return block_rows_ * (vocabulary_ + tiles_ + 2 * parts_ + 4) +
            (gradients_.dx ? parts_ * block_rows_ * padded_width_ : 0);
+  }
+  /// Calls `use` with the products that this step has.
+  template <class Use>
+  void with_products(Use use) {
+    if constexpr (std::is_same_v<T, float>)
+      if (packed_) return use(*packed_);
+    use(*panels_);
   }
   std::int64_t first_symbol(std::int64_t tile) const { return std::min(vocabulary_, tile * kTile); }
   std::int64_t symbols(std::int64_t tile) const { return first_symbol(tile + 1) - first_symbol(tile); }
-  T* tile_logits(std::int64_t tile) const { return logits_ + first_symbol(tile) * lanes_; }
+  /// A part's tile, of which `end` is the end.
+  SoftmaxTile<T> tile_of(std::int64_t tile, std::int64_t end) const {
+    const std::int64_t first = first_symbol(tile);
+    return {.weight = weight_ + first * width_,
+            .logits = logits_ + first * lanes_,
+            .lanes = lanes_,
+            .count = symbols(tile),
+            .next = tile + 1 < end ? symbols(tile + 1) : 0,
+            .left = vocabulary_ - first};
+  }
   static Vector load(const T* from) {
     Vector x;
     std::memcpy(static_cast<void*>(&x), from, sizeof x);
@@ -102,52 +115,21 @@ class Softmax {
   }
   static void store_vector(const Vector& x, T* to) { std::memcpy(to, static_cast<const void*>(&x), sizeof x); }
 
-  /// The block's rows as they lie and transposed, both in panels, what lies beyond the last row or column zero.
-  void pack_rows() {
-    parallel_chunks(lanes_, kLanes, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        const T* const row = x_ + (first_ + r) * width_;
-        for (std::int64_t i = 0; i < padded_width_; ++i) {
-          const T element = r < rows_ && i < width_ ? row[i] : T(0);
-          block_[i / kPanel * block_panel() + r * kPanel + i % kPanel] = element;
-          if (i < width_) columns_[r / kPanel * columns_panel() + i * kPanel + r % kPanel] = element;
-        }
-      }
-    });
-  }
-  std::int64_t block_panel() const { return lanes_ * kPanel; }
-  std::int64_t columns_panel() const { return width_ * kPanel; }
-
   /// The first way over a part: its logits become exp(logit - the tile's maximum).
-  void add_up(std::int64_t part) {
+  void add_up(std::int64_t part, int thread) {
     T *const maxima = part_maxima_ + part * block_rows_, *const sums = part_sums_ + part * block_rows_;
     std::fill_n(maxima, lanes_, std::numeric_limits<T>::lowest());
     std::fill_n(sums, lanes_, T(0));
     const std::int64_t end = std::min(tiles_, (part + 1) * part_tiles_);
     for (std::int64_t tile = part * part_tiles_; tile < end; ++tile) {
-      const std::int64_t begin = first_symbol(tile), count = symbols(tile);
-      T* const logits = tile_logits(tile);
-      FetchedAhead next(weight_ + (begin + count) * width_, tile + 1 < end ? symbols(tile + 1) * width_ : 0,
-                        count * lanes_ * width_);
-      for (std::int64_t v = 0; v < count; v += kProductRows)
-        multiply_pieces<T>({.m = std::min(kProductRows, count - v),
-                            .n = lanes_,
-                            .k = width_,
-                            .a = weight_ + (begin + v) * width_,
-                            .a_row = width_,
-                            .a_inner = 1,
-                            .b = columns_,
-                            .b_stride = kPanel,
-                            .b_panel = columns_panel(),
-                            .c = logits + v * lanes_,
-                            .c_stride = lanes_,
-                            .start = bias_ + begin + v,
-                            .ahead = &next});
+      const std::int64_t begin = first_symbol(tile);
+      const SoftmaxTile<T> symbols = tile_of(tile, end);
+      with_products([&](const auto& products) { products.make_logits(symbols, bias_ + begin, thread); });
       for (std::int64_t r = 0; r < rows_; ++r)
-        if (const std::int64_t target = targets_[first_ + r] - begin; target >= 0 && target < count)
-          chosen_[r] = logits[target * lanes_ + r];
+        if (const std::int64_t target = targets_[first_ + r] - begin; target >= 0 && target < symbols.count)
+          chosen_[r] = symbols.logits[target * lanes_ + r];
       for (std::int64_t r = 0; r < lanes_; r += kLanes)
-        add_up_lanes(logits + r, count, maxima_ + tile * block_rows_ + r, maxima + r, sums + r);
+        add_up_lanes(symbols.logits + r, symbols.count, maxima_ + tile * block_rows_ + r, maxima + r, sums + r);
     }
   }
   void add_up_lanes(T* logits, std::int64_t count, T* tile_maximum, T* maximum, T* sum) const {
@@ -194,31 +176,21 @@ class Softmax {
   }
 
   /// The second way over a part.
-  void make_gradients(std::int64_t part, T* scratch) {
+  void make_gradients(std::int64_t part, int thread) {
     const std::int64_t begin = part * part_tiles_, end = std::min(tiles_, begin + part_tiles_);
     for (std::int64_t tile = begin; tile < end; ++tile) {
-      const std::int64_t first = first_symbol(tile), count = symbols(tile);
-      T* const logits = tile_logits(tile);
-      make_logit_gradients(logits, first, count, maxima_ + tile * block_rows_);
-      const std::int64_t after = first + count, next = tile + 1 < end ? symbols(tile + 1) : 0;
-      const std::int64_t work = count * lanes_ * width_;
-      if (gradients_.dweight) {
-        FetchedAhead ahead(dweight_of(0) + after * width_, next * width_, work);
-        for (std::int64_t v = 0; v < count; v += kProductRows)
-          add_dweight(logits + v * lanes_, first + v, std::min(kProductRows, count - v), scratch, ahead);
-      }
-      if (gradients_.dx)
-        for (std::int64_t v = 0; v < count; v += kWeightRows) {
-          // The weight during the first two thirds, exponentials during the last.
-          const std::int64_t half = next * width_ / 2;
-          FetchedAhead ahead = v < 2 * kWeightRows
-                                   ? FetchedAhead(weight_ + after * width_ + (v == 0 ? 0 : half), half, work / 3)
-                                   : FetchedAhead(logits_ + after * lanes_, next * lanes_, work / 3);
-          add_dx(part, logits + v * lanes_, first + v, std::min(kWeightRows, count - v),
-                 tile == begin && v == 0 ? Write::set : Write::add, scratch, ahead);
-        }
+      const std::int64_t first = first_symbol(tile);
+      const SoftmaxTile<T> symbols = tile_of(tile, end);
+      make_logit_gradients(symbols.logits, first, symbols.count, maxima_ + tile * block_rows_);
+      with_products([&](const auto& products) {
+        if (gradients_.dweight)
+          products.weight_gradient(symbols, dweight_of(first), write_of(gradients_.dweight.write), thread);
+        if (gradients_.dx)
+          products.row_gradient(symbols, partial_dx(part), tile == begin ? Write::set : Write::add, thread);
+      });
     }
   }
+  T* partial_dx(std::int64_t part) const { return partial_dx_ + part * block_rows_ * padded_width_; }
   T* dweight_of(std::int64_t symbol) const { return gradients_.dweight.data<T>() + symbol * width_; }
   /// Of the first block what the caller says; of the others what comes is added.
   Write write_of(Write given) const { return first_ == 0 ? given : Write::add; }
@@ -267,67 +239,12 @@ class Softmax {
     for (std::int64_t r = kLanes; r < lanes_; r += kLanes) sum += load(scaled + r);
     return sum;
   }
-  /// Rows of the weight's gradient; the last vector, which may not be whole, by way of a copy.
-  void add_dweight(const T* gradient, std::int64_t first, std::int64_t count, T* copy, FetchedAhead& ahead) const {
-    const Write write = write_of(gradients_.dweight.write);
-    T* const to = dweight_of(first);
-    const std::int64_t direct = width_ / kLanes * kLanes;
-    PieceProduct<T> product{.m = count,
-                            .n = direct,
-                            .k = rows_,
-                            .a = gradient,
-                            .a_row = lanes_,
-                            .a_inner = 1,
-                            .b = block_,
-                            .b_stride = kPanel,
-                            .b_panel = block_panel(),
-                            .c = to,
-                            .c_stride = width_,
-                            .write = write,
-                            .ahead = &ahead};
-    if (direct > 0) multiply_pieces(product);
-    const std::int64_t left = width_ - direct;
-    if (left == 0) return;
-    product.n = left;
-    product.b += direct / kPanel * block_panel() + direct % kPanel;
-    product.c = copy;
-    product.c_stride = kLanes;
-    if (write == Write::add)
-      for (std::int64_t v = 0; v < count; ++v) std::copy_n(to + v * width_ + direct, left, copy + v * kLanes);
-    multiply_pieces(product);
-    for (std::int64_t v = 0; v < count; ++v) std::copy_n(copy + v * kLanes, left, to + v * width_ + direct);
-  }
-  void add_dx(std::int64_t part, const T* gradient, std::int64_t first, std::int64_t count, Write write, T* copy,
-              FetchedAhead& ahead) const {
-    const T* weight = weight_ + first * width_;
-    // The last vector of a row is read whole, from the row after it too: where there is none, from a copy.
-    std::int64_t stride = width_;
-    if ((first + count - 1) * width_ + padded_width_ > vocabulary_ * width_) {
-      stride = padded_width_;
-      for (std::int64_t v = 0; v < count; ++v) {
-        std::fill_n(std::copy_n(weight + v * width_, width_, copy + v * stride), padded_width_ - width_, T(0));
-      }
-      weight = copy;
-    }
-    multiply_pieces<T>({.m = lanes_,
-                        .n = padded_width_,
-                        .k = count,
-                        .a = gradient,
-                        .a_row = 1,
-                        .a_inner = lanes_,
-                        .b = weight,
-                        .b_stride = stride,
-                        .c = partial_dx_ + part * block_rows_ * padded_width_,
-                        .c_stride = padded_width_,
-                        .write = write,
-                        .ahead = &ahead});
-  }
   void add_partial_dx() const {
     T* const dx = gradients_.dx.data<T>() + first_ * width_;
     parallel_chunks(rows_, row_chunk(parts_ * width_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const auto partial = [&](std::int64_t part) {
-          return vec(static_cast<const T*>(partial_dx_ + (part * block_rows_ + r) * padded_width_), width_);
+          return vec(static_cast<const T*>(partial_dx(part) + r * padded_width_), width_);
         };
         auto row = vec(dx + r * width_, width_);
         store(row, partial(0), gradients_.dx.write);
@@ -346,10 +263,11 @@ class Softmax {
   Workspace memory_;
   std::int64_t first_ = 0, rows_ = 0, lanes_ = 0;  ///< of the block at work; lanes: rows up to whole vectors
   T* logits_;                                      ///< [V, lanes]
-  T *columns_, *block_;                            ///< x transposed, [n, lanes], and as it lies, [lanes, n]: in panels
   T *maxima_, *part_maxima_, *part_sums_;          ///< of every tile and every part: [block_rows]
   T *chosen_, *largest_, *scale_, *subtracted_;    ///< of every row
-  T *scratch_, *partial_dx_;
+  T* partial_dx_;                                  ///< of every part: [block_rows, padded_width]
+  std::optional<PanelProducts<T>> panels_;
+  std::optional<PackedProducts> packed_;
 };
 
 void linear_cross_entropy(Step& step, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
