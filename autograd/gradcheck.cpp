@@ -66,6 +66,7 @@ class Check {
       if (!inputs_[i]) continue;
       Tensor copy = step_.empty(inputs_[i].shape(), inputs_[i].dtype());
       const void* source = wanted_[i] ? static_cast<const void*>(values_[i].data()) : inputs_[i].raw();
+      // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): a new one in every turn
       step_.backend().copy(copy.raw(), source, copy.bytes(),
                            wanted_[i] ? CopyKind::host_to_device : CopyKind::device_to_device);
       variables[i] = wanted_[i] && leaves != nullptr ? tape.leaf(std::move(copy)) : tape.constant(std::move(copy));

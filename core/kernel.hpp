@@ -87,7 +87,8 @@ class Kernel<void(Args...)> final : public KernelSlot {
     called_.store(true, std::memory_order_relaxed);
     if (observer == nullptr) return;
     std::vector<TensorArgument> tensors;
-    (detail::add_tensors<Args>(tensors, args), ...);
+    // Kernels take references and numbers: nothing was moved from.
+    (detail::add_tensors<Args>(tensors, args), ...);  // NOLINT(bugprone-use-after-move)
     observer->tensors(name_, tensors);
   }
 };

@@ -175,6 +175,7 @@ class AdamRows {
         v_(table.second_moment.data<C>()),
         steps_(table.steps ? table.steps.data<std::int32_t>() : nullptr),
         clock_(clock ? clock.data<const double>() : nullptr),
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a clock that is there has its numbers
         seen_(clock && step.computes() ? static_cast<std::int64_t>(clock_[TableClock::kNow]) : 0),
         layout_(clock ? TableClock::of(options.beta1, options.beta2) : TableClock{}),
         rounding_(random, step.computes() ? step.scalars()->step : 0, table.columns),

@@ -13,8 +13,10 @@ template <class T>
 void zero_if_set(const Target& target) {
   if (!target || target.write == Write::add) return;
   T* const data = target.data<T>();
-  parallel_chunks(target.tensor.count(), kElementChunk,
-                  [=](std::int64_t begin, std::int64_t end) { std::fill(data + begin, data + end, T(0)); });
+  // A tensor of no elements has no chunks.
+  parallel_chunks(target.tensor.count(), kElementChunk, [=](std::int64_t begin, std::int64_t end) {
+    std::fill(data + begin, data + end, T(0));  // NOLINT(clang-analyzer-core.NullPointerArithm)
+  });
 }
 
 }  // namespace engram::cpu

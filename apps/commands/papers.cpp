@@ -15,8 +15,10 @@ struct PapersArguments {
 
 void run_papers(const PapersArguments& arguments) {
   PaperReport report;
-  if (!arguments.paper.empty()) report.paper = &paper_named(arguments.paper);
-  if (!arguments.table.empty()) report.tables = tables_named(*report.paper, arguments.table);
+  if (!arguments.paper.empty()) {
+    report.paper = &paper_named(arguments.paper);
+    if (!arguments.table.empty()) report.tables = tables_named(*report.paper, arguments.table);
+  }
   arguments.output.show(report);
 }
 

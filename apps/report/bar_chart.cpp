@@ -7,7 +7,7 @@
 
 #include "apps/report/chart_style.hpp"
 #include "apps/report/colour_scale.hpp"
-#include "apps/report/line_chart.hpp"
+#include "apps/report/ticks.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -47,9 +47,9 @@ void draw_bar_chart(SvgCanvas& canvas, double x, double y, const BarChart& chart
   const auto to_y = [&](double value) { return y + at.bottom - chart.height * value / most; };
 
   canvas.text(x + kMargin, y + kMargin + kTitleFont - 2, chart.title, {.size = kTitleFont, .bold = true});
-  for (int i = 0; i * tick <= most * (1 + 1e-9); ++i) {
-    canvas.line(x + at.left, to_y(i * tick), x + at.right, to_y(i * tick), i == 0 ? kGrey : kGrid);
-    canvas.text(x + at.left - 8, to_y(i * tick) + 4, fmt::format("{:.6g}", i * tick),
+  for (const double value : ticks_between(0, most, tick)) {
+    canvas.line(x + at.left, to_y(value), x + at.right, to_y(value), value == 0 ? kGrey : kGrid);
+    canvas.text(x + at.left - 8, to_y(value) + 4, fmt::format("{:.6g}", value),
                 {.anchor = Anchor::end, .colour = kGrey});
   }
   const auto stride = static_cast<std::size_t>(std::max(1.0, std::ceil((widest + 8) / at.step)));

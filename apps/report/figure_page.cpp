@@ -132,14 +132,16 @@ std::string figure_of_plots(const std::vector<Plot>& plots, const FigurePage& pa
   SvgCanvas canvas = SvgCanvas::on_paper({page.width, bottom + note_height(page)}, name);
   draw_title(canvas, page);
   legend.draw(canvas, plots, title_height(page));
-  for (std::size_t i = 0; i < plots.size(); ++i)
+  for (std::size_t i = 0; i < plots.size(); ++i) {
+    const std::size_t column = i % grid.columns(), row = i / grid.columns();
     draw_plot(canvas,
-              {.x = static_cast<double>(i % grid.columns()) * grid.panel_width(),
-               .y = top + static_cast<double>(i / grid.columns()) * each,
+              {.x = static_cast<double>(column) * grid.panel_width(),
+               .y = top + static_cast<double>(row) * each,
                .width = grid.panel_width(),
                .height = each,
                .font = page.font},
               plots[i]);
+  }
   draw_note(canvas, page, bottom);
   return canvas.document();
 }

@@ -7,6 +7,7 @@
 
 #include "apps/report/chart_style.hpp"
 #include "apps/report/colour_scale.hpp"
+#include "apps/report/ticks.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -54,17 +55,12 @@ Range y_range(const LineChart& chart) {
   if (chart.from_zero) least = 0;
   if (most <= least) return {least, least + 1};
   const double step = tick_step(most - least, 5);
-  return {step * std::floor(least / step), step * std::ceil(most / step)};
+  const Range whole{step * std::floor(least / step), step * std::ceil(most / step)};
+  // Numbers so large that a step is lost in them.
+  return whole.most > whole.least ? whole : Range{least, most};
 }
 
 }  // namespace
-
-double tick_step(double range, int count) {
-  const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough * (1 - 1e-9)) return factor * power;
-  return 10 * power;
-}
 
 SvgSize line_chart_size(const LineChart& chart) { return LineChartLayout(chart).size; }
 
@@ -82,15 +78,12 @@ void draw_line_chart(SvgCanvas& canvas, double x, double y, const LineChart& cha
   };
 
   canvas.text(x + kMargin, y + kMargin + kTitleFont - 2, chart.title, {.size = kTitleFont, .bold = true});
-  const double y_step = tick_step(up.most - up.least, 5);
-  for (double value = up.least; value <= up.most + 1e-9 * y_step; value += y_step) {
+  for (const double value : ticks_between(up.least, up.most, tick_step(up.most - up.least, 5))) {
     canvas.line(x + at.left, to_y(value), x + at.right, to_y(value), kGrid);
     canvas.text(x + at.left - 8, to_y(value) + 4, fmt::format("{:.6g}", value),
                 {.anchor = Anchor::end, .colour = kGrey});
   }
-  const double x_step = tick_step(across.most - across.least, 6);
-  for (double value = x_step * std::ceil(across.least / x_step); value <= across.most + 1e-9 * x_step;
-       value += x_step) {
+  for (const double value : ticks_between(across.least, across.most, tick_step(across.most - across.least, 6))) {
     canvas.line(to_x(value), y + at.bottom, to_x(value), y + at.bottom + 5, kGrey);
     canvas.text(to_x(value), y + at.bottom + 19, fmt::format("{:.10g}", value),
                 {.anchor = Anchor::middle, .colour = kGrey});
@@ -113,7 +106,8 @@ void draw_line_chart(SvgCanvas& canvas, double x, double y, const LineChart& cha
     // A single report is a short dash, or it could not be seen.
     if (points.size() == 1) points = {{points[0].first - 3, points[0].second}, {points[0].first + 3, points[0].second}};
     canvas.polyline(points, colour, thickness, line.name);
-    const double mark_x = x + at.legend_left + static_cast<double>(i / at.rows) * at.column;
+    const std::size_t column = i / at.rows;
+    const double mark_x = x + at.legend_left + static_cast<double>(column) * at.column;
     const double mark_y = y + at.top + 6 + static_cast<double>(i % at.rows) * kLegendLine;
     canvas.line(mark_x, mark_y, mark_x + kLegendMark, mark_y, colour, thickness);
     canvas.text(mark_x + kLegendMark + 6, mark_y + 4, line.name);

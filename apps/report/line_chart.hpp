@@ -28,7 +28,4 @@ SvgSize line_chart_size(const LineChart& chart);
 /// lines or for one without points.
 void draw_line_chart(SvgCanvas& canvas, double x, double y, const LineChart& chart);
 
-/// 1, 2 or 5 times a power of ten, such that about `count` of them make `range`; range above 0.
-double tick_step(double range, int count);
-
 }  // namespace engram

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "apps/report/chart_style.hpp"
-#include "apps/report/line_chart.hpp"
+#include "apps/report/ticks.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -143,9 +143,9 @@ void MapPanelsDrawing::draw_rows(SvgCanvas& canvas, double x, double y) const {
 
 void MapPanelsDrawing::draw_panel(SvgCanvas& canvas, std::size_t index) const {
   const MapPanel& panel = maps_.panels[index];
-  const std::size_t column = index % grid_.columns();
+  const std::size_t column = index % grid_.columns(), row = index / grid_.columns();
   const double x = labels_ + static_cast<double>(column) * (width_ + page_.font);
-  const double top = title_height(page_) + static_cast<double>(index / grid_.columns()) * row_;
+  const double top = title_height(page_) + static_cast<double>(row) * row_;
   const double y = top + 1.9 * page_.font;
   canvas.text(x + width_ / 2, top + 1.3 * page_.font, panel.title,
               {.size = page_.font, .anchor = Anchor::middle, .colour = kBlack});
@@ -160,17 +160,9 @@ void MapPanelsDrawing::draw_panel(SvgCanvas& canvas, std::size_t index) const {
 
 /// Values with a number below the scale: powers of ten, or other round ones.
 std::vector<double> scale_ticks(const Scale& scale) {
-  constexpr double kNear = 1e-6;
   if (!(scale.most > scale.least)) return {scale.most};
-  std::vector<double> values;
-  if (scale.logarithmic) {
-    for (double power = std::floor(std::log10(scale.least)); std::pow(10, power) <= scale.most * (1 + kNear); ++power)
-      if (std::pow(10, power) >= scale.least * (1 - kNear)) values.push_back(std::pow(10, power));
-    return values;
-  }
-  const double step = tick_step(scale.most - scale.least, 4);
-  for (double i = std::ceil(scale.least / step); i * step <= scale.most + kNear * step; ++i) values.push_back(i * step);
-  return values;
+  if (scale.logarithmic) return powers_of_ten_between(scale.least, scale.most);
+  return ticks_between(scale.least, scale.most, tick_step(scale.most - scale.least, 4));
 }
 
 void MapPanelsDrawing::draw_scale(SvgCanvas& canvas, double y) const {

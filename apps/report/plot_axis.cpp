@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "apps/report/line_chart.hpp"
+#include "apps/report/ticks.hpp"
 #include "core/error.hpp"
 
 namespace engram {
@@ -98,8 +98,8 @@ bool AxisScale::holds(double value) const {
 void AxisScale::add_round_ticks() {
   if (logarithmic_ && range_.second / range_.first > 6) return add_decade_ticks();
   const double step = tick_step(range_.second - range_.first, std::clamp(static_cast<int>(length_ / apart_), 5, 9));
-  for (double i = std::ceil(range_.first / step - kNearly); i * step <= range_.second + kNearly * step; ++i)
-    ticks_.push_back({i * step + 0.0, axis_number(i * step + 0.0)});  // no -0
+  for (const double tick : ticks_between(range_.first, range_.second, step, kNearly))
+    ticks_.push_back({tick, axis_number(tick)});
 }
 
 void AxisScale::add_decade_ticks() {

@@ -31,11 +31,20 @@ File unnamed_file() {
   return file;
 }
 
+void to_begin(std::FILE* file) {
+  if (std::fseek(file, 0, SEEK_SET) != 0)
+    throw FileError(text("tape: a temporary file could not be read from its begin: ", std::strerror(errno)));
+}
+
 std::string contents(std::FILE* file) {
   std::string all;
-  std::rewind(file);
+  to_begin(file);
   std::array<char, 1 << 16> piece{};
-  for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), file)) > 0;) all.append(piece.data(), got);
+  for (std::size_t got = piece.size(); got == piece.size();) {
+    got = std::fread(piece.data(), 1, piece.size(), file);
+    all.append(piece.data(), got);
+  }
+  if (std::ferror(file) != 0) throw FileError("tape: a temporary file could not be read");
   return all;
 }
 
@@ -71,7 +80,7 @@ std::string drawn_by_graphviz(const std::string& graph) {
   const File in = unnamed_file(), out = unnamed_file(), errors = unnamed_file();
   if (std::fwrite(graph.data(), 1, graph.size(), in.get()) != graph.size() || std::fflush(in.get()) != 0)
     throw FileError(text("tape: a temporary file could not be written: ", std::strerror(errno)));
-  std::rewind(in.get());
+  to_begin(in.get());
   const bool well = run_dot(in.get(), out.get(), errors.get());
   const std::string drawing = contents(out.get());
   const std::size_t begin = drawing.find("<svg ");

@@ -53,7 +53,7 @@ class Nudge final : public TapeObserver {
     if (!moved_) throw_other();
     for (const int slot : losses) losses_.push_back(single_.at(slot));
     if (restored_ != nullptr) put(tape, restored_->value(), before_);
-    throw LossesKnown();
+    throw LossesKnown();  // NOLINT(bugprone-std-exception-baseclass): no error; who handles those must not have it
   }
 
  private:

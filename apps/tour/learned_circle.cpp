@@ -43,8 +43,9 @@ Task make_task(Workshop& shop) {
   Task task{Tensor({kPoints, 2}, DType::f64, cpu, shop.heap), Tensor({kPoints}, DType::i32, cpu, shop.heap),
             Tensor({kPoints}, DType::f64, cpu, shop.heap)};
   for (std::int64_t i = 0; i < kPoints; ++i) {
-    const double x = 2.0 * static_cast<double>(i % kSide) / (kSide - 1) - 1;
-    const double y = 2.0 * static_cast<double>(i / kSide) / (kSide - 1) - 1;
+    const std::int64_t column = i % kSide, row = i / kSide;
+    const double x = 2.0 * static_cast<double>(column) / (kSide - 1) - 1;
+    const double y = 2.0 * static_cast<double>(row) / (kSide - 1) - 1;
     task.points.data<double>()[2 * i] = x;
     task.points.data<double>()[2 * i + 1] = y;
     task.labels.data<std::int32_t>()[i] = x * x + y * y < 0.6;

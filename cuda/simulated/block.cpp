@@ -219,7 +219,7 @@ Meeting& Block::meet(Thread& self, const Site& site, std::uint32_t mask, std::ui
   if (memory == Memory::ordered) meeting.order->release();
   if (meeting.complete()) {
     if (counter_ != nullptr) counter_->met(self.number / kWarpSize, warp.runs_only(mask));
-    const auto first = static_cast<std::size_t>(self.number / kWarpSize * kWarpSize);
+    const auto first = static_cast<std::size_t>(self.number / kWarpSize) * kWarpSize;
     const std::size_t last = std::min(first + kWarpSize, static_cast<std::size_t>(count_));
     for (std::size_t i = first; i < last; ++i) {
       Thread& thread = threads_[static_cast<std::size_t>(lane_order_[i])];

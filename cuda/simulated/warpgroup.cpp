@@ -136,7 +136,7 @@ std::string Warpgroup::arrive(int thread, const Site& site, const WarpgroupProdu
 std::string Warpgroup::multiply(OperandMemory& memory, const Site& site) {
   count_ = 0;
   const WarpgroupProduct& all = *lanes_[0];
-  const auto columns = static_cast<std::size_t>(all.columns), inner = static_cast<std::size_t>(all.steps * kInner);
+  const auto columns = static_cast<std::size_t>(all.columns), inner = static_cast<std::size_t>(all.steps) * kInner;
   left_.resize(kRows * inner);
   right_.resize(inner * columns);
   std::string mistake;

@@ -69,7 +69,8 @@ Variable SelfAttention::attend_context(const Variable& x, const Variable& query,
   in.span = span_.forward(x);
   AttentionOptions options;
   options.heads = context_heads_;
-  options.score_scale = 1.0 / std::sqrt(static_cast<double>(options_.width / options_.heads));
+  const std::int64_t depth = options_.width / options_.heads;
+  options.score_scale = 1.0 / std::sqrt(static_cast<double>(depth));
   options.max_distance = static_cast<int>(span.max_span);
   options.ramp = span.kind == SpanKind::fixed ? 0 : span.ramp;
   options.mask_offset = span.mask_offset;

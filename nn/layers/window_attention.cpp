@@ -43,7 +43,8 @@ Variable WindowAttention::forward(const Variable& x, const WindowContext& contex
   in.past_valid = context.past_valid;
   AttentionOptions options;
   options.heads = options_.heads;
-  options.score_scale = 1.0 / std::sqrt(static_cast<double>(options_.width / options_.heads));
+  const std::int64_t depth = options_.width / options_.heads;
+  options.score_scale = 1.0 / std::sqrt(static_cast<double>(depth));
   options.min_distance = 0;
   options.windows = context.windows;
   options.max_distance = std::max(1, options.windows.longest);  // 0 would be no context at all

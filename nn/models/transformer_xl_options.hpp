@@ -87,7 +87,8 @@ struct TransformerXlOptions {
   std::int64_t attention_memory = 1024;
   ProductKeyOptions memories = {};  ///< memories that are looked up, in some of the layers
 
-  std::int64_t head_depth() const { return depth > 0 ? depth : width / heads; }
+  /// 0 where there are no heads, which check() refuses.
+  std::int64_t head_depth() const { return depth > 0 || heads < 1 ? depth : width / heads; }
   std::int64_t token_width() const { return embedding_width > 0 ? embedding_width : width; }
   /// What weights and the input's table start as.
   Initializer weight_start() const;

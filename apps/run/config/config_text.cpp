@@ -29,7 +29,7 @@ std::optional<std::string> unquoted(std::string_view written) {
   try {
     const std::vector<TomlEntry> entries = read_toml(text("value = ", written), "");
     if (entries.size() == 1 && entries[0].kind == TomlEntry::Kind::string) return entries[0].value;
-  } catch (const UsageError&) {
+  } catch (const UsageError&) {  // then it is not
   }
   return std::nullopt;
 }

@@ -109,7 +109,7 @@ std::string section_of_line(const PlacedText& toml, const toml::source_position&
     });
     const toml::table* section = last == before.end() ? nullptr : last->second.as_table();
     if (section != nullptr && section->contains(key)) return std::string(last->first.str());
-  } catch (const toml::parse_error&) {
+  } catch (const toml::parse_error&) {  // then nobody can say
   }
   return "";
 }

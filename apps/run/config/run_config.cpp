@@ -10,7 +10,7 @@
 namespace engram {
 
 void RunConfig::check() const {
-  const auto require = [](bool valid, std::string_view option, std::string_view rule, auto value) {
+  const auto require = [](bool valid, std::string_view option, std::string_view rule, const auto& value) {
     if (!valid) throw UsageError(text(option, " must be ", rule, ", got ", value));
   };
   const auto within = [&require](std::string_view option, auto value, std::type_identity_t<decltype(value)> least,

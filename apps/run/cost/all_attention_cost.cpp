@@ -126,9 +126,9 @@ double training_bytes(const AllAttentionOptions& model, const CostSetting& setti
   const auto width = static_cast<double>(model.width), batch = static_cast<double>(setting.batch);
   const auto block = static_cast<double>(setting.block);
   const double states = batch * (setting.window + block) * width;
+  const std::int64_t depth = model.width / model.heads;
   const double layer = 2 * batch * block * width + states + 4 * states + LayerCost(model).slots / 2 +
-                       static_cast<double>(model.max_span * (model.width / model.heads)) +
-                       batch * static_cast<double>(model.heads) * block;
+                       static_cast<double>(model.max_span * depth) + batch * static_cast<double>(model.heads) * block;
   return kFloatBytes * 3 * static_cast<double>(model.layers) * layer + update_bytes(optimizer, parameters);
 }
 

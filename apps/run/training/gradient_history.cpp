@@ -24,7 +24,7 @@ std::string table_of(const GradientHistory& history) {
     lines += fmt::format("clipped together, by the norm of all: {:.1f}% of the steps\n",
                          100 * report.at("tensors")[0].at("clipped").get<double>());
   const bool shares = clip > 0 && !together;
-  lines += "\n";
+  lines += '\n';
   std::size_t width = 6;
   for (const json& tensor : report.at("tensors")) width = std::max(width, tensor.at("name").get<std::string>().size());
   lines += fmt::format("{:<{}} {:>12} {:>12}{}\n", "tensor", width, "mean norm", "largest", shares ? "  clipped" : "");

@@ -4,7 +4,7 @@
 
 namespace engram {
 
-PieceSums::PieceSums(std::vector<Tensor> tensors, std::int64_t pieces, Allocator& allocator) {
+PieceSums::PieceSums(const std::vector<Tensor>& tensors, std::int64_t pieces, Allocator& allocator) {
   for (const Tensor& tensor : tensors) tensors_.push_back(tensor.view({tensor.count()}));
   // At most pieces - 1 are kept at a time.
   for (std::int64_t kept = pieces - 1; kept > 0; kept /= 2) {

@@ -16,7 +16,7 @@ class PieceSums {
   PieceSums() = default;
   /// Every one of `pieces` pieces leaves what it has in the same tensors, f32 or f64. Takes memory for as many further
   /// copies of them as the tree has levels: none for one piece.
-  PieceSums(std::vector<Tensor> tensors, std::int64_t pieces, Allocator& allocator);
+  PieceSums(const std::vector<Tensor>& tensors, std::int64_t pieces, Allocator& allocator);
 
   /// Before the first piece.
   void begin() { kept_ = 0; }

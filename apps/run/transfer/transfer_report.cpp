@@ -82,7 +82,7 @@ void add_list(std::string& lines, const std::string& heading, std::vector<std::s
     list.resize(kMostNames);
     list.push_back(fmt::format("and {} more, all of which metrics.jsonl lists", more));
   }
-  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] += ",";
+  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] += ',';
   std::vector<std::string> parts = wrapped_text(heading, width);
   parts.insert(parts.end(), list.begin(), list.end());
   lines += "  " + hanging(wrapped_parts(parts, width - 2, 2), 4);

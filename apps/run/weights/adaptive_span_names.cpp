@@ -74,7 +74,8 @@ void AdaptiveSpanLayout::tokens() {
 
 void AdaptiveSpanLayout::layer(std::int64_t number) {
   const std::int64_t width = options_.width, heads = options_.heads, slots = options_.slots;
-  const std::string from = text("layers.", number, "."), to = from;
+  const std::string from = text("layers.", number, ".");
+  const std::string& to = from;
   const auto linear = [&](const char* name, const char* parameter) {
     add(from + "attn." + name + ".weight", {width, width}, to + "attention." + parameter);
   };

@@ -6,7 +6,7 @@
 namespace engram {
 namespace {
 
-std::string visible(std::string token) {
+std::string visible(const std::string& token) {
   std::string shown;
   for (const char byte : token)
     shown += byte == '\n' ? "\u23ce" : byte == '\t' ? "\u21e5" : byte == ' ' ? "\u2423" : std::string(1, byte);

@@ -3,6 +3,7 @@
 /// and its training step. [product-key 6, 7, 10] (test 24).
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ struct PassTimes {
   /// p from 0 to 1; 0 where nothing was timed.
   double quantile(double p) const {
     if (seconds.empty()) return 0;
-    return seconds[static_cast<std::size_t>(p * static_cast<double>(seconds.size() - 1) + 0.5)];
+    return seconds[static_cast<std::size_t>(std::lround(p * static_cast<double>(seconds.size() - 1)))];
   }
   double median() const { return quantile(0.5); }
   /// What is done `count` times in a pass, per second; 0 where nothing was timed.

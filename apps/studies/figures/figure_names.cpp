@@ -71,7 +71,7 @@ std::string key_words(std::string_view key) { return with_blanks(key.substr(key.
 std::string listed_names(std::string_view what, const std::vector<std::string>& names) {
   constexpr std::size_t kColumns = 76;
   std::string all(what);
-  all += ":";
+  all += ':';
   for (std::size_t i = 0; i < names.size(); ++i) all += " " + names[i] + (i + 1 < names.size() ? "," : "");
   std::string lines;
   for (const std::string& line : wrapped_text(all, kColumns)) lines += "\n  " + line;

@@ -87,7 +87,7 @@ class PageConnections : public httplib::TaskQueue {
 PageConnections::Connection PageConnections::newest() const {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
-    const int link = std::atoi(entry.path().filename().c_str());
+    const auto link = static_cast<int>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
     sockaddr_in own{}, peer{};
     socklen_t own_size = sizeof own, peer_size = sizeof peer;
     if (::getsockname(link, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 || own.sin_family != AF_INET ||

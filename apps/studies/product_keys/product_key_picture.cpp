@@ -6,6 +6,7 @@
 #include "apps/report/chart_style.hpp"
 #include "apps/report/colour_scale.hpp"
 #include "apps/report/svg_canvas.hpp"
+#include "apps/report/ticks.hpp"
 #include "apps/studies/product_keys/product_key_report.hpp"
 
 namespace engram {
@@ -52,11 +53,11 @@ std::string percentage(double share) {
 }
 
 void draw_axes(SvgCanvas& canvas, const Axes& axes) {
-  for (double share = axes.shares.least; share <= axes.shares.most * 1.01; share *= 10) {
+  for (const double share : powers_of_ten_between(axes.shares.least, axes.shares.most, 0.01)) {
     canvas.line(kLeft, axes.y(share), kRight, axes.y(share), kGrid);
     canvas.text(kLeft - 8, axes.y(share) + 4, percentage(share), {.anchor = Anchor::end, .colour = kGrey});
   }
-  for (double rank = 1; rank <= axes.ranks.most * 1.01; rank *= 10) {
+  for (const double rank : powers_of_ten_between(1, axes.ranks.most, 0.01)) {
     canvas.line(axes.x(rank), kTop, axes.x(rank), kBottom + 5, kGrid);
     canvas.text(axes.x(rank), kBottom + 19, grouped(rank), {.anchor = Anchor::middle, .colour = kGrey});
   }
@@ -118,7 +119,7 @@ std::string svg_of(const ProductKeyReport& report) {
   const double even = 1 / static_cast<double>(slots);
   canvas.polyline({{axes.x(1), axes.y(even)}, {axes.x(static_cast<double>(slots)), axes.y(even)}}, kBlack, 2.5, kEven);
   canvas.line(kLegendLeft, kTop + 6, kLegendLeft + kLegendMark, kTop + 6, kBlack, 2.5);
-  canvas.text(kLegendLeft + kLegendMark + 8, kTop + 10, std::string(kEven));
+  canvas.text(kLegendLeft + kLegendMark + 8, kTop + 10, kEven);
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
     const ProductKeyReport::Row& row = report.rows[i];
     const std::string colour =

@@ -60,7 +60,8 @@ SpanCost span_cost(const RunConfig& config, const std::vector<LayerSpans>& layer
     full.push_back(same_for_all(heads, model.max_span, model.max_span));
     trimmed.push_back(same_for_all(heads, trim.window, trim.cache));
     // The hidden states serve all heads, so their cache is as long as the longest needs it.
-    LayerWindows own{{}, {}, static_cast<double>(trim.cache)}, seen = own;
+    const auto cache = static_cast<double>(trim.cache);
+    LayerWindows own{{}, {}, cache}, seen{{}, {}, cache};
     for (const HeadSpan& head : heads) {
       own.computed.push_back(computed_window(model, head));
       seen.computed.push_back(static_cast<double>(head.positions));

@@ -69,7 +69,7 @@ void add_sign(Claim& claim, std::string_view sign, std::string_view written) {
     claim.relations.push_back(*relation);
     return;
   }
-  if (!sign.starts_with("~") || !sign.ends_with("%")) refuse(written, text("'", sign, "'"));
+  if (!sign.starts_with('~') || !sign.ends_with('%')) refuse(written, text("'", sign, "'"));
   const std::optional<double> percent = number_of(sign.substr(1, sign.size() - 2));
   if (!percent || *percent < 0) refuse(written, text("'", sign, "'"));
   if (claim.difference && *claim.difference != *percent / 100) refuse(written, "two different percentages");

@@ -47,6 +47,9 @@ std::string name_part(const std::string& key, const std::string& value) {
   return name;
 }
 
+/// More are no sweep, but a list that was not meant: values multiply.
+constexpr std::size_t kMostVariants = 10'000;
+
 std::vector<SweepVariant> grid_of(const std::vector<std::string>& vary) {
   std::vector<SweepVariant> grid;
   std::set<std::string> keys;
@@ -56,6 +59,10 @@ std::vector<SweepVariant> grid_of(const std::vector<std::string>& vary) {
       throw UsageError(text("sweep: each key must be varied once, got ", axis.key, " twice",
                             "\n  one --vary may have any number of values"));
     if (grid.empty()) grid.emplace_back();
+    if (grid.size() * axis.values.size() > kMostVariants)
+      throw UsageError(text("sweep: the values that --vary lists must make at most ", kMostVariants,
+                            " variants together, got ", grid.size() * axis.values.size(), " by ", axis.key,
+                            "\n  vary fewer keys at once, or fewer values"));
     std::vector<SweepVariant> longer;
     for (const SweepVariant& before : grid) {
       for (const std::string& value : axis.values) {

@@ -68,6 +68,9 @@ TEST_CASE("options that make no sense are refused") {
     CHECK_THAT(error_of({wrong}), ContainsSubstring("--vary must have section.key=value") && ContainsSubstring(wrong));
   CHECK_THAT(error_of({"model.slots=3,,4"}), ContainsSubstring("between any two commas") && ContainsSubstring("3,,4"));
   CHECK_THAT(error_of({"model.slots=3", "model.slots=4"}), ContainsSubstring("model.slots twice"));
+  const std::string many = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22";
+  CHECK_THAT(error_of({"model.slots=" + many, "model.heads=" + many, "model.layers=" + many}),
+             ContainsSubstring("at most 10000 variants together, got 10648 by model.layers"));
   CHECK_THAT(error_of({"model.slots=3,3"}), ContainsSubstring("'slots-3' twice"));
   CHECK_THAT(error_of({}, {"a:model.slots"}), ContainsSubstring("NAME:section.key=value"));
   CHECK_THAT(error_of({}, {"a:slots=3"}), ContainsSubstring("--variant must have section.key=value"));
