@@ -17,11 +17,6 @@
 #include "cpu/large_softmax/panel_products.hpp"
 #include "cpu/vec.hpp"
 
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes the undefined vectors inside its own intrinsics for mistakes of ours.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-
 namespace engram::cpu {
 namespace {
 
