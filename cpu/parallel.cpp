@@ -48,13 +48,13 @@ struct ForkJoin {
 __attribute__((no_sanitize("thread")))
 #endif
 void run_items(std::int64_t items, void (*body)(void*, std::int64_t, int), void* context) {
-  // Two threads even for one item: inside a parallel region the libraries use the calling thread only, and so add
-  // up in the same order however many threads there are.
-  const int threads = static_cast<int>(std::clamp<std::int64_t>(items, 2, std::max(2, omp_get_max_threads())));
   if (omp_get_max_threads() == 1 || omp_in_parallel()) {
     for (std::int64_t item = 0; item < items; ++item) body(context, item, 0);
     return;
   }
+  // Two threads even for one item: inside a parallel region the libraries use the calling thread only, and so add
+  // up in the same order however many threads there are.
+  const int threads = static_cast<int>(std::clamp<std::int64_t>(items, 2, omp_get_max_threads()));
   std::atomic<std::int64_t> next{0};
   ForkJoin order;
   order.before_fork();

@@ -101,7 +101,7 @@ void Engine::run_sample(const LaunchRecord& launch) {
     block.count_with(&counter);
     try {
       std::string report = block.run(launch, one.number, options, begun_, ended_);
-      if (!report.empty()) failure.add(i, std::move(report));
+      if (!report.empty()) failure.add(i, report);
     } catch (const Error& error) {
       failure.add(i, error.what());
     }
@@ -132,7 +132,7 @@ void Engine::run(const LaunchRecord& launch) {
     for (std::int64_t position = worker; position < blocks && !failure.before(position); position += stride) {
       try {
         std::string report = block.run(launch, order[static_cast<std::size_t>(position)], options, begun_, ended_);
-        if (!report.empty()) failure.add(position, std::move(report));
+        if (!report.empty()) failure.add(position, report);
       } catch (const Error& error) {
         failure.add(position, error.what());
       }

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "apps/data/vocabulary/model_lengths.hpp"
 #include "core/error.hpp"
 
 #ifdef ENGRAM_HAVE_SENTENCEPIECE
@@ -122,6 +123,7 @@ BytePairs::BytePairs(std::string model, const std::filesystem::path& source) {
   };
   auto processor = std::make_shared<SentencePieceProcessor>();
   if (model_.empty()) reject("be a model of SentencePiece", "an empty file");
+  if (!lengths_fit(model_)) reject("be a model of SentencePiece", "one with a length beyond its end");
   std::string refused;
   try {
     if (const auto status = processor->LoadFromSerializedProto(model_); !status.ok()) refused = status.ToString();
