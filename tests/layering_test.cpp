@@ -79,7 +79,7 @@ const std::map<std::string, std::map<std::string, int>> floors{
       {"comparisons", 2},
       {"page", 2}}},
     {"core", {{"", 0}, {"rules", 1}, {"files", 1}, {"kernels", 2}}},
-    {"cpu", {{"", 0}, {"attention", 1}, {"ranks", 1}, {"recurrence", 1}}},
+    {"cpu", {{"", 0}, {"attention", 1}, {"large_softmax", 1}, {"ranks", 1}, {"recurrence", 1}}},
     {"nn", {{"", 0}, {"optim", 1}, {"past", 1}, {"layers", 2}, {"models", 3}}},
 };
 /// Files, a header and its source being one, that may include each other: each is a friend of the other.

@@ -279,9 +279,9 @@ TEST_CASE("subwords: the vocabulary's files", "[data]") {
              ContainsSubstring("must be a model of SentencePiece, got one that it refuses") &&
                  ContainsSubstring("zero-length key"));
   // A piece that says it has 50,000,000 bytes, in a list of pieces and in a test of its own.
-  for (const std::string& model :
+  for (const std::string& beyond :
        {std::string("\x0a\x07\x0a\x80\xe1\xeb\x17xy", 9), std::string("\x22\x09\x0a\x07\x0a\x80\xe1\xeb\x17xy", 11)})
-    CHECK_THAT(message_of<FileError>([&] { BytePairs(model, "some.file"); }),
+    CHECK_THAT(message_of<FileError>([&] { BytePairs(beyond, "some.file"); }),
                ContainsSubstring("got one with a length beyond its end"));
 }
 

@@ -7,7 +7,7 @@
 #include "apps/report/svg_canvas.hpp"
 #include "tests/harness/catch.hpp"
 
-namespace engram::report_test {
+namespace engram::ticks_test {
 namespace {
 
 TEST_CASE("ticks are round numbers, few enough for an axis") {
@@ -45,4 +45,4 @@ TEST_CASE("a line chart of steps so large that neighbours are one number is draw
 }
 
 }  // namespace
-}  // namespace engram::report_test
+}  // namespace engram::ticks_test
