@@ -29,7 +29,7 @@ template <class T>
 class Softmax {
  public:
   using Vector = typename detail::ExponentialLanes<T>::Vector;
-  static constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T), kTile = SoftmaxTile<T>::kSymbols;
+  static constexpr std::int64_t kLanes = SoftmaxTile<T>::kLanes, kTile = SoftmaxTile<T>::kSymbols;
 
   Softmax(Step& step, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
           const Tensor& row_weight, std::int64_t rows, const LinearCrossEntropyGradients& gradients)

@@ -85,7 +85,7 @@ class PanelProducts {
   }
 
  private:
-  static constexpr std::int64_t kLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kLanes = SoftmaxTile<T>::kLanes;
   static constexpr std::int64_t kPanel = kPanelColumns<T>, kTile = SoftmaxTile<T>::kSymbols;
   /// Symbols that a product of the weight sums over at a time: its rows are not aligned, so a panel of them has more
   /// lines than vectors.
