@@ -40,10 +40,8 @@ std::string contents(std::FILE* file) {
   std::string all;
   to_begin(file);
   std::array<char, 1 << 16> piece{};
-  for (std::size_t got = piece.size(); got == piece.size();) {
-    got = std::fread(piece.data(), 1, piece.size(), file);
-    all.append(piece.data(), got);
-  }
+  while (std::feof(file) == 0 && std::ferror(file) == 0)
+    all.append(piece.data(), std::fread(piece.data(), 1, piece.size(), file));
   if (std::ferror(file) != 0) throw FileError("tape: a temporary file could not be read");
   return all;
 }

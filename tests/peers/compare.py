@@ -44,10 +44,11 @@ def print_ratios(name, own, others, what):
     print(f"  against {name}: {spread([other / one for one, other in zip(own, others)])} {what}", flush=True)
 
 
-def compare_training(case, arguments):
+def compare_training(case, dtype, arguments):
+    """With products of f32 operands, or of bf16 ones: --dtype bf16 of both, torch.autocast of PyTorch."""
     compiled = [["--compile"]] if arguments.compile else []
-    spans = CASES[case]
-    commands = commands_of(case, arguments, spans, spans, *([*spans, *options] for options in compiled))
+    own = [*CASES[case], "--dtype", dtype]
+    commands = commands_of(case, arguments, own, own, *([*own, *options] for options in compiled))
     programs = dict(zip(["engram", "pytorch", "pytorch, compiled"], commands))
     figures = {name: [] for name in programs}
     for _ in range(arguments.rounds):
@@ -56,7 +57,7 @@ def compare_training(case, arguments):
             figures[name].append(of_engram(result["configs"][0]) if name == "engram" else result)
     milliseconds = {name: [1e3 * one["median_seconds"] for one in runs] for name, runs in figures.items()}
     memory = {name: [one["resident_bytes"] / 2**20 for one in runs] for name, runs in figures.items()}
-    print(f"{case}, {arguments.threads} threads, medians of {arguments.steps} steps in {arguments.rounds} rounds")
+    print(f"{case}, {dtype}, {arguments.threads} threads, medians of {arguments.steps} steps in {arguments.rounds} rounds")
     for name in programs:
         print(f"  {name:18} {spread(milliseconds[name])} ms a step, {spread(memory[name])} MiB")
     for name in programs:
@@ -64,6 +65,21 @@ def compare_training(case, arguments):
             print_ratios(name, milliseconds["engram"], milliseconds[name], "times as fast")
             print_ratios(name, memory[name], memory["engram"], "of the memory")
     return figures
+
+
+def print_table(record):
+    """Of all training steps: how many times as fast Engram is, and bf16 of it."""
+    rows = {key: {name: statistics.median(1e3 * one["median_seconds"] for one in runs) for name, runs in figures.items()}
+            for key, figures in record.items()}
+    print("\n| training step | products | Engram, ms | PyTorch, ms | times as fast | share of the product rate "
+          "| times Engram's f32 |")
+    print("|---|---|---|---|---|---|---|")
+    for (case, dtype), row in rows.items():
+        share = statistics.median(one["share_of_product_rate"] for one in record[case, dtype]["engram"])
+        plain = rows.get((case, "f32"))
+        over = f"{plain['engram'] / row['engram']:.2f}" if plain and dtype != "f32" else ""
+        print(f"| {case} | {dtype} | {row['engram']:.0f} | {row['pytorch']:.0f} | {row['pytorch'] / row['engram']:.2f} "
+              f"| {100 * share:.0f}% | {over} |", flush=True)
 
 
 def compare_evaluation(case, arguments):
@@ -126,6 +142,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--dtypes", default="f32,bf16", help="operands of the training steps' products")
     parser.add_argument("--compile", action="store_true", help="also torch.compile")
     parser.add_argument("--json", default="", help="write every figure to this file")
     arguments = parser.parse_args()
@@ -133,9 +150,11 @@ def main():
     memories = arguments.memories
     if memories is None:
         memories = "65536,262144" if arguments.cases is None else ""
-    record = {}
-    for case in filter(None, cases.split(",")):
-        record[case] = compare_training(case, arguments)
+    training = {(case, dtype): compare_training(case, dtype, arguments) for case in filter(None, cases.split(","))
+                for dtype in arguments.dtypes.split(",")}
+    if training:
+        print_table(training)
+    record = {f"{case}, {dtype}": figures for (case, dtype), figures in training.items()}
     for case in filter(None, arguments.evaluations.split(",")):
         record[f"{case}, evaluation"] = compare_evaluation(case, arguments)
     for slots in filter(None, memories.split(",")):
