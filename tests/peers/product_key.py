@@ -92,7 +92,7 @@ class Memory(nn.Module):
         found, places = sums.topk(self.selected, dim=-1)
         weights = torch.softmax(found, -1)
         return functional.embedding_bag(slots.gather(2, places).flatten(1), self.values["rows"], mode="sum", sparse=True,
-                                        per_sample_weights=weights.flatten(1))
+                                        per_sample_weights=weights.flatten(1).to(self.values["rows"].dtype))
 
 
 class Attention(nn.Module):

@@ -67,7 +67,7 @@ Trainer::Trainer(const RunConfig& config, LanguageModel& model, ParameterStore& 
   std::vector<Tensor> summed;
   for (const ParameterGroup& group : store.groups()) summed.push_back(group.gradients);
   for (const KeptBuffer& buffer : buffers_) summed.push_back(buffer.now);
-  sums_ = PieceSums(std::move(summed), own, runtime.memory());
+  sums_ = PieceSums(summed, own, runtime.memory());
   if (!runtime.ranks().alone())
     sender_ = std::make_unique<BucketSender>(store, optimizer_->buckets(), sums_, runtime.ranks());
   losses_ = Tensor({pieces, 1 + model.tokens().most_losses() + model.auxiliary_count(0)}, store.dtype(),
