@@ -46,7 +46,8 @@ void pack_a(const Gemm<float>& product, std::int64_t begin, std::int64_t end, bf
 void pack_b(const Gemm<float>& product, std::int64_t begin, std::int64_t end, bf16* packed);
 
 /// Where a product finds the strips of b. It may be a part of a larger packed operand: strips from one of them on, or
-/// tiles of the inner axis from one on, whose last one then has places beyond k; a's are zero there.
+/// tiles of the inner axis from one on, whose last one then has places beyond k. a's are zero there, so
+/// what b has at them must be finite.
 struct PackedB {
   const bf16* data = nullptr;  ///< nullptr: not packed
   std::int64_t strip = 0;      ///< elements between strips

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "cpu/attention/attention_partials.hpp"
 #include "cpu/attention/attention_row_gradients.hpp"
@@ -226,6 +227,8 @@ void backward_tile(const BackwardCall<T>& call, const AttentionTile<T>& tile, At
 
 // Streams are dealt into groups, each with its own partial sums: enough work items for many threads, few enough sums.
 constexpr std::int64_t kMostGroups = 4;
+// A group has all tiles of its streams.
+constexpr std::int64_t kAllTiles = std::numeric_limits<std::int64_t>::max();
 
 void attention_backward(Step& step, const AttentionInputs& in, const AttentionOptions& options, RandomStream random,
                         const Tensor& out, const Tensor& lse, const Tensor& kept, const Tensor& dout,
@@ -269,8 +272,7 @@ void attention_backward(Step& step, const AttentionInputs& in, const AttentionOp
       const Partial<T> partial = partials.of(group, head);
       partials.clear(partial, head);
       T* const mine = scratch + thread * per_thread;
-      AttentionRows<T> rows(data, head, uses, std::numeric_limits<std::int64_t>::max(), mine + tile_size,
-                            packed_rows.data<bf16>() + thread * packed);
+      AttentionRows<T> rows(data, head, uses, kAllTiles, mine + tile_size, packed_rows.data<bf16>() + thread * packed);
       const RowGradients<T> row_gradients(call, partial, mine + tile_size + rows_size);
       for (std::int64_t stream = group; stream < s.streams; stream += groups)
         for (std::int64_t query = 0; query < s.block; query += plan.heads[static_cast<std::size_t>(head)].tile) {

@@ -116,6 +116,10 @@ TEST_CASE("options of the Transformer-XL family that are refused name themselves
   refused([](auto& o) { o.divisor = 4; }, "divisor", "got 4");
   refused([](auto& o) { o.width = 7; }, "width", "got 7");
   refused([](auto& o) { o.depth = 0, o.heads = 3; }, "heads", "got 3");
+  refused([](auto& o) { o.depth = 0, o.heads = 0; }, "heads", "got 0");
+  TransformerXlOptions none;
+  none.depth = none.heads = 0;
+  CHECK(none.head_depth() == 0);  // asked for before anything is refused; found by fuzzing
   refused([](auto& o) { o.visibility = Visibility::last_memory, o.memory = 0; }, "memory", "last_memory, got 0");
   refused([](auto& o) { o.visibility = Visibility::last_memory_plus_1, o.memory = 0; }, "memory", "got 0");
   refused([](auto& o) { o.positions = PositionKind::absolute_sinusoidal; }, "memory", "got 5");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "cpu/packed_rows.hpp"
 #include "tests/harness/catch.hpp"
 #include "tests/reference/central_differences.hpp"
 
@@ -161,6 +162,45 @@ TEST_CASE("products of bf16 operands carry infinities and NaNs", "[gemm]") {
   CHECK(c[0] == 1);
   CHECK(c[1] == infinity);
   CHECK(std::isnan(c[2]));
+}
+
+TEST_CASE("rows that are packed once serve products of a part of them, bit for bit", "[gemm]") {
+  const auto instructions = GENERATE(Bf16Instructions::vectors, Bf16Instructions::tiles);
+  if (lacks(instructions)) return;
+  constexpr std::int64_t kRows = 150, kDepth = 40, kQueries = 21;
+  const std::int64_t first = GENERATE(0, 16, 32, 96), count = GENERATE(1, 16, 47, 54);
+  CAPTURE(int(instructions), first, count);
+  reference::RandomArrays random(11);
+  const std::vector<float> rows = padded(random, kRows, kDepth, kDepth + 3);
+  const std::vector<float> queries = padded(random, kQueries, kDepth, kDepth);
+  const std::vector<float> weights = padded(random, kQueries, count, count);
+  const cpu::RowUses uses{.against = true, .times = true};
+  const Packed memory(cpu::PackedRows::size(kRows, kDepth, uses));
+  const cpu::PackedRows packed(kRows, kDepth, uses, memory.data());
+  packed.pack(rows.data(), kDepth + 3);
+  CHECK(memory.guard_is_intact());
+
+  const auto compare = [&](Gemm<float> product, const cpu::PackedB& part) {
+    product.b = rows.data() + first * (kDepth + 3);
+    product.b_stride = kDepth + 3;
+    product.m = kQueries;
+    std::vector<float> wanted(std::size_t(kQueries * product.n)), got = wanted;
+    product.c_stride = product.n;
+    product.c = wanted.data();
+    multiply(product, instructions);
+    const Packed a(cpu::packed_size(product.m, product.k));
+    cpu::pack_a(product, 0, cpu::strips_of(product.m), a.data());
+    product.c = got.data();
+    cpu::multiply_strips(product, a.data(), part, {0, cpu::strips_of(product.m), 0, cpu::strips_of(product.n)},
+                         instructions);
+    CHECK(got == wanted);
+  };
+  compare({.transpose_b = Transpose::yes, .n = count, .k = kDepth, .a = queries.data(), .a_stride = kDepth},
+          packed.against(first));
+  // A tile of the inner axis has 32 places.
+  CHECK(bool(packed.times(first)) == (first % 32 == 0));
+  if (first % 32 == 0) compare({.n = kDepth, .k = count, .a = weights.data(), .a_stride = count}, packed.times(first));
+  CHECK_FALSE(packed.against(first + 8));
 }
 
 }  // namespace
