@@ -16,8 +16,8 @@ namespace engram::cpu {
 inline constexpr int kSumsInRegisters = kVectorBytes == 64 ? 24 : 12;
 /// Vectors of one panel of columns, and places of the inner axis between two stores of sums: the rows of a whole number
 /// of every register block fit into kProductRows. With 16 registers a panel of 3 would need all of them, and a compiler
-/// then reads it from memory for every row. Of AVX-512 a panel of 6, 4 rows high, makes half as much: GCC then reads a
-/// row's number from memory for every vector (Zen 5: 123 GFLOP/s a core, 250 with panels of 4).
+/// then reads it from memory for every row. Of AVX-512 a panel of 6, 4 rows high, makes half as much (GCC 12 on a
+/// Zen 5: 123 GFLOP/s a core, 250 with panels of 4).
 inline constexpr int kPanelVectors = kVectorBytes == 64 ? 4 : 2;
 inline constexpr std::int64_t kProductDepth = 288, kProductRows = 24;
 
