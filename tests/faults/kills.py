@@ -28,6 +28,24 @@ def ranks_below(process):
     return found
 
 
+def wait_for_ranks(out):
+    """Until no process of the program works in a folder: who is killed may be the launcher, whose ranks live on a while."""
+    ends = time.monotonic() + 120
+    while True:
+        working = False
+        for entry in Path("/proc").iterdir():
+            try:
+                working = working or entry.name.isdigit() and (
+                    (entry / "comm").read_text().strip() == "engram" and os.fsencode(out) in (entry / "cmdline").read_bytes())
+            except OSError:  # it has ended meanwhile
+                continue
+        if not working:
+            return
+        if time.monotonic() > ends:
+            raise Broken("ranks live on for two minutes after a kill")
+        time.sleep(0.05)
+
+
 class Round:
     """One case's kills: a folder, a stream of random numbers of its own, and what was seen."""
 
@@ -58,6 +76,8 @@ class Round:
         if drain.is_alive():
             process.kill()
             raise Broken("it hangs after a kill")
+        if self.case.launcher:
+            wait_for_ranks(self.out)
         if process.returncode == 0:
             return False
         if not self.case.launcher and process.returncode != -signal.SIGKILL:

@@ -118,7 +118,7 @@ class Setting:
 
 class Case:
     """`old`: arguments that leave an older result in the folder, {out}. `printed`: what it prints is a result too.
-    `goes_on`: what it cannot read it says, and shows the rest."""
+    `goes_on`: what it cannot do it says, and does the rest: a page without a run, a sweep without one that lacks memory."""
 
     def __init__(self, name, arguments, old=None, printed=False, launcher=(), goes_on=False):
         self.name, self.arguments, self.old, self.printed, self.launcher = name, arguments, old, printed, tuple(launcher)
@@ -330,7 +330,7 @@ def file_cases():
         Case("gradients --csv", ["gradients", "made-all-attention", "--csv", "{out}/g.csv"],
              ["gradients", "made-all-attention", "--csv", "{out}/g.csv"], printed=True),
         Sweep("sweep", ["sweep", "--config", "all-attention.toml", "--data", "data", "--out", "{out}/sweep", "--vary",
-                        "model.slots=2,3", "--set", "schedule.steps=10"]),
+                        "model.slots=2,3", "--set", "schedule.steps=10"], goes_on=True),
         Sweep("study", ["study", "small.study", "--data", "data", "--out", "{out}/study", "--budget", "0.25"]),
         Case("spans --csv", ["spans", "made-all-attention", "--csv", "{out}/s.csv"], printed=True),
         Case("attention --csv", ["attention", "made-all-attention", "--text", "an age ago", "--csv", "{out}/a.csv"],

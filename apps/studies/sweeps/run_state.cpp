@@ -25,11 +25,13 @@ namespace fs = std::filesystem;
                         "\n  another --out, or removing this folder, begins anew"));
 }
 
-/// A run that was killed before it began.
-bool has_lock_alone(const fs::path& folder) {
+/// A run that was killed before it began: its config.toml had not taken its place yet.
+bool has_not_begun(const fs::path& folder) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : list_folder(folder, ignored))
-    if (entry.path().filename() != "lock") return false;
+  for (const fs::directory_entry& entry : list_folder(folder, ignored)) {
+    const fs::path name = entry.path().filename();
+    if (name != "lock" && name != "config.toml.partial") return false;
+  }
   return true;
 }
 
@@ -51,7 +53,7 @@ RunState inspect_run(const SweepRun& run, DType dtype, const data::DataSet& data
   const fs::path written = run.folder / "config.toml", metrics = run.folder / "metrics.jsonl";
   const fs::path newest = checkpoint_path(run.folder, CheckpointKind::newest);
   std::error_code ignored;
-  if (!is_there(run.folder) || (fs::is_directory(run.folder, ignored) && has_lock_alone(run.folder))) return {};
+  if (!is_there(run.folder) || (fs::is_directory(run.folder, ignored) && has_not_begun(run.folder))) return {};
   if (!is_there(written)) refuse(run, "one without a config.toml");
   compare(run, parse_run_config(data::read_bytes(written), text("'", written.string(), "'")));
 

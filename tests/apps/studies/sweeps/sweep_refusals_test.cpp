@@ -76,6 +76,19 @@ TEST_CASE("sweep: a folder of another config or other data is refused by name") 
   CHECK(checkpoint(bench() / "taken/slots-3") == before);
 }
 
+TEST_CASE("sweep: a folder whose run was killed before it had a configuration is begun anew") {
+  const SweepOptions options = bench().options("not-begun", {"model.slots=3"});
+  const fs::path folder = options.out / "slots-3";
+  fs::create_directories(folder);
+  CHECK(prepared(options)[0].state.kind == RunState::Kind::fresh);
+  put_file(folder / "lock", "");
+  put_file(folder / "config.toml.partial", "[mod");
+  CHECK(prepared(options)[0].state.kind == RunState::Kind::fresh);
+  run_all(options);
+  CHECK(prepared(options)[0].state.kind == RunState::Kind::finished);
+  CHECK_FALSE(fs::exists(folder / "config.toml.partial"));
+}
+
 TEST_CASE("sweep: --dry-run lists the runs and trains nothing") {
   const ProcessResult result = run_engram(
       bench().command("dry", {"--vary", "training.block=40,20", "--variant", "more:model.slots=50", "--dry-run"}));
