@@ -95,10 +95,13 @@ class Round:
                 continue
             done += 1
             self.case.check_between(self.out)
+            whole = self.case.is_whole(self.out)
             if "--resume" in self.case.next_arguments(self.out):
                 self.resumed += 1
             else:
-                self.anew += 1
+                self.anew += not whole
+            if whole:
+                break
         self.case.compare(self.case.finish(self.setting, self.out))
         self.kills += done
         return done

@@ -174,6 +174,10 @@ class Case:
         return digest(data) if name.endswith((".tokens", ".safetensors", ".table", ".npy", ".model")) else digest(
             without_times(data.decode(errors="replace")).encode())
 
+    def is_whole(self, out):
+        """Whether it is done although it was killed, and would refuse to be made over itself."""
+        return False
+
     def files(self, out):
         return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*"))
                 if path.is_file() and path.name != "lock"}
@@ -245,8 +249,11 @@ class Training(Case):
 class Mapped(Case):
     """A folder that is whole as soon as it has a checkpoint, which comes last. It is then not made again."""
 
+    def is_whole(self, out):
+        return (out / "run/checkpoint/model.safetensors").exists()
+
     def finish(self, setting, out):
-        if (out / "run/checkpoint/model.safetensors").exists():
+        if self.is_whole(out):
             return self.result(out, "")
         return super().finish(setting, out)
 
