@@ -22,6 +22,8 @@
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
 #                  is installed; half an hour by estimate
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
+# ENGRAM_NIGHT=FILE keeps what passed, by commit: a night that was broken off, or whose fault was mended without a new
+# commit, goes on after the last part that passed, and its table has all of them.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -38,7 +40,24 @@ done
 source tests/parts.sh
 bash apps/install_packages.sh
 
+# What passed: lines of commit, part, and a row of the table.
+night=${ENGRAM_NIGHT:-$parts_scratch/night}
+commit=$(git rev-parse HEAD)
+touch -- "$night"
+rows_of() { awk -F '\t' -v commit="$commit" -v part="$1" '$1 == commit && $2 == part' "$night" | cut -f 3-; }
+keep_rows() {
+  close_part
+  tail -n "+$((rows_before + 1))" "$ENGRAM_PARTS" | sed "s/^/$commit\t$1\t/" >>"$night"
+}
+
 for part in "${parts[@]}"; do
+  if [[ -n $(rows_of "$part") ]]; then
+    printf '\n== %s: passed at this commit (%s)\n' "$part" "$night"
+    rows_of "$part" >>"$ENGRAM_PARTS"
+    continue
+  fi
+  close_part
+  rows_before=$(wc -l <"$ENGRAM_PARTS")
   case $part in
     alone)
       # Neither joined nor with headers compiled before: only such a build sees that a source lacks an #include.
@@ -138,5 +157,6 @@ for part in "${parts[@]}"; do
       bash tests/matrix.sh
       ;;
   esac
+  keep_rows "$part"
 done
 end_parts 0

@@ -50,9 +50,20 @@ std::string name_part(const std::string& key, const std::string& value) {
 /// More are no sweep, but a list that was not meant: values multiply.
 constexpr std::size_t kMostVariants = 10'000;
 
+/// Of the settings of all variants together: every one of them is kept, and named by what it sets.
+constexpr std::size_t kMostLetters = std::size_t{256} << 10;
+
+/// Letters of the longest setting of an axis.
+std::size_t most_letters(const Axis& axis) {
+  std::size_t most = 0;
+  for (const std::string& value : axis.values) most = std::max(most, axis.key.size() + value.size());
+  return most;
+}
+
 std::vector<SweepVariant> grid_of(const std::vector<std::string>& vary) {
   std::vector<SweepVariant> grid;
   std::set<std::string> keys;
+  std::size_t letters = 0;  // of one variant
   for (const std::string& written : vary) {
     const Axis axis = parse_axis(written);
     if (!keys.insert(axis.key).second)
@@ -63,6 +74,11 @@ std::vector<SweepVariant> grid_of(const std::vector<std::string>& vary) {
       throw UsageError(text("sweep: the values that --vary lists must make at most ", kMostVariants,
                             " variants together, got ", grid.size() * axis.values.size(), " by ", axis.key,
                             "\n  vary fewer keys at once, or fewer values"));
+    letters += most_letters(axis);
+    if (grid.size() * axis.values.size() * letters > kMostLetters)
+      throw UsageError(text("sweep: the settings of all variants of --vary must have at most ", kMostLetters,
+                            " letters together, got ", grid.size() * axis.values.size(), " variants of up to ", letters,
+                            " letters by ", axis.key, "\n  vary fewer keys at once, or fewer values"));
     std::vector<SweepVariant> longer;
     for (const SweepVariant& before : grid) {
       for (const std::string& value : axis.values) {
