@@ -21,7 +21,7 @@ struct ProgressLine {
   double rate = 0;
   double tokens_per_second = 0;
   std::optional<double> mean_span;  ///< positions; none: the model has no spans
-  double seconds_left = 0;
+  double seconds_left = 0;          ///< validations and checkpoints with it, as often as they were so far
   data::TokenKind kind = data::TokenKind::character;
   std::optional<double> valid_loss = {};  ///< of the last validation, nats per token; in lines of terminals only
 };

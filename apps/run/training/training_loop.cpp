@@ -63,17 +63,18 @@ class Loop {
   std::int64_t last() const { return session_.last_step(); }
   data::TokenKind kind() const { return session_.data.kind(); }
   bool due(std::int64_t every) const { return step() % every == 0 || step() == last(); }
-  /// Seconds of a step on average, validation and saving left out.
-  double step_seconds() const {
-    return seconds_here_ / static_cast<double>(std::max<std::int64_t>(1, step() - first_));
+  /// Of seconds of this process, what a step takes on average.
+  double per_step(double all) const { return all / static_cast<double>(std::max<std::int64_t>(1, step() - first_)); }
+  /// Validation and saving left out.
+  double tokens_per_second() const {
+    return static_cast<double>(session_.config.training.batch * session_.config.training.block) /
+           per_step(seconds_here_);
   }
   std::optional<double> mean_span() const {
     const std::optional<SpanSummary> spans = summarize_spans(*session_.model);
     return spans ? std::optional(spans->mean) : std::nullopt;
   }
   double seconds() const { return seconds_before_ + seconds_here_; }
-  std::int64_t tokens_per_step() const { return session_.config.training.batch * session_.config.training.block; }
-
   /// What is done between two steps, where it takes long.
   std::string now(std::string_view what) const { return text("step ", step(), "/", last(), ", ", what); }
 
@@ -107,6 +108,7 @@ class Loop {
   std::int64_t best_ = -1;   // of the best weights that it kept
   bool resumed_ = false;     // there was one before
   bool suspicious_ = false;
+  const Stopwatch since_begin_;
   double seconds_before_ = 0, seconds_here_ = 0;  // of the steps of earlier processes, and of this one
 };
 
@@ -160,9 +162,9 @@ void Loop::train_one() {
                     .steps = last(),
                     .loss = session_.watch.interval.mean(),
                     .rate = rate,
-                    .tokens_per_second = static_cast<double>(tokens_per_step()) / step_seconds(),
+                    .tokens_per_second = tokens_per_second(),
                     .mean_span = mean_span(),
-                    .seconds_left = static_cast<double>(last() - step()) * step_seconds(),
+                    .seconds_left = per_step(since_begin_.seconds()) * static_cast<double>(last() - step()),
                     .kind = kind(),
                     .valid_loss = valid_loss_});
   if (is_report) report(rate);
@@ -184,7 +186,7 @@ void Loop::report(double rate) {
                {"seconds", seconds()},
                {"interval_steps", session_.watch.interval.steps},
                {"learning_rate", rate},
-               {"tokens_per_second", static_cast<double>(tokens_per_step()) / step_seconds()},
+               {"tokens_per_second", tokens_per_second()},
                {"gradient_norm", std::sqrt(squares)},
                {"tensors_above_clip", static_cast<double>(long_ones) / static_cast<double>(tensors)},
                {"cache_shortfalls", shortfalls}});
