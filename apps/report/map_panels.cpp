@@ -47,6 +47,17 @@ struct PartWidths {
   }
 };
 
+/// Left of the first panel of each row, for the labels of rows.
+double label_width(const MapPanels& maps, const FigurePage& page) {
+  double widest = 0;
+  for (const std::string& label : maps.rows) widest = std::max(widest, printed_width(label, page.font));
+  return std::min(widest, page.width / 5) + 2.4 * page.font;
+}
+
+double cells_width(double labels, const FigurePage& page, std::size_t columns) {
+  return (page.width - labels) / static_cast<double>(columns) - page.font;
+}
+
 class MapPanelsDrawing {
  public:
   MapPanelsDrawing(const MapPanels& maps, const FigurePage& page);
@@ -59,23 +70,24 @@ class MapPanelsDrawing {
                         double y) const;
   void draw_rows(SvgCanvas& canvas, double x, double y) const;
   void draw_scale(SvgCanvas& canvas, double y) const;
+  double scale_left() const { return labels_ + printed_width(maps_.scale_title, kSmall * page_.font) + page_.font; }
+  double scale_width() const { return std::min(120.0, (page_.width - scale_left()) / 2); }
+  std::string parts_text() const { return text("left: ", maps_.left_title, "; right: ", maps_.right_title); }
 
   const MapPanels& maps_;
   const FigurePage& page_;
   PanelGrid grid_;
-  bool titles_fit_ = true;         // below each part
-  double labels_ = 0;              // left of the first panel of each row
-  double width_ = 0, height_ = 0;  // of the cells of a panel
-  double row_ = 0;                 // of panels, with title and labels
+  bool titles_fit_ = true;          // below each part
+  bool parts_beside_scale_ = true;  // where they do not; else below it
+  double labels_ = 0;               // left of the first panel of each row
+  double width_ = 0, height_ = 0;   // of the cells of a panel
+  double row_ = 0;                  // of panels, with title and labels
 };
 
 MapPanelsDrawing::MapPanelsDrawing(const MapPanels& maps, const FigurePage& page)
     : maps_(maps), page_(page), grid_(page, maps.panels.size()) {
-  double widest = 0;
-  for (const std::string& label : maps.rows) widest = std::max(widest, printed_width(label, page.font));
-  labels_ = std::min(widest, page.width / 5) + 2.4 * page.font;
-  const auto columns = static_cast<double>(grid_.columns());
-  width_ = (page.width - labels_) / columns - page.font;
+  labels_ = label_width(maps, page);
+  width_ = cells_width(labels_, page, grid_.columns());
   if (width_ < 2 * page.font)
     throw UsageError(text("figure: a map must have room beside its labels, got ", std::lround(page.width),
                           " points for ", grid_.columns(), " of them with letters of ", page.font,
@@ -88,6 +100,8 @@ MapPanelsDrawing::MapPanelsDrawing(const MapPanels& maps, const FigurePage& page
     };
     titles_fit_ = titles_fit_ && fits(maps.left_title, widths.left) && fits(maps.right_title, widths.right);
   }
+  parts_beside_scale_ =
+      scale_left() + scale_width() + printed_width(parts_text(), kSmall * page.font) + 2 * page.font < page.width;
   row_ = height_ + (titles_fit_ ? 4.8 : 3.8) * page.font;
 }
 
@@ -168,8 +182,7 @@ std::vector<double> scale_ticks(const Scale& scale) {
 void MapPanelsDrawing::draw_scale(SvgCanvas& canvas, double y) const {
   constexpr int kSteps = 64;
   const double font = kSmall * page_.font, high = 0.7 * page_.font;
-  const double title = printed_width(maps_.scale_title, font) + font, left = labels_ + title;
-  const double width = std::min(120.0, (page_.width - left) / 2);
+  const double left = scale_left(), width = scale_width();
   const bool one = !(maps_.scale.most > maps_.scale.least);
   canvas.text(labels_, y + high, maps_.scale_title, {.size = font, .colour = kBlack});
   for (int step = 0; step < kSteps; ++step)
@@ -185,15 +198,15 @@ void MapPanelsDrawing::draw_scale(SvgCanvas& canvas, double y) const {
     canvas.text(at, y + high + 1.3 * font, axis_number(value),
                 {.size = font, .anchor = Anchor::middle, .colour = kBlack});
   }
-  if (!titles_fit_)
-    canvas.text(page_.width - 0.6 * page_.font, y + high,
-                text("left: ", maps_.left_title, "; right: ", maps_.right_title),
-                {.size = font, .anchor = Anchor::end, .colour = kBlack});
+  if (titles_fit_) return;
+  const double end = page_.width - 0.6 * page_.font, line = parts_beside_scale_ ? y + high : y + high + 3 * font;
+  canvas.text(end, line, parts_text(), {.size = font, .anchor = Anchor::end, .colour = kBlack});
 }
 
 std::string MapPanelsDrawing::document(const std::string& name) {
   const double panels = title_height(page_) + row_ * static_cast<double>(grid_.rows());
-  const double scale = panels + 0.4 * page_.font, bottom = scale + 2.2 * page_.font;
+  const double scale = panels + 0.4 * page_.font;
+  const double bottom = scale + (titles_fit_ || parts_beside_scale_ ? 2.2 : 3.8) * page_.font;
   SvgCanvas canvas = SvgCanvas::on_paper({page_.width, bottom + note_height(page_)}, name);
   draw_title(canvas, page_);
   for (std::size_t index = 0; index < maps_.panels.size(); ++index) draw_panel(canvas, index);
@@ -203,6 +216,19 @@ std::string MapPanelsDrawing::document(const std::string& name) {
 }
 
 }  // namespace
+
+FigurePage page_for_titles(const MapPanels& maps, FigurePage page) {
+  if (page.columns > 0) return page;
+  double widest = 0;
+  for (const MapPanel& panel : maps.panels) widest = std::max(widest, printed_width(panel.title, page.font));
+  page.columns = PanelGrid(page, maps.panels.size()).columns();
+  const double labels = label_width(maps, page);
+  while (page.columns > 1 && cells_width(labels, page, page.columns) < widest) --page.columns;
+  // Rows of the same length, where that is so: four maps are two and two, not three and one.
+  const std::size_t rows = (maps.panels.size() + page.columns - 1) / page.columns;
+  page.columns = (maps.panels.size() + rows - 1) / rows;
+  return page;
+}
 
 std::size_t most_map_columns(const FigurePage& page, std::size_t panels) {
   const PanelGrid grid(page, panels);

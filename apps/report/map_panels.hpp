@@ -30,6 +30,10 @@ struct MapPanels {
   std::string scale_title;
 };
 
+/// The page with so many panels side by side that their titles do not touch, where it does not say itself how many. Of
+/// the maps only titles and labels of rows are read.
+FigurePage page_for_titles(const MapPanels& maps, FigurePage page);
+
 /// How many columns a panel has room for, so that none is thinner than a printer shows.
 std::size_t most_map_columns(const FigurePage& page, std::size_t panels);
 

@@ -54,10 +54,13 @@ std::int64_t slots_of(const HeadFigure& figure) {
   return slots;
 }
 
+std::string title_of(const HeadMap& head) {
+  return fmt::format("layer {}, head {}{}", head.place.layer, head.place.head, head.place.of_slots ? " of slots" : "");
+}
+
 MapPanel panel_of(const HeadFigure& figure, const HeadMap& head, const ColumnBins& context, const ColumnBins& slots) {
   MapPanel panel;
-  panel.title =
-      fmt::format("layer {}, head {}{}", head.place.layer, head.place.head, head.place.of_slots ? " of slots" : "");
+  panel.title = title_of(head);
   const bool sees_context = std::ranges::any_of(head.rows, [](const HeadMapRow& row) { return !row.context.empty(); });
   const bool sees_slots = std::ranges::any_of(head.rows, [](const HeadMapRow& row) { return !row.slots.empty(); });
   for (const HeadMapRow& row : head.rows) {
@@ -197,7 +200,10 @@ nlohmann::json json_of(const HeadFigure& figure) {
 }
 
 std::string svg_of(const HeadFigure& figure) {
-  FigurePage page = figure.style.page;
+  MapPanels maps;
+  for (const HeadMapRow& row : figure.heads.front().rows) maps.rows.push_back(figure.tokens.token(row.position));
+  for (const HeadMap& head : figure.heads) maps.panels.push_back({.title = title_of(head), .left = {}, .right = {}});
+  FigurePage page = page_for_titles(maps, figure.style.page);
   const std::int64_t distances = farthest_seen(figure), slots = slots_of(figure);
   if (distances + slots == 0)
     throw UsageError("figure: the shown queries must look at something, got no weight of 0.0001 or more");
@@ -206,7 +212,6 @@ std::string svg_of(const HeadFigure& figure) {
   const std::int64_t for_slots = slots == 0 ? 0 : std::clamp(room * slots / (distances + slots), room / 5, room);
   const ColumnBins context(distances, std::max<std::int64_t>(1, room - (distances == 0 ? room : for_slots)));
   const ColumnBins persistent(slots, std::max<std::int64_t>(1, for_slots));
-  MapPanels maps;
   maps.row_title = "query";
   maps.left_title = "positions back";
   maps.right_title = "slots";
@@ -214,8 +219,8 @@ std::string svg_of(const HeadFigure& figure) {
   double most = 10 * kFaintest;
   for (const HeadMap& head : figure.heads) most = std::max(most, head.most);
   maps.scale = {.least = figure.by_ratio ? kFaintest : 0, .most = most, .logarithmic = figure.by_ratio};
-  for (const HeadMapRow& row : figure.heads.front().rows) maps.rows.push_back(figure.tokens.token(row.position));
-  for (const HeadMap& head : figure.heads) maps.panels.push_back(panel_of(figure, head, context, persistent));
+  for (std::size_t i = 0; i < figure.heads.size(); ++i)
+    maps.panels[i] = panel_of(figure, figure.heads[i], context, persistent);
   page.note = figure.style.plain ? "" : figure.what;
   if (!figure.style.plain && (context.size > 1 || persistent.size > 1))
     page.note += fmt::format("; a column is the largest of {} positions or {} slots", context.size, persistent.size);

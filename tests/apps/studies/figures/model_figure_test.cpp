@@ -7,6 +7,7 @@
 
 #include "apps/commands/figure_arguments.hpp"
 #include "apps/report/csv_table.hpp"
+#include "apps/report/plot.hpp"
 #include "apps/run/training/training_run.hpp"
 #include "apps/studies/figures/head_figure.hpp"
 #include "core/error.hpp"
@@ -88,6 +89,30 @@ TEST_CASE("figure heads: each map has the weights that engram attention writes o
   for (const XmlElement* text : root.all("text")) all += text->text + "\n";
   for (const char* label : {"layer 0, head 1\n", "layer 1, head 0\n", "positions back\n", "slots\n", "weight\n"})
     CHECK_THAT(all, ContainsSubstring(label));
+}
+
+TEST_CASE("figure heads: titles of maps do not touch in a narrow figure, which has fewer maps side by side") {
+  const TrainedRuns& with = runs();
+  const std::string svg = with.file("narrow.svg");
+  const auto titles = [&](const char* millimetres) {
+    output_of({"figure", "heads", with.heads, "--heads", "0:0,0:1,1:0,1:1", "--data", with.data, "--tokens", "60",
+               "--rows", "20", "--width", millimetres, "--out", svg});
+    const XmlElement root = read_xml(get_file(svg));
+    std::vector<std::pair<double, double>> places;  // y and x
+    for (const XmlElement* text : root.all("text"))
+      if (text->text.starts_with("layer ")) places.emplace_back(text->number("y"), text->number("x"));
+    REQUIRE(places.size() == 4);
+    return places;
+  };
+  const auto wide = titles("160"), narrow = titles("80");
+  for (const auto& [y, x] : wide) CHECK(y == wide.front().first);
+  CHECK(narrow[0].first == narrow[1].first);
+  CHECK(narrow[2].first == narrow[3].first);
+  CHECK(narrow[1].first < narrow[2].first);
+  const double title = printed_width("layer 0, head 0", 8);
+  for (const auto& places : {wide, narrow})
+    for (std::size_t i = 1; i < places.size(); ++i)
+      if (places[i].first == places[i - 1].first) CHECK(places[i].second - places[i - 1].second > title);
 }
 
 TEST_CASE("figure offsets: lines of several models have the means that engram attention writes") {
