@@ -192,12 +192,14 @@ void PlotDrawing::draw_axes() {
   canvas_.polyline({{left_, top_}, {left_, bottom_}, {right_, bottom_}}, kBlack, kThin);
   canvas_.text((left_ + right_) / 2, frame_.y + frame_.height - 0.6 * font, plot_.x.title,
                {.size = font, .anchor = Anchor::middle, .colour = kBlack});
-  // Beside the middle of the axis, or where it has room; one that is longer than its panel is high is set smaller.
-  const double long_one = printed_width(plot_.y.title, 1);
-  const double size = std::clamp(frame_.height / std::max(1.0, long_one), 0.6 * font, font), half = size * long_one / 2;
+  // Beside the middle of the axis, or where it has room; one that is longer than its panel is high is set smaller, and
+  // shortened where that is not enough.
+  const double size = std::clamp(frame_.height / std::max(1.0, printed_width(plot_.y.title, 1)), 0.6 * font, font);
+  const std::string title = shortened(plot_.y.title, size, frame_.height);
+  const double half = printed_width(title, size) / 2;
   const double lowest = std::max(frame_.y + half, frame_.y + frame_.height - half);
-  canvas_.text(frame_.x + font, std::clamp((top_ + bottom_) / 2, std::min(frame_.y + half, lowest), lowest),
-               plot_.y.title, {.size = size, .anchor = Anchor::middle, .colour = kBlack, .upwards = true});
+  canvas_.text(frame_.x + font, std::clamp((top_ + bottom_) / 2, std::min(frame_.y + half, lowest), lowest), title,
+               {.size = size, .anchor = Anchor::middle, .colour = kBlack, .upwards = true});
   if (!plot_.title.empty())
     canvas_.text((left_ + right_) / 2, frame_.y + 1.2 * font, plot_.title,
                  {.size = font, .anchor = Anchor::middle, .colour = kBlack, .bold = true});

@@ -200,6 +200,28 @@ TEST_CASE("plot: slanted names are whole where there is room, shortened where th
   CHECK(shortened[1] == "klein");
 }
 
+TEST_CASE("plot: the title of a y axis is set smaller where its panel is low, then shortened") {
+  const std::string title = "tokens a second, training, of a stream";
+  const auto title_in = [](const std::string& written, double height) {
+    Plot plot = small_plot();
+    plot.y.title = written;
+    const XmlElement root = drawn({plot}, {.width = 200, .height = height});
+    for (const XmlElement* text : root.all("text"))
+      if (text->text.starts_with("tokens")) return std::tuple(text->text, text->number("font-size"), text->number("y"));
+    return std::tuple(std::string(), 0.0, 0.0);
+  };
+  const auto [high, high_size, high_y] = title_in(title, 200);
+  CHECK(high_size == 8);
+  const auto [low, low_size, low_y] = title_in(title, 110);
+  CHECK(high == title);
+  CHECK(low == title);
+  CHECK(low_size < 8);
+  const auto [lowest, lowest_size, y] = title_in(title + ", " + title, 110);
+  CHECK(lowest_size == Approx(0.6 * 8));
+  CHECK_THAT(lowest, EndsWith("…"));
+  CHECK(y >= printed_width(lowest, lowest_size) / 2);
+}
+
 TEST_CASE("plot: panels lie side by side, what lies outside of a given range is cut off") {
   Plot cut = small_plot();
   cut.y.range = PlotRange{1.4, 1.6};
