@@ -22,8 +22,8 @@
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
 #                  is installed; half an hour by estimate
 #     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
-# ENGRAM_NIGHT=FILE keeps what passed, by commit: a night that was broken off, or whose fault was mended without a new
-# commit, goes on after the last part that passed, and its table has all of them.
+# ENGRAM_NIGHT=FILE keeps what passed, by commit: a night that was broken off goes on after the last part that passed, and
+# its table has all of them. Of a tree with changes nothing counts the next time.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -43,6 +43,7 @@ bash apps/install_packages.sh
 # What passed: lines of commit, part, and a row of the table.
 night=${ENGRAM_NIGHT:-$parts_scratch/night}
 commit=$(git rev-parse HEAD)
+git diff --quiet HEAD || commit+=-changed-$$-$(date +%s)
 touch -- "$night"
 rows_of() { awk -F '\t' -v commit="$commit" -v part="$1" '$1 == commit && $2 == part' "$night" | cut -f 3-; }
 keep_rows() {

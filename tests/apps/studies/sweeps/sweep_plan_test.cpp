@@ -71,7 +71,7 @@ TEST_CASE("options that make no sense are refused") {
   const std::string many = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22";
   CHECK_THAT(error_of({"model.slots=" + many, "model.heads=" + many, "model.layers=" + many}),
              ContainsSubstring("at most 10000 variants together, got 10648 by model.layers"));
-  // 400 variants of up to 1024 letters.
+  // 400 variants of two settings with 511 letters each.
   const std::string letters(500, 'x');
   std::string values = letters;
   for (int i = 1; i < 20; ++i) values += "," + letters;
