@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cpu/parallel.hpp"
+#include "cpu/register_product.hpp"
 
 namespace engram::cpu {
 namespace {
@@ -36,12 +37,34 @@ void by_eigen(const Gemm<T>& g) {
     c.noalias() += g.factor * (a * b);
 }
 
-// Below about this many multiply-adds (measured on a Xeon and on a Zen 3) packing costs oneDNN more than it saves.
-#if defined(__AVX512F__)
-constexpr std::int64_t kSmall = 160 * 1024;
-#else
-constexpr std::int64_t kSmall = 16 * 1024;
-#endif
+/// By the register blocks of register_product.hpp.
+template <class T>
+void by_registers(const Gemm<T>& g) {
+  const bool turned = g.transpose_a == Transpose::yes;
+  multiply_pieces<T>({.m = g.m,
+                      .n = g.n,
+                      .k = g.k,
+                      .factor = g.factor,
+                      .a = g.a,
+                      .a_row = turned ? 1 : g.a_stride,
+                      .a_inner = turned ? g.a_stride : 1,
+                      .b = g.b,
+                      .b_stride = g.b_stride,
+                      .b_transposed = g.transpose_b == Transpose::yes,
+                      .c = g.c,
+                      .c_stride = g.c_stride,
+                      .write = g.write});
+}
+
+// Up to about so many multiply-adds our own blocks are as fast as oneDNN or faster, as little is packed: on a Zen 5 with
+// its own instructions and with those of AVX2 (docs/measurements/tried.md).
+constexpr std::int64_t kLarge = std::int64_t{1} << 22;
+
+/// A matrix times a vector reads the matrix once: nothing for blocks to win.
+template <class T>
+bool one_vector(const Gemm<T>& g) {
+  return g.m <= 1 || g.n <= 1;
+}
 
 // Fewer multiply-adds than this are not worth waking other threads.
 constexpr std::int64_t kOneThread = 160 * 1024;
@@ -86,18 +109,15 @@ void gemm_eigen(const Gemm<float>& product) { by_eigen(product); }
 void gemm_eigen(const Gemm<double>& product) { by_eigen(product); }
 
 void gemm(const Gemm<float>& g) {
-  if (detail::kHaveOneDnn && g.k > 0 && g.m > 1 && g.n > 1 && g.m * g.n * g.k >= kSmall)
-    detail::gemm_onednn(g);
-  else
-    by_eigen(g);
+  if (one_vector(g)) return by_eigen(g);
+  if (detail::kHaveOneDnn && g.m * g.n * g.k > kLarge) return detail::gemm_onednn(g);
+  by_registers(g);
 }
-void gemm(const Gemm<double>& g) { by_eigen(g); }
+void gemm(const Gemm<double>& g) { one_vector(g) ? by_eigen(g) : by_registers(g); }
 
 void parallel_gemm(const Gemm<float>& g) { in_parallel(g); }
 void parallel_gemm(const Gemm<double>& g) { in_parallel(g); }
 
 std::string gemm_instructions() { return detail::onednn_instructions(); }
-
-const char* gemm_library() { return detail::kHaveOneDnn ? "oneDNN" : "Eigen"; }
 
 }  // namespace engram::cpu

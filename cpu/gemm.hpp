@@ -1,7 +1,7 @@
 #pragma once
-/// Products of plain row-major matrices, for the kernels of this folder. f32 goes to oneDNN where the build has it,
-/// everything else to Eigen. Both run on the calling thread; parallel_gemm cuts the result by its shape, so the
-/// bits do not depend on the number of threads.
+/// Products of plain row-major matrices, for the kernels of this folder: by blocks of sums in registers
+/// (register_product.hpp), large ones of f32 by oneDNN where the build has it, those of a vector by Eigen. All run on the
+/// calling thread; parallel_gemm cuts the result by its shape, so the bits do not depend on the number of threads.
 
 #include <cstdint>
 #include <string>
@@ -29,19 +29,16 @@ struct Gemm {
   std::int64_t c_stride = 0;
 };
 
-/// By the fastest library for the size; one thread.
+/// By what is fastest for the size; one thread.
 void gemm(const Gemm<float>& product);
 void gemm(const Gemm<double>& product);
 /// gemm() on all threads.
 void parallel_gemm(const Gemm<float>& product);
 void parallel_gemm(const Gemm<double>& product);
 
-/// By Eigen always: the fallback, and a second opinion for the tests.
+/// By Eigen always: a second opinion for the tests.
 void gemm_eigen(const Gemm<float>& product);
 void gemm_eigen(const Gemm<double>& product);
-
-/// "oneDNN" or "Eigen": what large f32 products use in this build.
-const char* gemm_library();
 
 /// What large f32 products choose when they run: "oneDNN with avx512"; empty where they choose nothing.
 std::string gemm_instructions();

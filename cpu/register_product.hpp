@@ -1,6 +1,7 @@
 #pragma once
-/// Products of small pieces in place, for kernels that cut their matrices themselves: nothing is packed, so pieces of
-/// both operands should lie in the first two caches. Every element is summed in the order of the inner axis.
+/// Products by blocks of sums in registers. Operands are read where they lie, but for a right side that lies along its
+/// columns: pieces of both should lie in the first two caches. Every element is summed in the order of the inner axis,
+/// whatever stands beside it.
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 #include "core/write.hpp"
 #include "cpu/loop_hints.hpp"
-#include "cpu/packed_columns.hpp"
+#include "cpu/part_vectors.hpp"
+#include "cpu/transposed_panel.hpp"
 
 namespace engram::cpu {
 
@@ -19,6 +21,7 @@ inline constexpr int kSumsInRegisters = kVectorBytes == 64 ? 24 : 12;
 /// then reads it from memory for every row. Of AVX-512 a panel of 6, 4 rows high, makes half as much (GCC 12 on a
 /// Zen 5: 123 GFLOP/s a core, 250 with panels of 4).
 inline constexpr int kPanelVectors = kVectorBytes == 64 ? 4 : 2;
+inline constexpr int kPanelRows = kSumsInRegisters / kPanelVectors;  ///< whose sums lie in registers
 inline constexpr std::int64_t kProductDepth = 288, kProductRows = 24;
 
 /// Memory that is needed soon: fetched into the second cache little by little while a product is at work, since many
@@ -46,87 +49,109 @@ class FetchedAhead {
 };
 
 template <class T>
-inline constexpr std::int64_t kVectorLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(T));
-template <class T>
 inline constexpr std::int64_t kPanelColumns = kPanelVectors* kVectorLanes<T>;
 
-/// c[m, n] (set or add) a[m, k] b[k, n]: element (i, p) of a is a[i * a_row + p * a_inner]; rows of b and c are
-/// b_stride and c_stride apart, and are read and written up to whole vectors. Panels of b, kPanelColumns each, lie side
-/// by side, or b_panel apart: one that is met by many rows is best stored on its own. `start`: of set, row i starts
-/// from start[i] (nullptr: zero).
+/// c[m, n] (set or add) factor a[m, k] b[k, n]: element (i, p) of a is a[i * a_row + p * a_inner], rows of b and c are
+/// b_stride and c_stride apart. Panels of b, kPanelColumns each, lie side by side, or b_panel apart: one that is met by
+/// many rows is best stored on its own. b_transposed: b lies as [n, k]. `start`: of set, the sums of row i start from
+/// start[i] (nullptr: zero).
 template <class T>
 struct PieceProduct {
   std::int64_t m = 0, n = 0, k = 0;
+  T factor = 1;
   const T* a = nullptr;
   std::int64_t a_row = 0, a_inner = 0;
   const T* b = nullptr;
   std::int64_t b_stride = 0, b_panel = kPanelColumns<T>;
+  bool b_transposed = false;
   T* c = nullptr;
   std::int64_t c_stride = 0;
   Write write = Write::set;
   const T* start = nullptr;
+  std::int64_t part =
+      kProductDepth;  ///< places of the inner axis between two stores of sums; at most that if b_transposed
   FetchedAhead* ahead = nullptr;
 };
 
-/// Rounded up to whole vectors.
-template <class T>
-constexpr std::int64_t whole_vectors(std::int64_t count) {
-  return (count + kVectorLanes<T> - 1) / kVectorLanes<T> * kVectorLanes<T>;
-}
-
 namespace detail {
 
-template <int kRows, int kVectors, class T>
-void multiply_block(const PieceProduct<T>& g) {
+/// kWhole: all vectors count whole, else the last one as `last` says.
+template <int kRows, int kVectors, bool kWhole, class T>
+[[gnu::noinline]] void multiply_block(const PieceProduct<T>& g, const PartVector<T>& last) {
   using Vector = typename ProductLanes<T>::Vector;
   constexpr std::int64_t kLanes = kVectorLanes<T>;
-  T* const c = g.c;
-  const std::int64_t c_stride = g.c_stride, a_row = g.a_row, a_inner = g.a_inner, b_stride = g.b_stride, depth = g.k;
+  const auto load = [&last](const T* from, int v) {
+    if (!kWhole && v == kVectors - 1) return last.load(from);
+    Vector numbers;
+    std::memcpy(&numbers, from, sizeof(Vector));
+    return numbers;
+  };
+  const std::int64_t a_row = g.a_row, a_inner = g.a_inner, b_stride = g.b_stride, depth = g.k;
   Vector sum[kRows][kVectors];
-  ENGRAM_UNROLL(24)
+  ENGRAM_UNROLL(12)
   for (int row = 0; row < kRows; ++row) {
     ENGRAM_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v)
-      if (g.write == Write::add)
-        std::memcpy(&sum[row][v], c + row * c_stride + v * kLanes, sizeof(Vector));
-      else
-        sum[row][v] = Vector{} + (g.start == nullptr ? T(0) : g.start[row]);
+    for (int v = 0; v < kVectors; ++v) sum[row][v] = Vector{} + (g.start == nullptr ? T(0) : g.start[row]);
   }
-  const T *a = g.a, *b = g.b;
-  const char* next = g.ahead == nullptr ? nullptr : g.ahead->next();
+  // Three rows to a pointer, as an address has a base and once or twice an index: more pointers than that would not all
+  // lie in registers.
+  constexpr int kGroup = 3, kGroups = (kRows + kGroup - 1) / kGroup;
+  const T* rows[kGroups];
+  ENGRAM_UNROLL(4)
+  for (int group = 0; group < kGroups; ++group) rows[group] = g.a + group * kGroup * a_row;
+  const T* b = g.b;
+  const char* next = g.ahead == nullptr ? reinterpret_cast<const char*>(g.b) : g.ahead->next();
   const std::int64_t step = g.ahead == nullptr ? 0 : g.ahead->step();
-  for (std::int64_t p = 0; p < depth; ++p, a += a_inner, b += b_stride, next += step) {
+  for (std::int64_t p = 0; p < depth; ++p, b += b_stride, next += step) {
     __builtin_prefetch(next, 0, 2);
     Vector right[kVectors];
     ENGRAM_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) std::memcpy(&right[v], b + v * kLanes, sizeof(Vector));
-    ENGRAM_UNROLL(24)
+    for (int v = 0; v < kVectors; ++v) right[v] = load(b + v * kLanes, v);
+    ENGRAM_UNROLL(12)
     for (int row = 0; row < kRows; ++row) {
-      const T factor = a[row * a_row];
+      const T factor = rows[row / kGroup][row % kGroup * a_row];
       ENGRAM_UNROLL(6)
       for (int v = 0; v < kVectors; ++v) sum[row][v] += factor * right[v];
     }
+    ENGRAM_UNROLL(4)
+    for (int group = 0; group < kGroups; ++group) rows[group] += a_inner;
   }
   if (g.ahead != nullptr) g.ahead->fetched(depth);
-  ENGRAM_UNROLL(24)
+  ENGRAM_UNROLL(12)
   for (int row = 0; row < kRows; ++row) {
     ENGRAM_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) std::memcpy(c + row * c_stride + v * kLanes, &sum[row][v], sizeof(Vector));
+    for (int v = 0; v < kVectors; ++v) {
+      T* const to = g.c + row * g.c_stride + v * kLanes;
+      Vector result = g.factor * sum[row][v];
+      if (g.write == Write::add) result += load(to, v);
+      if (kWhole || v < kVectors - 1)
+        std::memcpy(to, &result, sizeof(Vector));
+      else
+        last.store(result, to);
+    }
   }
 }
 
-/// One panel of columns over all rows.
-template <int kVectors, class T>
-void multiply_panel(PieceProduct<T> g) {
-  constexpr int kRows = kSumsInRegisters / kVectors;
-  const auto advance = [&g](std::int64_t rows) {
+/// `rows` of them, at most kRows.
+template <int kRows, int kVectors, bool kWhole, class T>
+void multiply_block_of(std::int64_t rows, const PieceProduct<T>& g, const PartVector<T>& last) {
+  if constexpr (kRows > 1)
+    if (rows < kRows) return multiply_block_of<kRows - 1, kVectors, kWhole>(rows, g, last);
+  multiply_block<kRows, kVectors, kWhole>(g, last);
+}
+
+/// One panel of columns over all rows, in blocks of nearly the same height.
+template <int kVectors, bool kWhole, class T>
+void multiply_panel(PieceProduct<T> g, const PartVector<T>& last) {
+  constexpr int kMostRows = kSumsInRegisters / kVectors < 12 ? kSumsInRegisters / kVectors : 12;
+  for (std::int64_t blocks = (g.m + kMostRows - 1) / kMostRows; blocks > 0; --blocks) {
+    const std::int64_t rows = g.m / blocks;
+    multiply_block_of<kMostRows, kVectors, kWhole>(rows, g, last);
+    g.m -= rows;
     g.a += rows * g.a_row;
     g.c += rows * g.c_stride;
     if (g.start != nullptr) g.start += rows;
-  };
-  std::int64_t row = 0;
-  for (; row + kRows <= g.m; row += kRows, advance(kRows)) multiply_block<kRows, kVectors>(g);
-  for (; row < g.m; ++row, advance(1)) multiply_block<1, kVectors>(g);
+  }
 }
 
 /// One panel of `vectors`, at least kVectors.
@@ -134,7 +159,11 @@ template <int kVectors = 1, class T>
 void multiply_panel_of(int vectors, const PieceProduct<T>& g) {
   if constexpr (kVectors < kPanelVectors)
     if (vectors > kVectors) return multiply_panel_of<kVectors + 1>(vectors, g);
-  multiply_panel<kVectors>(g);
+  const PartVector<T> last(g.n - (kVectors - 1) * kVectorLanes<T>);
+  if (g.n == kVectors * kVectorLanes<T>)
+    multiply_panel<kVectors, true>(g, last);
+  else
+    multiply_panel<kVectors, false>(g, last);
 }
 
 }  // namespace detail
@@ -142,19 +171,28 @@ void multiply_panel_of(int vectors, const PieceProduct<T>& g) {
 /// On the calling thread.
 template <class T>
 void multiply_pieces(const PieceProduct<T>& g) {
-  constexpr std::int64_t kLanes = kVectorLanes<T>;
-  const std::int64_t vectors = whole_vectors<T>(g.n) / kLanes;
-  const std::int64_t parts = std::max<std::int64_t>(1, (g.k + kProductDepth - 1) / kProductDepth);
+  const std::int64_t parts = std::max<std::int64_t>(1, (g.k + g.part - 1) / g.part);
   const std::int64_t depth = std::max<std::int64_t>(1, (g.k + parts - 1) / parts);
+  alignas(64) T turned[kProductDepth * kPanelColumns<T>];
   for (std::int64_t first = 0; first == 0 || first < g.k; first += depth)
-    for (std::int64_t v = 0; v < vectors; v += kPanelVectors) {
+    for (std::int64_t column = 0; column < g.n; column += kPanelColumns<T>) {
       PieceProduct<T> part = g;
       part.k = std::min(depth, g.k - first);
+      part.n = std::min(kPanelColumns<T>, g.n - column);
       part.a += first * g.a_inner;
-      part.b += first * g.b_stride + v / kPanelVectors * g.b_panel;
-      part.c += v * kLanes;
-      if (first > 0) part.write = Write::add;
-      detail::multiply_panel_of(static_cast<int>(std::min<std::int64_t>(kPanelVectors, vectors - v)), part);
+      if (g.b_transposed) {
+        transpose_panel(g.b + column * g.b_stride + first, g.b_stride, part.n, part.k, turned);
+        part.b = turned;
+        part.b_stride = whole_vectors<T>(part.n);
+      } else {
+        part.b += first * g.b_stride + column / kPanelColumns<T> * g.b_panel;
+      }
+      part.c += column;
+      if (first > 0) {
+        part.write = Write::add;
+        part.start = nullptr;
+      }
+      detail::multiply_panel_of(static_cast<int>(whole_vectors<T>(part.n) / kVectorLanes<T>), part);
     }
 }
 

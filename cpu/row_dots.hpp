@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "core/dtype.hpp"
 #include "core/rules/table_columns.hpp"
@@ -43,12 +44,28 @@ DotLanes<C, kCount> dot_lanes(const T* from) {
     return *reinterpret_cast<const typename DotVector<C, kCount>::Stored*>(from);
   }
 }
-/// The same where there are `count` numbers, perhaps none, and zeros behind them.
+/// The numbers of `low`, then those of `high`.
+template <class C, int kHalf, int... kLane>
+DotLanes<C, 2 * kHalf> joined_lanes(const DotLanes<C, kHalf>& low, const DotLanes<C, kHalf>& high,
+                                    std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(low, high, kLane...);
+}
+/// The same as dot_lanes where there are `count` numbers, perhaps none, and zeros behind them. By halves, in registers:
+/// what was put together in memory would be waited for.
 template <class C, int kCount, class T>
-DotLanes<C, kCount> dot_lanes(const T* from, std::int64_t count) {
-  C padded[kCount] = {};
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(kCount, count); ++i) padded[i] = static_cast<C>(from[i]);
-  return dot_lanes<C, kCount>(padded);
+DotLanes<C, kCount> first_dot_lanes(const T* from, std::int64_t count) {
+  if (count >= kCount) return dot_lanes<C, kCount>(from);
+  if constexpr (kCount > 4) {
+    constexpr int kHalf = kCount / 2;
+    DotLanes<C, kHalf> low = {}, high = {};
+    if (count > 0) low = first_dot_lanes<C, kHalf>(from, count);
+    if (count > kHalf) high = first_dot_lanes<C, kHalf>(from + kHalf, count - kHalf);
+    return joined_lanes<C, kHalf>(low, high, std::make_integer_sequence<int, kCount>());
+  } else {
+    static_assert(kCount == 4);
+    const auto number = [&](std::int64_t i) { return i < count ? static_cast<C>(from[i]) : C(0); };
+    return DotLanes<C, 4>{number(0), number(1), number(2), C(0)};
+  }
 }
 
 /// Lane i becomes the sum of lane i and lane i + half, until four are left.
@@ -76,7 +93,7 @@ struct DotSums {
   }
   template <class T, class D>
   void add(const T* a, const D* b, std::int64_t count) {
-    lanes += dot_lanes<C, kLanes>(a, count) * dot_lanes<C, kLanes>(b, count);
+    lanes += first_dot_lanes<C, kLanes>(a, count) * first_dot_lanes<C, kLanes>(b, count);
   }
   void add(const DotSums& other) { lanes += other.lanes; }
   DotLanes<C, 4> four() const { return four_lanes<C, kLanes>(lanes); }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, runs every test and ends with the minutes of processor time by part.
 #   bash tests/run.sh [CTEST_OPTION ...]        for instance: bash tests/run.sh -R attention
-# With options only ctest's tests run; without, also the op tests of a portable build whose products are Eigen's, with its
+# With options only ctest's tests run; without, also the op tests of a portable build without oneDNN, with its
 # plain kernels and with the best that this machine can run, and the time is held against a budget.
 # ENGRAM_PRESET=werror (release by default) names another preset of CMakePresets.json to build and test. What takes too
 # long for every day is in tests/nightly.sh.
@@ -28,7 +28,7 @@ cmake --build "build/$preset" --parallel "$jobs"
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 if (($# == 0)); then
-  begin_part "Building ops, portable, with Eigen's products (preset eigen)"
+  begin_part "Building ops, portable, without oneDNN (preset eigen)"
   warnings=OFF
   if [[ $preset == werror ]]; then warnings=ON; fi
   # Only the module that this machine chooses; every night builds both.
@@ -46,7 +46,7 @@ if (($# == 0)); then
     echo "tests/run.sh: $program must run on any x86-64 machine, got $newer lines of AVX instructions in it" >&2
     exit 1
   fi
-  begin_part "Testing ops, portable, with Eigen's products"
+  begin_part "Testing ops, portable, without oneDNN"
   # Side by side: most of what they do has one thread.
   ENGRAM_CPU=baseline "$program" &
   plain=$!

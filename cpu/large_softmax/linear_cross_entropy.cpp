@@ -100,8 +100,7 @@ class Softmax {
             .logits = logits_ + first * lanes_,
             .lanes = lanes_,
             .count = symbols(tile),
-            .next = tile + 1 < end ? symbols(tile + 1) : 0,
-            .left = vocabulary_ - first};
+            .next = tile + 1 < end ? symbols(tile + 1) : 0};
   }
   static Vector load(const T* from) {
     Vector x;

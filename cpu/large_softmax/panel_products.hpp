@@ -47,7 +47,7 @@ class PanelProducts {
   /// logits[count, lanes] (set) = weight rows^T + bias.
   void make_logits(const SoftmaxTile<T>& tile, const T* bias, int thread) const {
     FetchedAhead ahead(tile.weight + tile.count * width_, tile.next * width_, tile.count * lanes_ * width_);
-    const T* const weight = rounds_ ? rounded_rows(tile.weight, tile.count, width_, scratch(thread)) : tile.weight;
+    const T* const weight = rounds_ ? rounded_rows(tile.weight, tile.count, scratch(thread)) : tile.weight;
     for (std::int64_t v = 0; v < tile.count; v += kProductRows)
       multiply_pieces<T>({.m = std::min(kProductRows, tile.count - v),
                           .n = lanes_,
@@ -64,12 +64,23 @@ class PanelProducts {
                           .ahead = &ahead});
   }
   /// dweight[count, width] (set or add) = gradients rows. Rounds the gradients where products do.
-  void weight_gradient(const SoftmaxTile<T>& tile, T* dweight, Write write, int thread) const {
+  void weight_gradient(const SoftmaxTile<T>& tile, T* dweight, Write write, int) const {
     round_gradients(tile);
     FetchedAhead ahead(dweight + tile.count * width_, tile.next * width_, tile.count * lanes_ * width_);
     for (std::int64_t v = 0; v < tile.count; v += kProductRows)
-      add_weight_gradient(tile.logits + v * lanes_, std::min(kProductRows, tile.count - v), dweight + v * width_, write,
-                          scratch(thread), ahead);
+      multiply_pieces<T>({.m = std::min(kProductRows, tile.count - v),
+                          .n = width_,
+                          .k = rows_,
+                          .a = tile.logits + v * lanes_,
+                          .a_row = lanes_,
+                          .a_inner = 1,
+                          .b = block(),
+                          .b_stride = kPanel,
+                          .b_panel = block_panel(),
+                          .c = dweight + v * width_,
+                          .c_stride = width_,
+                          .write = write,
+                          .ahead = &ahead});
   }
   /// drows[rows, width] (set or add) = gradients^T weight, rows of `drows` padded to whole vectors.
   void row_gradient(const SoftmaxTile<T>& tile, T* drows, Write write, int thread) const {
@@ -96,8 +107,8 @@ class PanelProducts {
   static constexpr std::int64_t panels(std::int64_t count) { return pieces(count, kPanel) * kPanel; }
   std::int64_t block_panel() const { return lanes_ * kPanel; }
   std::int64_t columns_panel() const { return width_ * kPanel; }
-  /// A copy of a tile's last columns, or of rows of the weight.
-  std::int64_t scratch_size() const { return kTile * padded_width_; }
+  /// Rounded rows of the weight.
+  std::int64_t scratch_size() const { return rounds_ ? kTile * width_ : 0; }
   T* columns() const { return memory_.template data<T>(); }
   T* block() const { return columns() + columns_size_; }
   T* scratch(int thread) const { return block() + block_size_ + thread * scratch_size(); }
@@ -107,64 +118,27 @@ class PanelProducts {
       if (rounds_) return static_cast<float>(bf16(number));
     return number;
   }
-  /// A copy with rows `stride` apart, zero behind the numbers.
-  const T* rounded_rows(const T* rows, std::int64_t count, std::int64_t stride, T* copy) const {
-    for (std::int64_t v = 0; v < count; ++v) {
-      T* const row = copy + v * stride;
-      for (std::int64_t i = 0; i < width_; ++i) row[i] = rounded(rows[v * width_ + i]);
-      std::fill_n(row + width_, stride - width_, T(0));
-    }
+  const T* rounded_rows(const T* rows, std::int64_t count, T* copy) const {
+    for (std::int64_t i = 0; i < count * width_; ++i) copy[i] = rounded(rows[i]);
     return copy;
   }
   void round_gradients(const SoftmaxTile<T>& tile) const {
     for (std::int64_t i = 0; rounds_ && i < tile.count * lanes_; ++i) tile.logits[i] = rounded(tile.logits[i]);
-  }
-  /// The last vector of a row, which may not be whole, by way of a copy.
-  void add_weight_gradient(const T* gradient, std::int64_t count, T* to, Write write, T* copy,
-                           FetchedAhead& ahead) const {
-    const std::int64_t direct = width_ / kLanes * kLanes;
-    PieceProduct<T> product{.m = count,
-                            .n = direct,
-                            .k = rows_,
-                            .a = gradient,
-                            .a_row = lanes_,
-                            .a_inner = 1,
-                            .b = block(),
-                            .b_stride = kPanel,
-                            .b_panel = block_panel(),
-                            .c = to,
-                            .c_stride = width_,
-                            .write = write,
-                            .ahead = &ahead};
-    if (direct > 0) multiply_pieces(product);
-    const std::int64_t left = width_ - direct;
-    if (left == 0) return;
-    product.n = left;
-    product.b += direct / kPanel * block_panel() + direct % kPanel;
-    product.c = copy;
-    product.c_stride = kLanes;
-    if (write == Write::add)
-      for (std::int64_t v = 0; v < count; ++v) std::copy_n(to + v * width_ + direct, left, copy + v * kLanes);
-    multiply_pieces(product);
-    for (std::int64_t v = 0; v < count; ++v) std::copy_n(copy + v * kLanes, left, to + v * width_ + direct);
   }
   /// Of the symbols from `first` of the tile on.
   void add_row_gradient(const SoftmaxTile<T>& tile, std::int64_t first, T* to, Write write, T* copy,
                         FetchedAhead& ahead) const {
     const T* weight = tile.weight + first * width_;
     const std::int64_t count = std::min(kWeightRows, tile.count - first);
-    // The last vector of a row is read whole, from the row after it too: where there is none, from a copy.
-    std::int64_t stride = width_;
-    if (rounds_ || (first + count - 1) * width_ + padded_width_ > tile.left * width_)
-      weight = rounded_rows(weight, count, stride = padded_width_, copy);
+    if (rounds_) weight = rounded_rows(weight, count, copy);
     multiply_pieces<T>({.m = lanes_,
-                        .n = padded_width_,
+                        .n = width_,
                         .k = count,
                         .a = tile.logits + first * lanes_,
                         .a_row = 1,
                         .a_inner = lanes_,
                         .b = weight,
-                        .b_stride = stride,
+                        .b_stride = width_,
                         .c = to,
                         .c_stride = padded_width_,
                         .write = write,

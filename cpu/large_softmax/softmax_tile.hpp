@@ -19,7 +19,6 @@ struct SoftmaxTile {
   std::int64_t lanes;  ///< rows of the block up to whole kLanes; logits of those beyond mean nothing
   std::int64_t count;  ///< symbols
   std::int64_t next;   ///< symbols of the tile that is met next, 0: there is none
-  std::int64_t left;   ///< symbols from the tile's first to the vocabulary's end
 };
 
 }  // namespace engram::cpu

@@ -15,7 +15,7 @@ namespace engram::cpu {
 
 /// How products read their operands, and by what.
 enum class StepProductKind : std::uint8_t {
-  packed,   ///< multiply_columns; rounded to bf16 beforehand where the step asks for it
+  packed,   ///< multiply_pieces; rounded to bf16 beforehand where the step asks for it
   bf16,     ///< the processor's bf16 instructions
   unpacked  ///< the library's products: packing does not pay for a single step
 };
@@ -31,7 +31,7 @@ StepProductKind product_kind(const Step& step, std::int64_t steps) {
 /// units, and whole strips of kTileRows columns.
 struct StepItems {
   std::int64_t width;    ///< units of an item, a power of two
-  std::int64_t columns;  ///< width * matrices, whole blocks of packed columns
+  std::int64_t columns;  ///< width * matrices, whole panels of packed columns
   std::int64_t across, rows, down;
 
   template <class T>
@@ -39,12 +39,12 @@ struct StepItems {
     constexpr std::int64_t kMostRows = 96, kUnpackedWidth = 64;
     if (kind == StepProductKind::unpacked)
       return {kUnpackedWidth, kUnpackedWidth * matrices, (units + kUnpackedWidth - 1) / kUnpackedWidth, streams, 1};
-    std::int64_t width = kBlockColumns<T> / std::gcd(kBlockColumns<T>, matrices);
+    std::int64_t width = kPanelColumns<T> / std::gcd(kPanelColumns<T>, matrices);
     while (width < kTileRows) width *= 2;
     const std::int64_t down = std::max<std::int64_t>(1, (streams + kMostRows - 1) / kMostRows);
     // Pieces of a bf16 product begin at even strips.
-    const std::int64_t whole = kind == StepProductKind::bf16 ? 2 * kTileRows : detail::kSumRows;
-    static_assert(kMostRows % (2 * kTileRows) == 0 && kMostRows % detail::kSumRows == 0);
+    const std::int64_t whole = kind == StepProductKind::bf16 ? 2 * kTileRows : kPanelRows;
+    static_assert(kMostRows % (2 * kTileRows) == 0 && kMostRows % kPanelRows == 0);
     const std::int64_t rows = ((streams + down - 1) / down + whole - 1) / whole * whole;
     return {width, width * matrices, (units + width - 1) / width, rows, down};
   }
@@ -125,10 +125,26 @@ class StepProducts {
     const std::int64_t across = item / items_.down;
     if (rows <= 0) return;
     if (kind_ == StepProductKind::packed) {
-      for (std::int64_t column = 0; column < items_.columns; column += kBlockColumns<T>)
-        multiply_columns(rows, static_cast<const T*>(row(t, first)), stride_,
-                         weight_->template data<const T>() + (across * items_.columns + column) * depth_, depth_,
-                         results + column, items_.columns);
+      const std::int64_t panel = kPanelColumns<T> * depth_;
+      const T* const columns = weight_->template data<const T>() + across * items_.columns * depth_;
+      for (std::int64_t column = 0; column < items_.columns; column += kPanelColumns<T>) {
+        const T* const from = columns + column * depth_;
+        // Of this item, or of the one that likely comes next.
+        const bool is_last = across + 1 == items_.across && column + kPanelColumns<T> == items_.columns;
+        FetchedAhead next(from + panel, is_last ? 0 : panel, rows * panel);
+        multiply_pieces<T>({.m = rows,
+                            .n = kPanelColumns<T>,
+                            .k = depth_,
+                            .a = row(t, first),
+                            .a_row = stride_,
+                            .a_inner = 1,
+                            .b = from,
+                            .b_stride = kPanelColumns<T>,
+                            .c = results + column,
+                            .c_stride = items_.columns,
+                            .part = 512,
+                            .ahead = &next});
+      }
       return;
     }
     if constexpr (std::is_same_v<T, float>)
@@ -175,17 +191,17 @@ class StepProducts {
   void pack_blocks(Step& step) {
     weight_.emplace(step.memory(), static_cast<std::size_t>(items_.across * items_.columns * depth_) * sizeof(T));
     if (!step.computes()) return;
-    parallel_items(items_.across * items_.columns / kBlockColumns<T>, [&](std::int64_t block) {
-      T* const to = weight_->template data<T>() + block * kBlockColumns<T> * depth_;
+    parallel_items(items_.across * items_.columns / kPanelColumns<T>, [&](std::int64_t block) {
+      T* const to = weight_->template data<T>() + block * kPanelColumns<T> * depth_;
       pack_columns<T>(depth_, to, [&](std::int64_t c) {
-        const std::int64_t column = block * kBlockColumns<T> + c;
+        const std::int64_t column = block * kPanelColumns<T> + c;
         const WeightStrip<T>& strip = strips_[static_cast<std::size_t>(column / kTileRows)];
         const std::int64_t inside = column % kTileRows;
         const bool by_row = strip.transposed == Transpose::yes;
         return PackedColumn<T>{inside < strip.count ? strip.first + inside * (by_row ? strip.stride : 1) : nullptr,
                                by_row ? 1 : strip.stride};
       });
-      round(to, kBlockColumns<T> * depth_);
+      round(to, kPanelColumns<T> * depth_);
     });
   }
   void pack_strips(Step& step) {

@@ -1,12 +1,17 @@
-/// The products that all CPU kernels stand on: Eigen, the default library and the threaded form against a plain loop.
+/// The products that all CPU kernels stand on: Eigen, what the size asks for and the threaded form against a plain
+/// loop.
 
 #include "cpu/gemm.hpp"
 
 #include <omp.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/error.hpp"
@@ -26,6 +31,32 @@ struct Case {
   double factor;
 };
 
+/// A copy of numbers but for the last `left_out`, right before memory that may not be touched.
+template <class T>
+class GuardedNumbers {
+ public:
+  GuardedNumbers(const std::vector<T>& numbers, std::int64_t left_out) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t count = numbers.size() - std::min(numbers.size(), static_cast<std::size_t>(left_out));
+    const std::size_t bytes = (count * sizeof(T) + page - 1) / page * page;
+    size_ = bytes + page;
+    memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory_ != MAP_FAILED);
+    REQUIRE(mprotect(static_cast<char*>(memory_) + bytes, page, PROT_NONE) == 0);
+    data_ = reinterpret_cast<T*>(static_cast<char*>(memory_) + bytes) - count;
+    std::copy_n(numbers.begin(), count, data_);
+  }
+  ~GuardedNumbers() { munmap(memory_, size_); }
+  GuardedNumbers(const GuardedNumbers&) = delete;
+  GuardedNumbers& operator=(const GuardedNumbers&) = delete;
+  const T* data() const { return data_; }
+
+ private:
+  void* memory_;
+  std::size_t size_;
+  T* data_;
+};
+
 template <class T>
 class Product {
  public:
@@ -41,6 +72,9 @@ class Product {
     fill(a_, (ta ? sizes.k : sizes.m) * stride_a_);
     fill(b_, (tb ? sizes.n : sizes.k) * stride_b_);
     fill(c_, sizes.m * stride_c_);
+    // What lies between rows must not matter, nor what lies behind the last one.
+    spoil_gaps(a_, stride_a_, sizes.gap_a);
+    spoil_gaps(b_, stride_b_, sizes.gap_b);
     wanted_.assign(c_.begin(), c_.end());
     for (std::int64_t i = 0; i < sizes.m; ++i)
       for (std::int64_t j = 0; j < sizes.n; ++j) {
@@ -53,6 +87,7 @@ class Product {
 
   template <class Function>
   std::vector<T> by(Function function) const {
+    const GuardedNumbers<T> a(a_, case_.gap_a), b(b_, case_.gap_b);
     std::vector<T> c = c_;
     function(Gemm<T>{.transpose_a = case_.transpose_a,
                      .transpose_b = case_.transpose_b,
@@ -60,9 +95,9 @@ class Product {
                      .n = case_.n,
                      .k = case_.k,
                      .factor = static_cast<T>(case_.factor),
-                     .a = a_.data(),
+                     .a = a.data(),
                      .a_stride = stride_a_,
-                     .b = b_.data(),
+                     .b = b.data(),
                      .b_stride = stride_b_,
                      .write = case_.write,
                      .c = c.data(),
@@ -91,6 +126,11 @@ class Product {
   double b(std::int64_t l, std::int64_t j) const {
     const bool t = case_.transpose_b == Transpose::yes;
     return b_[static_cast<std::size_t>(t ? j * stride_b_ + l : l * stride_b_ + j)];
+  }
+
+  static void spoil_gaps(std::vector<T>& rows, std::int64_t stride, std::int64_t gap) {
+    for (std::int64_t end = stride; gap > 0 && end <= std::ssize(rows); end += stride)
+      std::fill_n(rows.begin() + (end - gap), gap, std::numeric_limits<T>::quiet_NaN());
   }
 
   Case case_;
@@ -133,7 +173,40 @@ TEST_CASE("gemm: every form of small products", "[gemm]") {
   }
 }
 
-// Above the size where f32 goes to the library, and above the one where work is cut into pieces.
+// Every number of rows and of columns that blocks of sums may have left, in pieces of the inner axis too.
+TEST_CASE("gemm: every form of products that are no whole blocks", "[gemm]") {
+  for (std::int64_t columns = 1; columns <= 40; columns += 3)
+    for (const Case& form : all_forms(2 + columns % 25, columns, 40 - columns)) check_all<float>(form);
+  for (std::int64_t columns = 2; columns <= 20; columns += 3)
+    for (const Case& form : all_forms(25 - columns, columns, 20 - columns)) check_all<double>(form);
+  for (const Case& form : all_forms(7, 66, 577)) {
+    check_all<float>(form);
+    check_all<double>(form);
+  }
+}
+
+TEST_CASE("gemm: an element's bits do not depend on the rows and columns beside it", "[gemm]") {
+  for (const Case& form : all_forms(29, 75, 300)) {
+    CAPTURE(form.transpose_a == Transpose::yes, form.transpose_b == Transpose::yes, form.write == Write::add);
+    const Product<float> product(form);
+    const std::vector<float> all = product.by([](const Gemm<float>& g) { gemm(g); });
+    const std::vector<float> parts = product.by([&](const Gemm<float>& g) {
+      for (const auto& [row, rows] : {std::pair<std::int64_t, std::int64_t>(0, 5), {5, 2}, {7, 22}})
+        for (const auto& [column, columns] : {std::pair<std::int64_t, std::int64_t>(0, 33), {33, 2}, {35, 40}}) {
+          Gemm<float> part = g;
+          part.m = rows;
+          part.n = columns;
+          part.a += row * (g.transpose_a == Transpose::yes ? 1 : g.a_stride);
+          part.b += column * (g.transpose_b == Transpose::yes ? g.b_stride : 1);
+          part.c += row * g.c_stride + column;
+          gemm(part);
+        }
+    });
+    CHECK(std::memcmp(all.data(), parts.data(), all.size() * sizeof(float)) == 0);
+  }
+}
+
+// Where work is cut into pieces.
 TEST_CASE("gemm: every form of large products", "[gemm]") {
   const Sizes sizes = GENERATE(Sizes{67, 61, 59}, Sizes{1, 1031, 257}, Sizes{1031, 1, 257}, Sizes{257, 1031, 1},
                                Sizes{64, 135, 64}, Sizes{263, 67, 33}, Sizes{33, 263, 71}, Sizes{17, 2, 9001});
@@ -141,6 +214,11 @@ TEST_CASE("gemm: every form of large products", "[gemm]") {
     check_all<float>(form);
     check_all<double>(form);
   }
+}
+
+// Where f32 goes to the library.
+TEST_CASE("gemm: every form of products of four million multiply-adds", "[gemm]") {
+  for (const Case& form : all_forms(131, 180, 179)) check_all<float>(form);
 }
 
 class Threads {
