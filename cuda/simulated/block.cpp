@@ -233,9 +233,12 @@ Meeting& Block::meet(Thread& self, const Site& site, std::uint32_t mask, std::ui
 
 void Block::multiply(Thread& self, const Site& site, const WarpgroupProduct& product) {
   const int number = self.number / Warpgroup::kThreads;
-  if (count_ < (number + 1) * Warpgroup::kThreads)
-    fail(self,
-         text("a warpgroup must have ", Warpgroup::kThreads, " threads, got a block of ", count_, " at ", site.text()));
+  // A function of its own frees what the words are made of: fail() does not return.
+  const auto mistake = [&] {
+    return text("a warpgroup must have ", Warpgroup::kThreads, " threads, got a block of ", count_, " at ",
+                site.text());
+  };
+  if (count_ < (number + 1) * Warpgroup::kThreads) fail(self, mistake());
   Warpgroup& group = warpgroups_[static_cast<std::size_t>(number)];
   fail_unless_empty(self, group.arrive(self.number % Warpgroup::kThreads, site, product));
   self.state = Thread::State::at_warpgroup;

@@ -44,7 +44,7 @@ std::string zip_of(const std::string& name, const std::string& bytes) {
   crc.add(std::as_bytes(std::span(bytes)));
   const auto number = [](std::uint64_t value, int size) {
     std::string written;
-    for (int i = 0; i < size; ++i) written += static_cast<char>(value >> 8 * i);
+    for (int i = 0; i < size; ++i, value >>= 8) written += static_cast<char>(value);
     return written;
   };
   // Version, flags, method, time and date; then checksum, sizes and lengths.
