@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/vector_bytes.hpp"
+#include "cpu/part_vectors.hpp"
 
 namespace engram::cpu {
 
@@ -60,36 +60,44 @@ struct ExponentialLanes<double> {
 
 }  // namespace detail
 
+namespace detail {
+
+inline Floats exponential_of_vector(const Floats& x) { return exponential(x); }
+inline ProductLanes<double>::Vector exponential_of_vector(const ProductLanes<double>::Vector& x) {
+  Eigen::Array<double, static_cast<int>(kVectorLanes<double>), 1> numbers;
+  std::memcpy(numbers.data(), &x, sizeof x);
+  numbers = numbers.exp();
+  ProductLanes<double>::Vector powers;
+  std::memcpy(&powers, numbers.data(), sizeof powers);
+  return powers;
+}
+
+}  // namespace detail
+
 /// row[i] = exp(row[i] - shift); returns the sum.
 template <class T>
 T exponentials(T* row, std::int64_t count, T shift) {
-  using Vector = typename detail::ExponentialLanes<T>::Vector;
-  constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(T);
-  // memcpy: rows are aligned to their elements only.
-  const auto load = [](const T* from) {
-    Vector x;
-    std::memcpy(static_cast<void*>(&x), from, sizeof x);
-    return x;
-  };
-  const auto store = [](const Vector& x, T* to) { std::memcpy(to, static_cast<const void*>(&x), sizeof x); };
-  alignas(64) T buffer[kLanes], sums[kLanes] = {};
-  Vector sum = load(sums);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vector x = detail::exponential(Vector(load(row + i) - shift));
-    store(x, row + i);
-    sum += x;
-  }
-  store(sum, sums);
-  if (i < count) {
-    std::fill(std::copy(row + i, row + count, buffer), buffer + kLanes, shift);
-    store(detail::exponential(Vector(load(buffer) - shift)), buffer);
-    std::copy_n(buffer, count - i, row + i);
-    for (std::int64_t lane = 0; lane < count - i; ++lane) sums[lane] += buffer[lane];
-  }
-  T total = 0;
-  for (const T lane : sums) total += lane;
-  return total;
+  using Vector = typename detail::ProductLanes<T>::Vector;
+  const Vector shifts = Vector{} + shift;
+  Vector sum = {};
+  each_vector<T>(count, [&](std::int64_t i, const auto& part) {
+    const Vector powers = part.only(detail::exponential_of_vector(part.load(row + i, shifts) - shifts));
+    part.store(powers, row + i);
+    sum += powers;
+  });
+  return sum_of_lanes<T>(sum);
+}
+
+/// The largest number of a row, at least `least`.
+template <class T>
+T largest_of(const T* row, std::int64_t count, T least) {
+  using Vector = typename detail::ProductLanes<T>::Vector;
+  Vector largest = Vector{} + least;
+  each_vector<T>(count, [&](std::int64_t i, const auto& part) {
+    const Vector numbers = part.load(row + i, largest);
+    largest = numbers > largest ? numbers : largest;
+  });
+  return largest_lane<T>(largest);
 }
 
 }  // namespace engram::cpu

@@ -74,6 +74,36 @@ class PartVector {
     return numbers;
 #endif
   }
+  /// Those of `behind` behind the numbers.
+  Vector load(const T* from, const Vector& behind) const {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4)
+      return reinterpret_cast<Vector>(_mm512_mask_loadu_ps(reinterpret_cast<__m512>(behind), mask_, from));
+    else
+      return reinterpret_cast<Vector>(_mm512_mask_loadu_pd(reinterpret_cast<__m512d>(behind), mask_, from));
+#elif defined(__AVX2__)
+    return joined(load(from), behind);
+#else
+    Vector numbers = behind;
+    for (std::int64_t i = 0; i < mask_; ++i) numbers[i] = from[i];
+    return numbers;
+#endif
+  }
+  /// Zeros behind the numbers.
+  Vector only(const Vector& numbers) const {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4)
+      return reinterpret_cast<Vector>(_mm512_maskz_mov_ps(mask_, reinterpret_cast<__m512>(numbers)));
+    else
+      return reinterpret_cast<Vector>(_mm512_maskz_mov_pd(mask_, reinterpret_cast<__m512d>(numbers)));
+#elif defined(__AVX2__)
+    return joined(numbers, Vector{});
+#else
+    Vector first = {};
+    for (std::int64_t i = 0; i < mask_; ++i) first[i] = numbers[i];
+    return first;
+#endif
+  }
   void store(const Vector& numbers, T* to) const {
 #if defined(__AVX512F__)
     if constexpr (sizeof(T) == 4)
@@ -96,10 +126,69 @@ class PartVector {
   Mask mask_;
 #elif defined(__AVX2__)
   using Word = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  Vector joined(const Vector& numbers, const Vector& behind) const {
+    const auto mask = reinterpret_cast<__m256>(mask_);
+    return reinterpret_cast<Vector>(
+        _mm256_blendv_ps(reinterpret_cast<__m256>(behind), reinterpret_cast<__m256>(numbers), mask));
+  }
   __m256i mask_;
 #else
   std::int64_t mask_;  ///< numbers
 #endif
 };
+
+/// A whole vector, used in the same ways.
+template <class T>
+struct WholeVector {
+  using Vector = typename detail::ProductLanes<T>::Vector;
+
+  Vector load(const T* from) const {
+    Vector numbers;
+    std::memcpy(&numbers, from, sizeof(Vector));
+    return numbers;
+  }
+  Vector load(const T* from, const Vector&) const { return load(from); }
+  const Vector& only(const Vector& numbers) const { return numbers; }
+  void store(const Vector& numbers, T* to) const { std::memcpy(to, &numbers, sizeof(Vector)); }
+};
+
+/// Calls use(first, vector) for the vectors of a row of `count` numbers: a WholeVector as long as there is one, then a
+/// PartVector.
+template <class T, class Use>
+void each_vector(std::int64_t count, Use use) {
+  constexpr std::int64_t kLanes = kVectorLanes<T>;
+  std::int64_t first = 0;
+  for (; first + kLanes <= count; first += kLanes) use(first, WholeVector<T>());
+  if (first < count) use(first, PartVector<T>(count - first));
+}
+
+namespace detail {
+
+/// One number of all: halves are joined until it is left.
+template <class T, class Vector, class Join>
+T reduce_lanes(const Vector& lanes, Join join) {
+  constexpr int kHalf = sizeof(Vector) / sizeof(T) / 2;
+  if constexpr (kHalf == 0) {
+    return lanes[0];
+  } else {
+    typedef T Half __attribute__((vector_size(sizeof(Vector) / 2)));
+    Half low, high;
+    std::memcpy(&low, &lanes, sizeof(Half));
+    std::memcpy(&high, reinterpret_cast<const char*>(&lanes) + sizeof(Half), sizeof(Half));
+    return reduce_lanes<T>(join(low, high), join);
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+T sum_of_lanes(const typename detail::ProductLanes<T>::Vector& lanes) {
+  return detail::reduce_lanes<T>(lanes, [](const auto& a, const auto& b) { return a + b; });
+}
+/// Of numbers, not NaN.
+template <class T>
+T largest_lane(const typename detail::ProductLanes<T>::Vector& lanes) {
+  return detail::reduce_lanes<T>(lanes, [](const auto& a, const auto& b) { return a > b ? a : b; });
+}
 
 }  // namespace engram::cpu

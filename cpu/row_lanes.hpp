@@ -5,28 +5,14 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/exponentials.hpp"
-#include "cpu/vector_bytes.hpp"
+#include "cpu/part_vectors.hpp"
 
 namespace engram::cpu {
 
-namespace detail {
 template <class T>
-struct RowLanes;
-template <>
-struct RowLanes<float> {
-  using Type = Floats;
-};
-template <>
-struct RowLanes<double> {
-  using Type = double __attribute__((vector_size(kVectorBytes), may_alias));
-};
-}  // namespace detail
-
+using Lanes = typename detail::ProductLanes<T>::Vector;
 template <class T>
-using Lanes = typename detail::RowLanes<T>::Type;
-template <class T>
-inline constexpr std::int64_t kLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(T));
+inline constexpr std::int64_t kLanes = kVectorLanes<T>;
 
 template <class T>
 Lanes<T> load_lanes(const T* from) {
@@ -37,31 +23,6 @@ Lanes<T> load_lanes(const T* from) {
 template <class T>
 void store_lanes(const Lanes<T>& x, T* to) {
   std::memcpy(to, static_cast<const void*>(&x), sizeof x);
-}
-
-namespace detail {
-/// Adds the upper half of the numbers to the lower one until one is left. Whole halves are loaded from what was stored
-/// as a whole vector: single numbers would be waited for.
-template <class T, int kCount>
-T sum_of_halves(const T* lanes) {
-  if constexpr (kCount == 1) {
-    return lanes[0];
-  } else {
-    typedef T Half __attribute__((vector_size(sizeof(T) * kCount / 2), may_alias));
-    alignas(64) T sums[kCount / 2];
-    *reinterpret_cast<Half*>(sums) =
-        *reinterpret_cast<const Half*>(lanes) + *reinterpret_cast<const Half*>(lanes + kCount / 2);
-    return sum_of_halves<T, kCount / 2>(sums);
-  }
-}
-}  // namespace detail
-
-/// The sum of all lanes, in pairs.
-template <class T>
-T sum_of_lanes(const Lanes<T>& x) {
-  alignas(64) T lanes[kLanes<T>];
-  *reinterpret_cast<Lanes<T>*>(lanes) = x;
-  return detail::sum_of_halves<T, kLanes<T>>(lanes);
 }
 
 /// Products of one row with others of its length, always summed in the same order.

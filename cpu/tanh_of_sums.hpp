@@ -15,6 +15,7 @@
 #include <immintrin.h>
 #endif
 
+#include "cpu/exponentials.hpp"
 #include "cpu/row_lanes.hpp"
 
 namespace engram::cpu {

@@ -22,9 +22,8 @@ RowScale<T> row_weights(const AttentionTile<T>& tile, std::int64_t i, const Visi
   T* const band = matrix + tile.band(i);
   auto context = vec(band + low, head.slots - low);
   auto slots = vec(matrix + i * tile.row_length, tile.slot_columns);
-  T top = -std::numeric_limits<T>::infinity();
-  if (context.size() > 0) top = context.maxCoeff();
-  if (slots.size() > 0) top = std::max(top, slots.maxCoeff());
+  T top = largest_of(context.data(), context.size(), -std::numeric_limits<T>::infinity());
+  top = largest_of(slots.data(), slots.size(), top);
   if (kept != nullptr)
     for (std::int64_t place = row.corner; place < low; ++place) kept[place] = band[place];
   if (tile.columns > 0) tile.clear_outside(matrix, i, low);
