@@ -56,9 +56,16 @@ void by_registers(const Gemm<T>& g) {
                       .write = g.write});
 }
 
-// Up to about so many multiply-adds our own blocks are as fast as oneDNN or faster, as little is packed: on a Zen 5 with
-// its own instructions and with those of AVX2 (docs/measurements/tried.md).
-constexpr std::int64_t kLarge = std::int64_t{1} << 22;
+// Whether a product is one of those that oneDNN is faster with than our own blocks, which pack little: with AVX-512
+// none is, with AVX2 those of more than about 4 million multiply-adds (docs/measurements/tried.md).
+bool is_for_library(const Gemm<float>& g) {
+#if defined(__AVX512F__)
+  constexpr bool kFaster = false;
+#else
+  constexpr bool kFaster = true;
+#endif
+  return kFaster && detail::kHaveOneDnn && g.m * g.n * g.k > std::int64_t{1} << 22;
+}
 
 /// A matrix times a vector reads the matrix once: nothing for blocks to win.
 template <class T>
@@ -110,7 +117,7 @@ void gemm_eigen(const Gemm<double>& product) { by_eigen(product); }
 
 void gemm(const Gemm<float>& g) {
   if (one_vector(g)) return by_eigen(g);
-  if (detail::kHaveOneDnn && g.m * g.n * g.k > kLarge) return detail::gemm_onednn(g);
+  if (is_for_library(g)) return detail::gemm_onednn(g);
   by_registers(g);
 }
 void gemm(const Gemm<double>& g) { one_vector(g) ? by_eigen(g) : by_registers(g); }

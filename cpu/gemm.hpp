@@ -1,7 +1,8 @@
 #pragma once
 /// Products of plain row-major matrices, for the kernels of this folder: by blocks of sums in registers
-/// (register_product.hpp), large ones of f32 by oneDNN where the build has it, those of a vector by Eigen. All run on the
-/// calling thread; parallel_gemm cuts the result by its shape, so the bits do not depend on the number of threads.
+/// (register_product.hpp), those of a vector by Eigen, and without AVX-512 large ones of f32 by oneDNN where the build
+/// has it. All run on the calling thread; parallel_gemm cuts the result by its shape, so the bits do not depend on the
+/// number of threads.
 
 #include <cstdint>
 #include <string>

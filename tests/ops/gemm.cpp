@@ -157,6 +157,9 @@ void check_all(const Case& c) {
   const Product<T> product(c);
   CHECK(product.error(product.by([](const Gemm<T>& g) { gemm_eigen(g); })) < 2);
   CHECK(product.error(product.by([](const Gemm<T>& g) { gemm(g); })) < 2);
+  if constexpr (std::is_same_v<T, float>)
+    if (detail::kHaveOneDnn && c.m * c.n * c.k > 0)
+      CHECK(product.error(product.by([](const Gemm<T>& g) { detail::gemm_onednn(g); })) < 2);
   CHECK(product.error(product.by([](const Gemm<T>& g) { parallel_gemm(g); })) < 2);
 }
 
@@ -216,7 +219,7 @@ TEST_CASE("gemm: every form of large products", "[gemm]") {
   }
 }
 
-// Where f32 goes to the library.
+// Where f32 goes to the library, if it is faster.
 TEST_CASE("gemm: every form of products of four million multiply-adds", "[gemm]") {
   for (const Case& form : all_forms(131, 180, 179)) check_all<float>(form);
 }
@@ -268,7 +271,11 @@ TEST_CASE("products: thousands of signals, whose handlers run on the stack they 
          {std::pair(Transpose::no, Transpose::no), {Transpose::no, Transpose::yes}, {Transpose::yes, Transpose::no}}) {
       CAPTURE(m, n, k, ta == Transpose::yes, tb == Transpose::yes);
       const Product<float> product(Case{m, n, k, ta, tb, 0, 0, 0, Write::set, 1.0});
-      const auto multiply = [](const Gemm<float>& g) { parallel_gemm(g); };
+      // The library's products are those with handlers on their stack.
+      const auto multiply = [](const Gemm<float>& g) {
+        if (detail::kHaveOneDnn) return detail::gemm_onednn(g);
+        parallel_gemm(g);
+      };
       const std::vector<float> undisturbed = product.by(multiply);
       const harness::SignalStorm storm;
       do {

@@ -54,16 +54,22 @@ class SelfAttention(nn.Module):
         heads = self.model["heads"]
         return x.reshape(batch, length, heads, width // heads).transpose(1, 2)
 
-    def forward(self, x, cache, position_keys):
-        """x: [B, M, d]; cache: [B, C, d], constants; position_keys: [S, D]. Returns [B, M, d]."""
-        batch, block, width = x.shape
-        span = self.window()
+    def keys_and_values(self, x, cache, span):
+        """Of S + M positions, [B, H, S + M, D] each. cache: states before the block, [B, C, d], or the keys and values of S
+        positions before it."""
+        if isinstance(cache, tuple):
+            new = (self.by_head(functional.linear(x, weight)) for weight in (self.key, self.value))
+            return tuple(torch.cat([past, here], 2) for past, here in zip(cache, new))
         missing = span - cache.shape[1]
         past = functional.pad(cache, (0, 0, missing, 0)) if missing > 0 else cache[:, -missing:]
-        states = torch.cat([past, x], 1)  # [B, S + M, d]
+        states = torch.cat([past, x], 1)
+        return tuple(self.by_head(functional.linear(states, weight)) for weight in (self.key, self.value))
+
+    def forward(self, x, key, value, position_keys):
+        """x: [B, M, d]; key and value: keys_and_values(); position_keys: [S, D]. Returns [B, M, d]."""
+        batch, block, width = x.shape
+        span = self.window()
         query = self.by_head(functional.linear(x, self.query))
-        key = self.by_head(functional.linear(states, self.key))
-        value = self.by_head(functional.linear(states, self.value))
         distances = position_keys[:span].flip(0)  # oldest first
         scores = band(query @ key.transpose(-1, -2), span) + query @ distances.T  # [B, H, M, S]
         scores = scores / math.sqrt(query.shape[-1])
@@ -101,8 +107,8 @@ class Layer(nn.Module):
                                                "outer": nn.Linear(model["inner"], model["width"])})
             self.feed_forward_norm = Norm(model["width"])
 
-    def forward(self, x, cache, position_keys):
-        x = self.attention_norm(x + self.attention(x, cache, position_keys))
+    def forward(self, x, key, value, position_keys):
+        x = self.attention_norm(x + self.attention(x, key, value, position_keys))
         if self.feed_forward is None:
             return x
         inner = functional.dropout(torch.relu(self.feed_forward["inner"](x)), self.dropout, self.training)
@@ -137,15 +143,28 @@ class AllAttention(nn.Module):
     def empty_caches(self, batch):
         return [torch.zeros(batch, 0, self.model["width"], device=self.position_keys.device) for _ in self.layers]
 
+    def empty_key_caches(self, batch):
+        """For generation: nothing is projected twice. The past is full of zeros."""
+        heads, device = self.model["heads"], self.position_keys.device
+        empty = [torch.zeros(batch, heads, layer.attention.window(), self.model["width"] // heads, device=device)
+                 for layer in self.layers]
+        return [(keys, keys.clone()) for keys in empty]
+
     def forward(self, tokens, caches):
-        """tokens: [B, M]. Returns logits [B, M, V] and the caches after the block."""
+        """tokens: [B, M]; caches: empty_caches() or empty_key_caches() at first. Returns logits [B, M, V] and the caches after
+        the block."""
         x = self.embedding(tokens)
         x = functional.dropout(x, self.model["embedding_dropout"], self.training)
         after = []
         for layer, cache in zip(self.layers, caches):
-            kept = min(self.model["max_span"], layer.attention.window() + 64)
-            after.append(torch.cat([cache, x.detach()], 1)[:, -kept:])
-            x = layer(x, cache, self.position_keys)
+            span = layer.attention.window()
+            key, value = layer.attention.keys_and_values(x, cache, span)
+            if isinstance(cache, tuple):
+                after.append((key[:, :, -span:], value[:, :, -span:]))
+            else:
+                kept = min(self.model["max_span"], span + 64)
+                after.append(torch.cat([cache, x.detach()], 1)[:, -kept:])
+            x = layer(x, key, value, self.position_keys)
         x = functional.dropout(x, self.model["embedding_dropout"], self.training)
         return self.output(x), after
 

@@ -1,5 +1,6 @@
 """Alternates `engram bench` with PyTorch on the same configs and prints how many times faster and smaller Engram is:
-training steps, then evaluation through caches beside a plain model's, then training steps of a memory layer alone."""
+training steps, then evaluation through caches beside a plain model's, then generation through caches of keys and values of
+both, then training steps of a memory layer alone."""
 
 import argparse
 import json
@@ -107,6 +108,34 @@ def compare_evaluation(case, arguments):
     return figures
 
 
+def compare_generation(case, arguments):
+    """Prompts and continuation of one stream and of 64, both programs with caches of keys and values."""
+    figures = []
+    for _ in range(arguments.rounds):
+        (engram,) = commands_of(case, arguments, ["--inference"])
+        for rate in run(engram)["inference"][0]["generation"]["rates"]:
+            for what, length in (("prompt", rate["prompt"]), ("token", 1)):
+                # Prompts of many streams take PyTorch minutes.
+                steps = arguments.steps * 16 if what == "token" else arguments.steps if rate["streams"] == 1 else 1
+                _, pytorch = commands_of(case, arguments, [], ["--generate", "--batch", str(rate["streams"]), "--length",
+                                                               str(length), "--steps", str(steps)])
+                figures.append({"streams": rate["streams"], "what": what, "length": length,
+                                "engram": rate[f"milliseconds_a_{what}"], "pytorch": 1e3 * run(pytorch)["median_seconds"]})
+    return figures
+
+
+def print_generation(record):
+    print("\n| generation | streams | what | Engram, ms | tokens/s | PyTorch, ms | times as fast |")
+    print("|---|---|---|---|---|---|---|")
+    for case, figures in record.items():
+        for streams, what, length in dict.fromkeys((one["streams"], one["what"], one["length"]) for one in figures):
+            rows = [one for one in figures if (one["streams"], one["what"]) == (streams, what)]
+            own, other = (statistics.median(row[name] for row in rows) for name in ("engram", "pytorch"))
+            said = f"a prompt of {length}" if what == "prompt" else "a token"
+            print(f"| {case} | {streams} | {said} | {own:.2f} | {1e3 * streams * length / own:.0f} | {other:.2f} "
+                  f"| {other / own:.2f} |", flush=True)
+
+
 def compare_memory(slots, arguments):
     """The layer alone, 1024 wide with 4 x 32 reads a token: forward, backward, update."""
     shared = ["--slots", slots, "--steps", str(arguments.steps), "--threads", str(arguments.threads)]
@@ -138,6 +167,8 @@ def main():
     parser.add_argument("--engram", default=ROOT / "build/program/apps/engram")
     parser.add_argument("--cases", default=None, help="training steps [all: " + ",".join(CASES) + "]")
     parser.add_argument("--evaluations", default="bench-xl", help="blocks with frozen weights")
+    parser.add_argument("--generations", default="bench-a,bench-c,bench-xl,bench-lstm,bench-key-value-predict",
+                        help="prompts and continuation")
     parser.add_argument("--memories", default=None, help="slots of memory layers alone [65536,262144; with --cases none]")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
@@ -157,6 +188,10 @@ def main():
     record = {f"{case}, {dtype}": figures for (case, dtype), figures in training.items()}
     for case in filter(None, arguments.evaluations.split(",")):
         record[f"{case}, evaluation"] = compare_evaluation(case, arguments)
+    generations = {case: compare_generation(case, arguments) for case in filter(None, arguments.generations.split(","))}
+    if generations:
+        print_generation(generations)
+    record |= {f"{case}, generation": figures for case, figures in generations.items()}
     for slots in filter(None, memories.split(",")):
         record[f"memory of {slots} slots"] = compare_memory(slots, arguments)
     if arguments.json:

@@ -2,7 +2,7 @@
 # Compares Engram with plain PyTorch models of the same equations on this machine, the two programs taking turns.
 #   bash tests/peers/compare.sh [OPTIONS OF compare.py]      --help lists them
 # First both evaluate the same small run of each family, and must agree; then training steps of the bench configs are timed,
-# and evaluation.
+# evaluation, and generation.
 # PyTorch goes into a virtual environment outside the tree: ENGRAM_PEERS (default ~/.cache/engram-peers).
 set -euo pipefail
 

@@ -76,6 +76,9 @@ class KeyValuePredict(nn.Module):
         state = torch.zeros(1, batch, self.units, device=self.output.weight.device)
         return [state, state, state[0].unsqueeze(1)[:, :0]]
 
+    def empty_key_caches(self, batch):
+        return self.empty_caches(batch)  # nothing is computed twice anyway
+
     def forward(self, tokens, caches):
         """tokens: [B, M]. Returns logits [B, M, V] and the caches after the block."""
         h, c, before = caches

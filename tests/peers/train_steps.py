@@ -1,6 +1,6 @@
 """Times training steps of a config's model in PyTorch, on the tokens and with the spans that `engram bench` uses; with
---evaluate blocks with frozen weights, as a plain model evaluates: it projects all of its memory anew. Prints one JSON
-object."""
+--evaluate blocks with frozen weights, as a plain model evaluates: it projects all of its memory anew; with --generate
+blocks of --length tokens through caches of keys and values. Prints one JSON object."""
 
 import argparse
 import json
@@ -38,6 +38,8 @@ def main():
     parser.add_argument("--spans", default="", help="positions the heads see: 2048,32,32,32 [the longest]")
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
     parser.add_argument("--evaluate", action="store_true", help="forward passes only, without dropout")
+    parser.add_argument("--generate", action="store_true", help="forward passes through caches of keys and values")
+    parser.add_argument("--length", type=int, default=0, help="tokens of a block [the config's training.block]")
     parser.add_argument("--memory", type=int, default=0, help="positions of a memory [the config's model.memory]")
     arguments = parser.parse_args()
     if arguments.threads:
@@ -49,7 +51,8 @@ def main():
     if arguments.memory:
         config["model"]["memory"] = arguments.memory
     options, training = config["model"], config["training"]
-    batch, block, vocabulary = arguments.batch or training["batch"], training["block"], options["vocabulary"]
+    batch, block = arguments.batch or training["batch"], arguments.length or training["block"]
+    vocabulary = options["vocabulary"]
     model = family.model(options)
     if options.get("span") == "adaptive":
         spans = [int(part) for part in arguments.spans.split(",")] if arguments.spans else [options["max_span"]]
@@ -75,15 +78,18 @@ def main():
             torch.cuda.synchronize()
         return None, caches
 
-    caches = model.empty_caches(batch)
+    frozen = arguments.evaluate or arguments.generate
+    if frozen:
+        model.eval()
+    caches = model.empty_key_caches(batch) if arguments.generate else model.empty_caches(batch)
     with torch.no_grad(), rounded:
         for _ in range(-(-model.longest_past // block)):
             _, caches = model(inputs, caches)
     seconds = []
-    model.train(not arguments.evaluate)
+    model.train(not frozen)
     for step in range(WARM_UP_STEPS + arguments.steps):
         start = time.perf_counter()
-        loss, caches = evaluate(caches) if arguments.evaluate else train(caches)
+        loss, caches = evaluate(caches) if frozen else train(caches)
         if step >= WARM_UP_STEPS:
             seconds.append(time.perf_counter() - start)
     print(json.dumps({

@@ -37,6 +37,7 @@ class RelativeAttention(nn.Module):
     def __init__(self, model):
         super().__init__()
         self.heads, self.dropout = model["heads"], model["attention_dropout"]
+        self.known_distances = None  # the projected table, while weights do not change
         inner = self.heads * (model["depth"] or model["width"] // self.heads)
         for name in ("query", "key", "value", "position"):
             self.register_parameter(name, normal(inner, model["width"]))
@@ -46,16 +47,23 @@ class RelativeAttention(nn.Module):
         """[.., n, a] -> [.., H, n, d_h]."""
         return x.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
 
-    def forward(self, x, memory, table, biases):
-        """x: [B, S, D]; memory: [B, M, D], constants; table: sinusoids of M + S distances. Returns [B, S, D]."""
+    def keys_and_values(self, x, memory):
+        """Of M + S positions, [B, H, M + S, d_h] each. memory: states before the segment, [B, M, D], or keys and values."""
+        if isinstance(memory, tuple):
+            new = (self.by_head(functional.linear(x, weight)) for weight in (self.key, self.value))
+            return tuple(torch.cat([past, here], 2) for past, here in zip(memory, new))
         states = torch.cat([memory, x], 1)
+        return tuple(self.by_head(functional.linear(states, weight)) for weight in (self.key, self.value))
+
+    def forward(self, x, key, value, table, biases):
+        """x: [B, S, D]; key and value: keys_and_values(); table: sinusoids of M + S distances. Returns [B, S, D]."""
         query = functional.linear(x, self.query)
-        key = self.by_head(functional.linear(states, self.key))
-        value = self.by_head(functional.linear(states, self.value))
-        distance = self.by_head(functional.linear(table, self.position))
+        if self.training or self.known_distances is None or self.known_distances.shape[-2] != table.shape[0]:
+            self.known_distances = self.by_head(functional.linear(table, self.position))
+        distance = self.known_distances
         scores = self.by_head(query + biases["content"]) @ key.transpose(-1, -2)
         scores = scores + shift(self.by_head(query + biases["position"]) @ distance.transpose(-1, -2))
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1 + memory.shape[1])
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1 + key.shape[2] - x.shape[1])
         weights = torch.softmax((scores / math.sqrt(key.shape[-1])).masked_fill(future, -math.inf), -1)
         weights = functional.dropout(weights, self.dropout, self.training)
         return functional.linear((weights @ value).transpose(1, 2).flatten(2), self.output)
@@ -92,8 +100,8 @@ class Layer(nn.Module):
         self.feed_forward = nn.ModuleDict({"inner": Linear(width, inner), "outer": Linear(inner, width)})
         self.feed_forward_norm = Norm(model)
 
-    def forward(self, x, memory, table, biases):
-        x = self.attention_norm(x + self.dropout(self.attention(x, memory, table, biases)))
+    def forward(self, x, key, value, table, biases):
+        x = self.attention_norm(x + self.dropout(self.attention(x, key, value, table, biases)))
         inner = self.dropout(torch.relu(self.feed_forward["inner"](x)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward["outer"](inner)))
 
@@ -118,16 +126,28 @@ class TransformerXl(nn.Module):
     def empty_caches(self, batch):
         return [self.output["bias"].new_zeros(batch, 0, self.width) for _ in self.layers]
 
+    def empty_key_caches(self, batch):
+        """For generation: nothing is projected twice."""
+        heads = self.layers[0].attention.heads
+        empty = self.output["bias"].new_zeros(batch, heads, 0, self.layers[0].attention.key.shape[0] // heads)
+        return [(empty, empty) for _ in self.layers]
+
     def forward(self, tokens, memories):
-        """tokens: [B, S]. Returns logits [B, S, V] and the memories after the segment."""
+        """tokens: [B, S]; memories: empty_caches() or empty_key_caches() at first. Returns logits [B, S, V] and the memories
+        after the segment."""
         x = self.dropout(math.sqrt(self.width) * functional.embedding(tokens, self.embedding["table"]))
-        distances = memories[0].shape[1] + tokens.shape[1]
+        first = memories[0][0] if isinstance(memories[0], tuple) else memories[0]
+        distances = first.shape[-2] + tokens.shape[1]
         table = self.dropout(sinusoids(distances, self.width).to(x.device))
         after = []
         for layer, memory in zip(self.layers, memories):
-            seen = torch.cat([memory, x.detach()], 1)
-            after.append(seen[:, max(0, distances - self.longest_past):])
-            x = layer(x, memory, table, self.position_biases)
+            key, value = layer.attention.keys_and_values(x, memory)
+            dropped = max(0, distances - self.longest_past)
+            if isinstance(memory, tuple):
+                after.append((key[:, :, dropped:], value[:, :, dropped:]))
+            else:
+                after.append(torch.cat([memory, x.detach()], 1)[:, dropped:])
+            x = layer(x, key, value, table, self.position_biases)
         return functional.linear(self.dropout(x), self.embedding["table"], self.output["bias"]), after
 
 

@@ -266,11 +266,16 @@ std::string table_of(const BenchCase& bench, const InferenceResult& result) {
                       one.predicted_saving() > 0 ? fmt::format("{:.2f}", one.saving() / one.predicted_saving()) : "-");
     text += '\n';
   }
-  return text +
-         fmt::format(
-             "  generation: {:.3f} ms a token ({:.0f} tokens/s), {:.2f} times the floor of {:.3f} ms ({:.1f} MB)\n",
-             result.token_seconds * 1e3, 1 / result.token_seconds, result.token_seconds / result.token_floor_seconds,
-             result.token_floor_seconds * 1e3, result.token_bytes / 1e6);
+  text +=
+      fmt::format("  {:<10} {:>7} {:>18} {:>9} {:>12} {:>9}\n", "generation", "streams",
+                  fmt::format("prompt of {}, ms", bench.config.training.block), "tokens/s", "a token, ms", "tokens/s");
+  for (const GenerationRate& rate : result.generation)
+    text += fmt::format("  {:<10} {:>7} {:>18.2f} {:>9.0f} {:>12.3f} {:>9.0f}\n", "", rate.streams,
+                        rate.prompt_seconds * 1e3, rate.prompt_tokens_per_second(), rate.token_seconds * 1e3,
+                        rate.tokens_per_second());
+  return text + fmt::format("  one token of one stream: {:.2f} times the floor of {:.3f} ms ({:.1f} MB)\n",
+                            result.generation[0].token_seconds / result.token_floor_seconds,
+                            result.token_floor_seconds * 1e3, result.token_bytes / 1e6);
 }
 
 nlohmann::json json_of(const BenchCase& bench, const InferenceResult& result) {
@@ -289,7 +294,16 @@ nlohmann::json json_of(const BenchCase& bench, const InferenceResult& result) {
   }
   nlohmann::json object = window_json(bench, result.window);
   object["blocks"] = blocks;
-  object["generation"] = {{"milliseconds_a_token", result.token_seconds * 1e3},
+  nlohmann::json rates = nlohmann::json::array();
+  for (const GenerationRate& rate : result.generation)
+    rates.push_back({{"streams", rate.streams},
+                     {"prompt", rate.prompt},
+                     {"milliseconds_a_prompt", rate.prompt_seconds * 1e3},
+                     {"prompt_tokens_per_second", rate.prompt_tokens_per_second()},
+                     {"milliseconds_a_token", rate.token_seconds * 1e3},
+                     {"tokens_per_second", rate.tokens_per_second()}});
+  object["generation"] = {{"rates", rates},
+                          {"milliseconds_a_token", result.generation[0].token_seconds * 1e3},
                           {"milliseconds_floor", result.token_floor_seconds * 1e3},
                           {"bytes", result.token_bytes}};
   return object;

@@ -1,5 +1,6 @@
 #include "apps/studies/bench/block_timer.hpp"
 
+#include <span>
 #include <utility>
 
 #include "autograd/tape.hpp"
@@ -12,24 +13,26 @@ BlockTimer::BlockTimer(const BenchModel& bench, const PlacedModel& placed, Model
     : placed_(placed),
       in_clusters_(!bench.config.model.cutoffs().empty()),
       past_(std::move(past)),
+      streams_(streams),
       block_(block),
       tokens_(bench_tokens(streams * block, bench.config.model, 0)) {
   for (std::int64_t seen = 0; seen <= bench.longest_past(); seen += block) run();
 }
 
-double BlockTimer::run() {
+double BlockTimer::run(std::int64_t block) {
+  const std::span<const std::int32_t> tokens = std::span(tokens_).first(static_cast<std::size_t>(streams_ * block));
   const Stopwatch watch;
   placed_.runtime.in_step([&](Step& step) {
-    const TokenBatch batch = input_.batch_of({.inputs = tokens_, .targets = tokens_, .length = block_}, placed_);
+    const TokenBatch batch = input_.batch_of({.inputs = tokens, .targets = tokens, .length = block}, placed_);
     Tape tape(step, Tape::Mode::inference);
-    TokenIo& tokens = placed_.model.tokens();
+    TokenIo& io = placed_.model.tokens();
     const Variable hidden = placed_.model.hidden(tape, batch, past_);
     if (!in_clusters_)
-      tokens.logits(hidden);
-    else if (block_ == 1)
-      tokens.log_probabilities(hidden);
+      io.logits(hidden);
+    else if (block == 1)
+      io.log_probabilities(hidden);
     else
-      tokens.losses(hidden, batch, 1);
+      io.losses(hidden, batch, 1);
     placed_.runtime.backend().synchronize();
   });
   return watch.seconds();

@@ -19,13 +19,15 @@ class BlockTimer {
              std::int64_t block);
 
   /// Reads a block of every stream. Returns the seconds.
-  double run();
+  double run() { return run(block_); }
+  /// The same of a shorter block.
+  double run(std::int64_t block);
 
  private:
   PlacedModel placed_;
   bool in_clusters_;
   ModelPast past_;
-  std::int64_t block_;
+  std::int64_t streams_, block_;
   std::vector<std::int32_t> tokens_;
   BlockTensors input_;
 };

@@ -59,6 +59,20 @@ std::vector<BlockInference> time_blocks(const BenchCase& bench, BenchModel& mode
   return blocks;
 }
 
+GenerationRate time_generation(const BenchModel& model, const PlacedModel& placed, std::int64_t streams,
+                               std::int64_t runs) {
+  GenerationRate rate{.streams = streams, .prompt = model.config.training.block};
+  BlockTimer timer(model, placed, placed.frozen_past(streams, rate.prompt), streams, rate.prompt);
+  const auto median_of_runs = [&](std::int64_t block, std::int64_t count) {
+    std::vector<double> seconds;
+    for (std::int64_t run = 0; run < count; ++run) seconds.push_back(timer.run(block));
+    return median_of(std::move(seconds));
+  };
+  rate.prompt_seconds = median_of_runs(rate.prompt, runs);
+  rate.token_seconds = median_of_runs(1, 16 * runs);
+  return rate;
+}
+
 }  // namespace
 
 bool has_rings(const ModelOptions& model) {
@@ -75,10 +89,7 @@ InferenceResult bench_inference(const BenchCase& bench, const MachineLimits& lim
   result.window = cost.window;
   result.blocks = time_blocks(scored, model, runtime, runs);
   const PlacedModel placed = model.placed(runtime);
-  BlockTimer token(model, placed, placed.frozen_past(1, 1), 1, 1);
-  std::vector<double> seconds;
-  for (std::int64_t run = 0; run < 16 * runs; ++run) seconds.push_back(token.run());
-  result.token_seconds = median_of(std::move(seconds));
+  for (const std::int64_t streams : {1, 64}) result.generation.push_back(time_generation(model, placed, streams, runs));
   result.token_bytes = cost.token_bytes;
   result.token_floor_seconds = result.token_bytes / limits.bytes_per_second;
   return result;

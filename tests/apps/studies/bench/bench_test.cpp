@@ -286,7 +286,17 @@ TEST_CASE("inference is timed at two block lengths, beside the formulas") {
   const double parameters = 9 * 8 + 48 * 4 + 2 * (4 * 64 + 2 * 4 * 8 + 16 + 2) + 9 * 8 + 9;
   CHECK(result.token_bytes == 4 * (parameters + 2 * 2 * 8 * 32));
   CHECK(result.token_floor_seconds == Approx(result.token_bytes / 1e9));
-  CHECK(result.token_seconds > 0);
+  REQUIRE(result.generation.size() == 2);
+  for (const auto& [rate, streams] : {std::pair(result.generation[0], 1), {result.generation[1], 64}}) {
+    CHECK(rate.streams == streams);
+    CHECK(rate.prompt == bench.config.training.block);
+    CHECK(rate.prompt_tokens_per_second() == Approx(streams * static_cast<double>(rate.prompt) / rate.prompt_seconds));
+    CHECK(rate.tokens_per_second() == Approx(streams / rate.token_seconds));
+    CHECK(std::min(rate.prompt_seconds, rate.token_seconds) > 0);
+  }
+  const nlohmann::json generation = json_of(bench, result).at("generation");
+  CHECK(generation.at("rates").size() == 2);
+  CHECK(generation.at("milliseconds_a_token") == generation.at("rates")[0].at("milliseconds_a_token"));
   CHECK(json_of(bench, result).at("blocks").size() == 2);
   CHECK_THAT(table_of(bench, result), ContainsSubstring("generation"));
 }

@@ -328,7 +328,7 @@ TEST_CASE("whole models with a vocabulary in clusters can be timed") {
     CHECK(result.cost.output_exponentials < 30 + 2);
   }
   Runtime runtime({}, 1);
-  CHECK(bench_inference(bench, limits, runtime, 2).token_seconds > 0);
+  CHECK(bench_inference(bench, limits, runtime, 2).generation.at(1).token_seconds > 0);
 }
 
 TEST_CASE("the bench of both ends counts tokens, shares and products") {
