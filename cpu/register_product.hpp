@@ -14,14 +14,17 @@
 
 namespace engram::cpu {
 
-/// Vectors of c that lie in registers; of AVX-512 there are 32, else 16.
-inline constexpr int kSumsInRegisters = kVectorBytes == 64 ? 24 : 12;
-/// Vectors of one panel of columns, and places of the inner axis between two stores of sums: the rows of a whole number
-/// of every register block fit into kProductRows. With 16 registers a panel of 3 would need all of them, and a compiler
-/// then reads it from memory for every row. Of AVX-512 a panel of 6, 4 rows high, makes half as much (GCC 12 on a
-/// Zen 5: 123 GFLOP/s a core, 250 with panels of 4).
-inline constexpr int kPanelVectors = kVectorBytes == 64 ? 4 : 2;
+/// Vectors of c that lie in registers, and vectors of one panel of columns. AVX-512 and aarch64 have 32 registers,
+/// others have 16: a panel of 3 would need all of them, and a compiler then reads it from memory for every row. Of
+/// AVX-512 a panel of 6, 4 rows high, makes half as much (GCC 12 on a Zen 5: 123 GFLOP/s a core, 250 with panels of 4).
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int kSumsInRegisters = 24, kPanelVectors = 4;
+#else
+inline constexpr int kSumsInRegisters = 12, kPanelVectors = 2;
+#endif
 inline constexpr int kPanelRows = kSumsInRegisters / kPanelVectors;  ///< whose sums lie in registers
+/// Places of the inner axis between two stores of sums; the rows of a whole number of every register block fit into
+/// kProductRows.
 inline constexpr std::int64_t kProductDepth = 288, kProductRows = 24;
 
 /// Memory that is needed soon: fetched into the second cache little by little while a product is at work, since many
