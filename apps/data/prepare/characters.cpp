@@ -57,8 +57,8 @@ void write_tokens(TokenFileWriter& writer, const Split& split, const ByteVocabul
   if (split.end_appended) writer.append(std::array{vocabulary.end_token()});
 }
 
-/// What the user should be told about newlines that are no tokens, and about a whole enwik8 that is not the published
-/// one ([transformer-xl 6.1]: 205 different bytes, newline among them).
+/// What the user should be told about newlines that are no tokens or two, and about a whole enwik8 that is not the
+/// published one ([transformer-xl 6.1]: 205 different bytes, newline among them).
 void add_notes(const Corpus& corpus, const PrepareOptions& options, const ByteVocabulary& vocabulary,
                std::vector<std::string>& notes) {
   constexpr std::int64_t kPublishedBytes = 100'000'000, kDifferentBytes = 205;
@@ -66,6 +66,12 @@ void add_notes(const Corpus& corpus, const PrepareOptions& options, const ByteVo
   if (lost(0) + lost(1) + lost(2) > 0)
     notes.push_back(text("newlines are no tokens (", lost(0), ", ", lost(1), " and ", lost(2),
                          " bytes are left out): bits per token are not bits per byte of the text"));
+  for (const Source& source : corpus.sources)
+    if (corpus.rule == TextRule::any && source.bytes.find("\r\n") != std::string::npos)
+      notes.push_back(
+          text("lines of '", source.name,
+               "' end in carriage return and newline, which are a token each (tr -d '\\r' leaves the former "
+               "out)"));
   const std::int64_t expected = kDifferentBytes - (corpus.drop_newlines ? 1 : 0);
   if (corpus.rule == TextRule::enwik8 && options.vocabulary_from == VocabularyFrom::all &&
       std::ssize(corpus.sources[0].bytes) == kPublishedBytes && vocabulary.size() != expected)

@@ -88,6 +88,18 @@ TEST_CASE("prepare: a text becomes a data folder that opens", "[data]") {
   CHECK(contents(options.out).size() == 5);
 }
 
+TEST_CASE("prepare: lines that end in two characters are said, as each is a token", "[data]") {
+  TemporaryFolder folder;
+  std::string text;
+  while (text.size() < 1000) text += "abc de\r\n";
+  PrepareOptions options = options_for(folder, text);
+  const PrepareSummary summary = prepare(options);
+  CHECK(summary.vocabulary_size == 8);
+  REQUIRE(summary.notes.size() == 1);
+  CHECK_THAT(summary.notes[0],
+             ContainsSubstring("lines of '" + options.text.string() + "' end in carriage return and"));
+}
+
 TEST_CASE("prepare: the rules of enwik8 and text8 end to end", "[data]") {
   TemporaryFolder folder;
   PrepareOptions options = options_for(folder, repeated(13 * 200));  // cuts at 2340 = 13 * 180 and 2470 = 13 * 190
