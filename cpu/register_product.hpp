@@ -125,12 +125,13 @@ template <int kRows, int kVectors, bool kWhole, class T>
     ENGRAM_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) {
       T* const to = g.c + row * g.c_stride + v * kLanes;
-      Vector result = g.factor * sum[row][v];
-      if (g.write == Write::add) result += load(to, v);
+      // Rounded before it is added to c, in every kind of block.
+      const Vector result = ENGRAM_ROUNDED(g.factor * sum[row][v]);
+      const Vector numbers = g.write == Write::add ? Vector(result + load(to, v)) : result;
       if (kWhole || v < kVectors - 1)
-        std::memcpy(to, &result, sizeof(Vector));
+        std::memcpy(to, &numbers, sizeof(Vector));
       else
-        last.store(result, to);
+        last.store(numbers, to);
     }
   }
 }
