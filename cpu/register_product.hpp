@@ -120,18 +120,22 @@ template <int kRows, int kVectors, bool kWhole, class T>
     for (int group = 0; group < kGroups; ++group) rows[group] += a_inner;
   }
   if (g.ahead != nullptr) g.ahead->fetched(depth);
+  // Set adds to zeros, so that there is one form and no branch: where compilers make several ways of it, they multiply
+  // and add in one instruction on some, and in two on others, and kinds of blocks would round differently.
+  alignas(kVectorBytes) static constexpr T kZeros[kVectors * kLanes] = {};
+  const T* const before = g.write == Write::add ? g.c : kZeros;
+  const std::int64_t before_stride = g.write == Write::add ? g.c_stride : 0;
   ENGRAM_UNROLL(12)
   for (int row = 0; row < kRows; ++row) {
     ENGRAM_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) {
+      Vector result = load(before + row * before_stride + v * kLanes, v);
+      result += g.factor * sum[row][v];
       T* const to = g.c + row * g.c_stride + v * kLanes;
-      // Rounded before it is added to c, in every kind of block.
-      const Vector result = ENGRAM_ROUNDED(g.factor * sum[row][v]);
-      const Vector numbers = g.write == Write::add ? Vector(result + load(to, v)) : result;
       if (kWhole || v < kVectors - 1)
-        std::memcpy(to, &numbers, sizeof(Vector));
+        std::memcpy(to, &result, sizeof(Vector));
       else
-        last.store(numbers, to);
+        last.store(result, to);
     }
   }
 }
