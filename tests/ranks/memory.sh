@@ -1,8 +1,8 @@
 # A part of tests/ranks.sh: a rank that runs out of memory, and a table that ranks hold together.
 
 echo "== one rank of two runs out of memory"
-# The past of its blocks becomes longer and longer, and so its steps need more and more. Wide enough for products by
-# oneDNN in the first step: it makes its kernels at the first product, and 2.6 crashes where that finds no memory.
+# The past of its blocks becomes longer and longer, and so its steps need more and more. It ends before a product is large
+# enough for oneDNN, which makes its kernels at the first one, and crashes (2.6) where that finds no memory.
 growing=(--config all_attention.toml --data characters --set model.width=64 model.max_span=8000 schedule.warmup=0
   schedule.decay=none training.checkpoint_every=5 training.validate_every=100000 training.report_every=100000)
 mpirun -n 2 "$program" train --out "$folder/short" "${growing[@]}" --steps 100000 >said 2>&1 &
