@@ -122,8 +122,9 @@ template <int kRows, int kVectors, bool kWhole, class T>
   if (g.ahead != nullptr) g.ahead->fetched(depth);
   // Set adds to zeros, so that there is one form and no branch: where compilers make several ways of it, they multiply
   // and add in one instruction on some, and in two on others, and kinds of blocks would round differently.
-  alignas(kVectorBytes) static constexpr T kZeros[kVectors * kLanes] = {};
-  const T* const before = g.write == Write::add ? g.c : kZeros;
+  // Not static: a program and its modules for other processors would share one, of the shortest vectors.
+  alignas(kVectorBytes) const T zeros[kVectors * kLanes] = {};
+  const T* const before = g.write == Write::add ? g.c : zeros;
   const std::int64_t before_stride = g.write == Write::add ? g.c_stride : 0;
   ENGRAM_UNROLL(12)
   for (int row = 0; row < kRows; ++row) {
