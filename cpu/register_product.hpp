@@ -71,8 +71,8 @@ struct PieceProduct {
   std::int64_t c_stride = 0;
   Write write = Write::set;
   const T* start = nullptr;
-  std::int64_t part =
-      kProductDepth;  ///< places of the inner axis between two stores of sums; at most that if b_transposed
+  /// Places of the inner axis between two stores of sums; at most kProductDepth if b_transposed.
+  std::int64_t part = kProductDepth;
   FetchedAhead* ahead = nullptr;
 };
 

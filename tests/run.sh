@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, runs every test and ends with the minutes of processor time by part.
 #   bash tests/run.sh [CTEST_OPTION ...]        for instance: bash tests/run.sh -R attention
-# With options only ctest's tests run; without, also the op tests of a portable build without oneDNN, with its
-# plain kernels and with the best that this machine can run, and the time is held against a budget.
+# With options only ctest's tests run; without, also the op tests of a portable build without oneDNN, with its plain
+# kernels and with the best that this machine can run, and the time is held against a budget.
 # ENGRAM_PRESET=werror (release by default) names another preset of CMakePresets.json to build and test. What takes too
 # long for every day is in tests/nightly.sh.
 set -euo pipefail
@@ -28,17 +28,17 @@ cmake --build "build/$preset" --parallel "$jobs"
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 if (($# == 0)); then
-  begin_part "Building ops, portable, without oneDNN (preset eigen)"
+  begin_part "Building ops, portable, without oneDNN (preset without-onednn)"
   warnings=OFF
   if [[ $preset == werror ]]; then warnings=ON; fi
   # Only the module that this machine chooses; every night builds both.
   levels=avx2
   if grep -qw avx512dq /proc/cpuinfo; then levels=avx512; fi
-  cmake --preset eigen -DENGRAM_WERROR="$warnings" -DENGRAM_CPU_LEVELS="$levels"
-  cmake --build build/eigen --parallel "$jobs" --target engram_tests_ops
-  program=$(find build/eigen -type f -name engram_tests_ops -perm -u+x -print -quit)
+  cmake --preset without-onednn -DENGRAM_WERROR="$warnings" -DENGRAM_CPU_LEVELS="$levels"
+  cmake --build build/without-onednn --parallel "$jobs" --target engram_tests_ops
+  program=$(find build/without-onednn -type f -name engram_tests_ops -perm -u+x -print -quit)
   if [[ -z $program ]]; then
-    echo "tests/run.sh: build/eigen must hold the program engram_tests_ops, found none" >&2
+    echo "tests/run.sh: build/without-onednn must hold the program engram_tests_ops, found none" >&2
     exit 1
   fi
   newer=$(objdump -d "$program" | awk '/%[yz]mm/ { lines++ } END { print lines + 0 }')

@@ -17,7 +17,7 @@ namespace engram::cpu {
 enum class StepProductKind : std::uint8_t {
   packed,   ///< multiply_pieces; rounded to bf16 beforehand where the step asks for it
   bf16,     ///< the processor's bf16 instructions
-  unpacked  ///< the library's products: packing does not pay for a single step
+  unpacked  ///< gemm(): packing does not pay for a single step
 };
 
 template <class T>
@@ -125,6 +125,8 @@ class StepProducts {
     const std::int64_t across = item / items_.down;
     if (rows <= 0) return;
     if (kind_ == StepProductKind::packed) {
+      // Places of the inner axis between two stores of sums: a panel's part and the rows' stay in the second cache.
+      constexpr std::int64_t kPart = 512;
       const std::int64_t panel = kPanelColumns<T> * depth_;
       const T* const columns = weight_->template data<const T>() + across * items_.columns * depth_;
       for (std::int64_t column = 0; column < items_.columns; column += kPanelColumns<T>) {
@@ -142,7 +144,7 @@ class StepProducts {
                             .b_stride = kPanelColumns<T>,
                             .c = results + column,
                             .c_stride = items_.columns,
-                            .part = 512,
+                            .part = kPart,
                             .ahead = &next});
       }
       return;
