@@ -53,9 +53,12 @@ struct QueryTile {
   template <TileLayout kLayout>
   __device__ __forceinline__ void load(const FusedCall<T>& call, const QueryNumbers& numbers, const T* of_out,
                                        const Place& place, int first, float total_scale) const {
-    TileShare<kDepth> of_content, of_dout;
-    of_content.load(call.query_rows(call.content_query, place), first);
-    of_dout.load(call.query_rows(of_out, place), first);
+    using Share = TileShare<kDepth>;
+    const auto load_rows = [&](Share* of_content, Share* of_dout) {
+      if (of_content != nullptr) of_content->load(call.query_rows(call.content_query, place), first);
+      if (of_dout != nullptr) of_dout->load(call.query_rows(of_out, place), first);
+    };
+    load_both<T, kDepth, kLayout>(load_rows, content, dout);
     if (position != content) load_tile<kDepth>(position, call.query_rows(call.position_query, place), first);
     const int row = static_cast<int>(threadIdx.x) % kTileRows, number = call.query_number(place, first + row);
     const bool exists = first + row < call.block;
@@ -63,7 +66,6 @@ struct QueryTile {
       base[row] = numbers.base_of(number, exists);
     else
       total[row] = exists ? total_scale * numbers.total[number] : 0.0f;
-    store_both<kLayout>(of_content, content, of_dout, dout);
   }
 };
 

@@ -161,7 +161,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   load_slots<kDepth, TileLayout::rows>(call, head, slot0, memory.keys, memory.values);
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
-  const LeftRows<kDepth> values(memory.values + 16 * warp_of_block() * kStride);
+  // With tensors of f32 registers are short: read again for every product.
+  const LeftRows<kDepth, (kDepth <= 64 && sizeof(T) == sizeof(bf16))> values(memory.values +
+                                                                             16 * warp_of_block() * kStride);
   const KeepBits keep(memory.bits, call);
   const float scale = call.slot_score_scale * kLog2OfE, value_scale = call.dropout_multiplier * call.slot_value_scale;
   RowSums<kDepth> dkeys, dvalues;

@@ -195,9 +195,6 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const float scale = call.score_scale * kLog2OfE;
   RowSums<kDepth> dposition;
   float of_span = 0;
-  bool fresh = true;  // no scores by distance so far
-  int shift = 0;      // of the place of the next block's farther run: 0 or 16
-  int last = 0;       // distances of the run that is not complete
 
   const ContextRows<T, kDepth> rows(call, place);
   const int low = floor16(of_tile.low);
@@ -222,21 +219,19 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
       const bf16* const keys = memory.keys + 16 * block * kRow;
       Sums scores = queries.template times_block<kByWarpgroup>(keys);
       if (call.positions && seen) {
-        if (fresh) {
+        const int shift = key & 16;  // of the place of the farther run: 0 or 16, from block to block the other one
+        if (key <= of_warp.low) {    // the first block
           by_distance.put(16 + shift, position_queries.times(ring_rows<kDepth>(memory.positions, apart)));
           gradients.clear(apart);
-          fresh = false;
         }
-        last = apart - 16;
-        const Sums nearer = position_queries.times(ring_rows<kDepth>(memory.positions, last));
+        const Sums nearer = position_queries.times(ring_rows<kDepth>(memory.positions, apart - 16));
         __syncwarp();
         by_distance.put(shift, nearer);
         if (shift == 0) by_distance.put(32, nearer);
-        gradients.clear(last);
+        gradients.clear(apart - 16);
         __syncwarp();
 #pragma unroll
         for (int e = 0; e < 8; ++e) scores.value[e] += by_distance.of_rows(e, shift);
-        shift = 16 - shift;
       }
       const Sums dweights = outs.template times_block<kByWarpgroup>(memory.values + 16 * block * kRow);
       const KeptRows kept = keep.rows(block);
@@ -268,11 +263,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
         gradients.finish(apart, memory.positions, dposition);
       }
     }
-    // The last run is finished before its position keys leave the ring.
-    if (!fresh && of_warp.high < key0 + kTileRows) {
-      gradients.finish(last, memory.positions, dposition);
-      fresh = true;
-    }
+    // The last run, nearer than the last block, is finished before its position keys leave the ring.
+    if (call.positions && of_warp.low <= of_warp.high && of_warp.high >= key0 && of_warp.high < key0 + kTileRows)
+      gradients.finish(row0 - floor16(of_warp.high) - 16, memory.positions, dposition);
   }
 
   if (!call.two_queries) dcontent.add(dposition);

@@ -75,15 +75,6 @@ inline constexpr TileLayout kOperandLayout = kByWarpgroup ? TileLayout::operand 
 template <int kDepth, bool kByWarpgroup>
 inline constexpr int kOperandStride = kByWarpgroup ? kOperandColumns : kTileStride<kDepth>;
 
-/// Two tiles of rows that are loaded together.
-template <TileLayout kLayout, class Share>
-__device__ __forceinline__ void store_both(const Share& first_share, bf16* first_tile, const Share& second_share,
-                                           bf16* second_tile, int first = 0) {
-  first_share.template store<kLayout>(first_tile, first);
-  second_share.template store<kLayout>(second_tile, first);
-  if constexpr (kLayout == TileLayout::operand) operands_stored();
-}
-
 /// One thread's share of a tile: eight elements of every kStep-th row, from row `row` on. All are asked for before the
 /// first is stored, so that as many loads are under way at once.
 template <int kDepth>
@@ -144,6 +135,25 @@ class TileShare {
   Words<4> eight_[kEach];
 };
 
+/// Two tiles of rows. load(of_first, of_second) loads what is not null, each a TileShare. Rows of bf16 are asked for
+/// together, so that as many loads are under way at once; those of f32, which take twice the registers, tile by tile.
+template <class T, int kDepth, TileLayout kLayout, class Load>
+__device__ __forceinline__ void load_both(const Load& load, bf16* first_tile, bf16* second_tile, int first = 0) {
+  using Share = TileShare<kDepth>;
+  Share of_first, of_second;
+  Share* const none = nullptr;
+  if constexpr (sizeof(T) > sizeof(bf16)) {
+    load(&of_first, none);
+    of_first.template store<kLayout>(first_tile, first);
+    load(none, &of_second);
+  } else {
+    load(&of_first, &of_second);
+    of_first.template store<kLayout>(first_tile, first);
+  }
+  of_second.template store<kLayout>(second_tile, first);
+  if constexpr (kLayout == TileLayout::operand) operands_stored();
+}
+
 /// 64 rows from `first` on. All threads of the block call.
 template <int kDepth, class T>
 __device__ __forceinline__ void load_tile(bf16* tile, const TensorRows<const T>& rows, int first) {
@@ -167,11 +177,12 @@ template <int kDepth, TileLayout kLayout, class T>
 __device__ __forceinline__ void load_context(const FusedCall<T>& call, const Place& place,
                                              const ContextRows<T, kDepth>& rows, int first, bf16* keys, bf16* values) {
   using Share = TileShare<kDepth>;
-  Share of_keys, of_values;
-  if (first >= 0) {
-    of_keys.load(rows.keys, first);
-    of_values.load(rows.values, first);
-  } else {
+  const auto load = [&](Share* of_keys, Share* of_values) {
+    if (first >= 0) {
+      if (of_keys != nullptr) of_keys->load(rows.keys, first);
+      if (of_values != nullptr) of_values->load(rows.values, first);
+      return;
+    }
 #pragma unroll
     for (int j = 0; j < Share::kEach; ++j) {
       const int position = first + Share::row() + j * Share::kStep;
@@ -184,19 +195,21 @@ __device__ __forceinline__ void load_context(const FusedCall<T>& call, const Pla
         key = (here ? rows.keys : rows.past_keys).first + (from + static_cast<unsigned>(Share::column()));
         value = (here ? rows.values : rows.past_values).first + (from + static_cast<unsigned>(Share::column()));
       }
-      of_keys.load_row(j, key);
-      of_values.load_row(j, value);
+      if (of_keys != nullptr) of_keys->load_row(j, key);
+      if (of_values != nullptr) of_values->load_row(j, value);
     }
-  }
-  store_both<kLayout>(of_keys, keys, of_values, values, first);
+  };
+  load_both<T, kDepth, kLayout>(load, keys, values, first);
 }
 /// Keys and values of 64 persistent slots.
 template <int kDepth, TileLayout kLayout, class T>
 __device__ __forceinline__ void load_slots(const FusedCall<T>& call, int head, int first, bf16* keys, bf16* values) {
-  TileShare<kDepth> of_keys, of_values;
-  of_keys.load(call.template slot_rows<kDepth>(call.slot_keys, head), first);
-  of_values.load(call.template slot_rows<kDepth>(call.slot_values, head), first);
-  store_both<kLayout>(of_keys, keys, of_values, values);
+  using Share = TileShare<kDepth>;
+  const auto load = [&](Share* of_keys, Share* of_values) {
+    if (of_keys != nullptr) of_keys->load(call.template slot_rows<kDepth>(call.slot_keys, head), first);
+    if (of_values != nullptr) of_values->load(call.template slot_rows<kDepth>(call.slot_values, head), first);
+  };
+  load_both<T, kDepth, kLayout>(load, keys, values);
 }
 /// Position keys of 64 distances from `first` on, a multiple of 16, into their ring.
 template <int kDepth, class T>
