@@ -21,6 +21,7 @@
 #include "autograd/functions/project_past.hpp"
 #include "autograd/functions/quasi_recurrence.hpp"
 #include "autograd/functions/recurrence.hpp"
+#include "autograd/functions/relu_dropout.hpp"
 #include "autograd/functions/reshape.hpp"
 #include "autograd/functions/rms_norm.hpp"
 #include "autograd/functions/scale.hpp"

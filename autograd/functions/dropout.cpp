@@ -2,9 +2,9 @@
 
 #include <string_view>
 
+#include "autograd/functions/dropout_rule.hpp"
 #include "autograd/tape.hpp"
 #include "core/check.hpp"
-#include "core/error.hpp"
 #include "core/kernels/dropout.hpp"
 
 namespace engram {
@@ -52,16 +52,10 @@ struct WordDropout final : Node {
   }
 };
 
-DropoutRule rule_of(std::string_view op, double rate) {
-  if (!(rate >= 0 && rate < DropoutRule::kRateLimit))
-    throw Error(text(op, ": the rate must be in [0, 1 - 2^-17), got ", rate));
-  return DropoutRule(rate);
-}
-
 }  // namespace
 
 Variable dropout(const Variable& x, double rate) {
-  const DropoutRule rule = rule_of("dropout", rate);
+  const DropoutRule rule = dropout_rule("dropout", rate);
   if (!x.tape().training() || !rule.active()) return x;
   Step& step = x.tape().step();
   const RandomStream random = step.next_random();
@@ -71,7 +65,7 @@ Variable dropout(const Variable& x, double rate) {
 }
 
 Variable variational_dropout(const Variable& x, double rate) {
-  const DropoutRule rule = rule_of("variational_dropout", rate);
+  const DropoutRule rule = dropout_rule("variational_dropout", rate);
   const Shape& shape = x.shape();
   if (shape.rank() < 2) throw ShapeError(text("variational_dropout: x must be [..., time, n], got ", shape));
   if (!x.tape().training() || !rule.active()) return x;
@@ -86,7 +80,7 @@ Variable variational_dropout(const Variable& x, double rate) {
 }
 
 Variable word_dropout(const Variable& x, const Tensor& ids, double rate) {
-  const DropoutRule rule = rule_of("word_dropout", rate);
+  const DropoutRule rule = dropout_rule("word_dropout", rate);
   const Shape& shape = x.shape();
   bool fits = ids && shape.rank() == ids.shape().rank() + 1;
   for (int axis = 0; fits && axis < ids.shape().rank(); ++axis) fits = shape[axis] == ids.shape()[axis];

@@ -21,6 +21,8 @@ class Linear final : public Module {
   Linear(std::int64_t in, std::int64_t out, const LinearStart& start, bool with_bias = true);
   /// x: [..., in] -> [..., out].
   Variable forward(const Variable& x, ProductResult result = ProductResult::stored);
+  /// The product alone, for an operation that adds the bias itself.
+  Variable product(const Variable& x) { return linear(x, weight(x.tape()), Variable()); }
   /// [out, in], and [out] or absent: for operations that take a whole linear map.
   Variable weight(Tape& tape) { return tape.parameter(weight_); }
   Variable bias(Tape& tape) { return bias_ ? tape.parameter(*bias_) : Variable(); }

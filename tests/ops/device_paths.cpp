@@ -18,6 +18,7 @@
 #include "core/kernels/optimizer.hpp"
 #include "core/kernels/pointwise.hpp"
 #include "core/kernels/reduce.hpp"
+#include "core/kernels/relu_dropout.hpp"
 #include "core/kernels/rms_norm.hpp"
 #include "core/kernels/softmax.hpp"
 #include "tests/harness/array_difference.hpp"
@@ -190,6 +191,22 @@ TEST_CASE("device paths: sums over rows and over everything", "[ops]") {
           },
           {.f32 = 5e-6, .f64 = 1e-12, .bf16 = kRounding});
     }
+}
+
+TEST_CASE("device paths: bias, relu and dropout in one", "[ops]") {
+  for (const std::int64_t n : kRowLengths)
+    same_on_every_device(
+        [n](Place& p) {
+          const Shape shape{n > 1000 ? 3 : 6, n};
+          Tensor y = p.output(shape), dx = p.output(shape);
+          kernels::relu_dropout_forward(p.step, p.input(shape), p.vector({n}), p.step.next_random(), DropoutRule(0.3),
+                                        y);
+          kernels::relu_dropout_backward(p.step, y, p.input(shape), DropoutRule(0.3), dx, {});
+          for (const Write write : {Write::set, Write::add})
+            kernels::relu_dropout_backward(p.step, y, p.input(shape), DropoutRule(0.3), dx,
+                                           {p.vector_output({n}), write});
+        },
+        {.f32 = 5e-6, .f64 = 1e-12, .bf16 = kRounding});
 }
 
 TEST_CASE("device paths: softmax and layer norm", "[ops]") {

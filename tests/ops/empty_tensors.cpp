@@ -30,7 +30,7 @@ TEST_CASE_METHOD(EmptyFixture, "a chain of functions over no rows", "[ops]") {
   Variable y = add(x, scale(x, 2));
   y = add_bias(multiply(y, x), bias);
   y = gelu(relu(tanh(sigmoid(y))));
-  y = dropout(softmax(y), 0.5);
+  y = relu_dropout(dropout(softmax(y), 0.5), bias, 0.5);
   y = layer_norm(layer_norm_residual(y, x, gain, bias).normalised, gain, bias);
   y = batch_norm(l2_norm(rms_norm(y, gain)), gain, bias, {filled({3}, DType::f32), filled({3}, DType::f32)});
   y = reshape(linear(y, weight), {2, 0});
