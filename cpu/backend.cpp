@@ -58,7 +58,7 @@ class CpuBackend final : public Backend {
   bool multiplies_bf16() const override {
     // Of a portable build the module's kernels are at work, not the program's own.
     return cpu::multiplies_bf16() ||
-           (use_best_instructions() == "avx512" && cpu::processor_bf16_instructions() != cpu::Bf16Instructions::none);
+           (use_best_instructions() == "avx512" && cpu::useful_bf16_instructions() != cpu::Bf16Instructions::none);
   }
   std::string instructions() const override {
     const std::string products = gemm_instructions();

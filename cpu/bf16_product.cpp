@@ -63,6 +63,14 @@ Bf16Instructions processor_bf16_instructions() {
   return found;
 }
 
+Bf16Instructions useful_bf16_instructions() {
+  const Bf16Instructions found = processor_bf16_instructions();
+#if defined(ENGRAM_ASKS_PROCESSOR)
+  if (found == Bf16Instructions::vectors && __builtin_cpu_is("intel") != 0) return Bf16Instructions::none;
+#endif
+  return found;
+}
+
 #if defined(ENGRAM_BF16_PRODUCTS)
 namespace {
 
@@ -337,7 +345,8 @@ ENGRAM_TILES void multiply_tiles(const Gemm<float>& g, const bf16* a, const Pack
 
 }  // namespace
 
-Bf16Instructions bf16_instructions() { return processor_bf16_instructions(); }
+Bf16Instructions available_bf16_instructions() { return processor_bf16_instructions(); }
+Bf16Instructions bf16_instructions() { return useful_bf16_instructions(); }
 
 void pack_a(const Gemm<float>& g, std::int64_t begin, std::int64_t end, bf16* packed) {
   const std::int64_t tiles = tiles_of_strip(g.k);
@@ -369,6 +378,7 @@ namespace {
 [[noreturn]] void missing() { throw DeviceError("matmul: these kernels have no instructions for bf16 products"); }
 }  // namespace
 
+Bf16Instructions available_bf16_instructions() { return Bf16Instructions::none; }
 Bf16Instructions bf16_instructions() { return Bf16Instructions::none; }
 void pack_a(const Gemm<float>&, std::int64_t, std::int64_t, bf16*) { missing(); }
 void pack_b(const Gemm<float>&, std::int64_t, std::int64_t, bf16*) { missing(); }

@@ -26,7 +26,11 @@ enum class Bf16Instructions : std::uint8_t {
 /// The best that processor and system have; none where ENGRAM_CPU in the environment asks for a level below avx512
 /// (instruction_level.hpp). Asks the system for the registers of tiles at the first call.
 Bf16Instructions processor_bf16_instructions();
-/// What these kernels use: the same where they are built for AVX-512, else none.
+/// What is worth using of it: AVX-512 BF16 alone is not on Intel's processors, which finish one such instruction a
+/// clock and two of f32, so that packing makes these products the slower ones; AMD's finish as many of either.
+Bf16Instructions useful_bf16_instructions();
+/// What these kernels can use, and what they do: the same where they are built for AVX-512, else none.
+Bf16Instructions available_bf16_instructions();
 Bf16Instructions bf16_instructions();
 inline bool multiplies_bf16() { return bf16_instructions() != Bf16Instructions::none; }
 

@@ -73,7 +73,7 @@ void multiply(const Gemm<float>& g, Bf16Instructions instructions) {
 
 /// Only few processors have tiles. What then runs instead is tested everywhere.
 bool lacks(Bf16Instructions instructions) {
-  if (cpu::bf16_instructions() >= instructions) return false;
+  if (cpu::available_bf16_instructions() >= instructions) return false;
   WARN("not tested: this processor lacks " << (instructions == Bf16Instructions::tiles ? "AMX" : "AVX-512 BF16"));
   return true;
 }

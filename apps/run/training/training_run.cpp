@@ -149,8 +149,9 @@ void check_device(const RunConfig& config, Backend& backend) {
     throw UsageError(text("training: training.activations = bf16 needs a device with kernels for it, got ",
                           backend.device(), "\n  --dtype bf16 rounds the operands of products, on every device"));
   if (config.training.products == ProductPrecision::bf16 && !backend.multiplies_bf16())
-    log(LogLevel::warning, text("training.products = bf16: ", backend.device(),
-                                " has no instructions for bf16 products; the numbers are the same, f32 is faster"));
+    log(LogLevel::warning,
+        text("training.products = bf16: ", backend.device(),
+             " has no instructions that make bf16 products faster; the numbers are the same, f32 is no slower"));
 }
 
 void list_tape(const Tape& tape) {

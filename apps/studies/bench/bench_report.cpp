@@ -119,7 +119,8 @@ std::string table_of(const MachineLimits& limits) {
   for (const MachineLimits::Product& product : limits.products)
     text += fmt::format("  {} product {}x{}x{}: {:.1f} GFLOP/s\n", name_of(product.precision), product.rows,
                         product.columns, product.inner, product.flops_per_second / kGiga);
-  if (limits.bf16_flops_per_second == 0) text += "  bf16 product: the device has no instructions for it\n";
+  if (limits.bf16_flops_per_second == 0)
+    text += "  bf16 product: the device has no instructions that make it faster than f32\n";
   return text + fmt::format("  copy {:.1f} GB/s, softmax {:.2f} G exponentials/s\n", limits.bytes_per_second / kGiga,
                             limits.exponentials_per_second / kGiga);
 }

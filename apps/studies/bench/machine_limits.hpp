@@ -19,7 +19,7 @@ struct MachineLimits {
   std::vector<Product> products;  ///< of different shapes
   double flops_per_second = 0;    ///< of the fastest f32 product
   /// Of the fastest bf16 product: on the host of f32 operands, which it rounds, on cards of bf16 ones. 0: the device
-  /// has no instructions for them.
+  /// has no instructions that make them faster than f32.
   double bf16_flops_per_second = 0;
   double bytes_per_second = 0;  ///< of a copy larger than the caches: read and written bytes together
   /// Of softmax over rows that the caches hold; of a card by its facts, since no kernel of the library does only that.
