@@ -13,4 +13,11 @@ inline Backend& each_device() {
   return *available_backends()[static_cast<std::size_t>(GENERATE_COPY(range(0, devices)))];
 }
 
+/// The device of this kind, where the program and this machine have it; else nullptr.
+inline Backend* device_of(DeviceKind kind) {
+  for (const auto& backend : available_backends())
+    if (backend->device().kind == kind) return backend.get();
+  return nullptr;
+}
+
 }  // namespace engram::harness

@@ -9,6 +9,7 @@
 
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/harness/simulated_limits.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
@@ -17,11 +18,6 @@ namespace {
 
 using Positions = AttentionInputSizes::Positions;
 
-Backend* device_of(DeviceKind kind) {
-  for (const auto& backend : available_backends())
-    if (backend->device().kind == kind) return backend.get();
-  return nullptr;
-}
 /// The card where the tests run on one, else the simulated device; nullptr: neither is there.
 Backend* fused_device() {
   Backend* const card = device_of(DeviceKind::cuda);

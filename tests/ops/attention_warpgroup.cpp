@@ -6,6 +6,7 @@
 
 #include "tests/harness/array_difference.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/each_device.hpp"
 #include "tests/harness/simulated_limits.hpp"
 #include "tests/ops/attention_kernels.hpp"
 
@@ -13,12 +14,6 @@ namespace engram::harness::attention_warpgroup_test {
 namespace {
 
 using Positions = AttentionInputSizes::Positions;
-
-Backend* device_of(DeviceKind kind) {
-  for (const auto& backend : available_backends())
-    if (backend->device().kind == kind) return backend.get();
-  return nullptr;
-}
 
 struct Case {
   const char* name;
