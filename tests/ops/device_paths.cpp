@@ -232,6 +232,21 @@ TEST_CASE("device paths: softmax and layer norm", "[ops]") {
         {.f32 = 1e-5, .f64 = 1e-12, .bf16 = 3 * kRounding});
 }
 
+TEST_CASE("device paths: layer norm of many rows", "[ops]") {
+  // In chunks of 8 rows and of 9, the last ones shorter; not in packs.
+  for (const auto& [rows, n] : {std::pair<std::int64_t, std::int64_t>{2050, 40}, {6147, 16}, {2050, 9}})
+    same_on_every_device(
+        [rows, n](Place& p) {
+          const Shape shape{rows, n};
+          const Tensor gain = p.vector({n}), mean = p.vector({rows}), reciprocal = p.vector({rows});
+          for (const Write write : {Write::set, Write::add})
+            kernels::layer_norm_backward(p.step, p.input(shape), gain, mean, reciprocal, p.input(shape), p.input(shape),
+                                         {p.output(shape), write}, {p.vector_output({n}), write},
+                                         {p.vector_output({n}), write});
+        },
+        {.f32 = 1e-4, .f64 = 1e-12, .bf16 = 4 * kRounding});
+}
+
 TEST_CASE("device paths: batch norm, masked and not", "[ops]") {
   for (const std::int64_t rows : {7, 66, 2100})  // the last in longer chunks than the others
     for (const std::int64_t n : {3, 33, 264}) {  // of one sum alone 2100 terms may leave next to nothing
