@@ -2,7 +2,7 @@
 # What takes too long for every day, in one call; .ci/run comes first. Two to four hours on two cores.
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
-#                  its modules; exercises as learners find them; a project that includes this one; libengram.so and its
+#                  its modules, with oneDNN and without; exercises as learners find them; a project that includes this one; libengram.so and its
 #                  examples, built and installed in every way, 20 minutes by estimate; pages of long runs in a browser, a
 #                  minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach); what kernels cost,
 #                  in another one (preset cost)
@@ -78,6 +78,11 @@ for part in "${parts[@]}"; do
       cmake --preset portable -DENGRAM_WERROR=ON -DENGRAM_CUDA=OFF
       cmake --build build/portable --parallel "$(nproc)" --target engram engram_tests_ops
       build/portable/tests/engram_tests_ops
+      begin_part "Ops, portable, without oneDNN, with all modules (preset without-onednn)"
+      cmake --preset without-onednn -DENGRAM_WERROR=ON "-DENGRAM_CPU_LEVELS=avx2;avx512"
+      cmake --build build/without-onednn --parallel "$(nproc)" --target engram_tests_ops
+      build/without-onednn/tests/engram_tests_ops
+      ENGRAM_CPU=baseline build/without-onednn/tests/engram_tests_ops
       begin_part "A project that includes Engram (tests/subproject)"
       cmake -S tests/subproject -B build/subproject -G Ninja
       cmake --build build/subproject --parallel "$(nproc)"

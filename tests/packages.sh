@@ -69,7 +69,9 @@ build() {
   mkdir -p "$system/engram/package" "$roots/$release-packages"
   git archive HEAD | tar -x -C "$system/engram/package"
   as_root "$release" "cd /engram/package && bash apps/install_packages.sh ccache dpkg-dev file gzip libopenmpi-dev &&
-    export CMAKE_CXX_COMPILER_LAUNCHER=ccache && cmake --preset package -DENGRAM_WERROR=ON -DENGRAM_COMMIT=$(git describe --always --tags) && cmake --build --preset package --parallel $(nproc) --target engram engram_shared &&
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache &&
+    cmake --preset package -DENGRAM_WERROR=ON -DENGRAM_COMMIT=$(git describe --always --tags) &&
+    cmake --build --preset package --parallel $(nproc) --target engram engram_shared &&
     cpack --preset package" >"$log" 2>&1 || fail "$release: making the packages failed, see $log"
   rm -f "$roots/$release-packages"/*
   cp "$system"/engram/package/build/package/*.{deb,tar.gz} "$roots/$release-packages/"

@@ -70,7 +70,7 @@ struct Dictionary : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("dictionary: pages of whole entries in three splits") {
+TEST_CASE("dictionary: pages of whole entries in three splits", "[night]") {
   const Dictionary dictionary(67);
   const Said said = dictionary.make("characters articles");
   INFO(said.all);

@@ -242,7 +242,7 @@ TEST_CASE("padding changes neither losses nor gradients; clusters without tokens
   }
 }
 
-TEST_CASE("T14: gradients of a whole model with tied and untied clusters equal central differences", "[differences]") {
+TEST_CASE("T14: gradients of a whole model with tied and untied clusters equal central differences", "[night]") {
   for (const bool tie_tables : {true, false}) {
     for (const bool tie_projections : {true, false}) {
       AllAttentionOptions options = small_model(tie_tables, tie_projections);

@@ -55,7 +55,7 @@ struct Variant {
   PositionValues values = PositionValues::none;
 };
 
-TEST_CASE("T14: gradients of all parameters of a whole model equal central differences", "[differences]") {
+TEST_CASE("T14: gradients of all parameters of a whole model equal central differences", "[night]") {
   std::vector<Variant> variants;
   for (const MemoryMode mode : kMemoryModes) variants.push_back({mode});
   variants.push_back({MemoryMode::all, SpanKind::adaptive, PositionValues::own});

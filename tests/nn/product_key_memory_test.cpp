@@ -205,7 +205,7 @@ TEST_CASE("product-key memory: what changes nothing (test 7)") {
   }
 }
 
-TEST_CASE("product-key memory: start values (test 15)") {
+TEST_CASE("product-key memory: start values (test 15)", "[night]") {
   ProductKeyOptions options{.layers = {1, 2}, .subkeys = 512, .heads = 4, .selected = 32, .query_width = 512};
   constexpr std::int64_t kModel = 64;
   struct Pair final : Module {

@@ -59,7 +59,7 @@ TEST_CASE("product-key host: every window equals the definition, whatever came b
   }
 }
 
-TEST_CASE("product-key host: gradients of all parameters equal central differences", "[product-key][differences]") {
+TEST_CASE("product-key host: gradients of all parameters equal central differences", "[product-key][night]") {
   for (const HostVariant& variant : host_variants()) {
     CAPTURE(variant.name);
     PlacedHost placed(variant.options);

@@ -76,7 +76,7 @@ bool is_dead(const RecurrentOptions& options, const std::string& name) {
          (name == "readout.keys" || name == "readout.temporal");
 }
 
-TEST_CASE("recurrent: gradients of all parameters equal central differences", "[recurrent][differences]") {
+TEST_CASE("recurrent: gradients of all parameters equal central differences", "[recurrent][night]") {
   for (const RecurrentVariant& variant : all_recurrent_variants()) {
     CAPTURE(variant.name);
     TwoBlocks bench(variant.options);
@@ -138,7 +138,7 @@ RecurrentOptions wide(RecurrentOptions options) {
   return options;
 }
 
-TEST_CASE("recurrent: the same bits with 1, 2 and 8 threads", "[recurrent]") {
+TEST_CASE("recurrent: the same bits with 1, 2 and 8 threads", "[recurrent][night]") {
   for (const RecurrentVariant& variant : all_recurrent_variants()) {
     if (variant.options.output_width > 0) continue;
     CAPTURE(variant.name);

@@ -88,7 +88,7 @@ double add_gradients(TokenBench& bench, const Array64& states, bool padded) {
   return total;
 }
 
-TEST_CASE("gradients of every kind of both ends equal central differences of the definition", "[tokens]") {
+TEST_CASE("gradients of every kind of both ends equal central differences of the definition", "[tokens][night]") {
   for (const auto& [name, options] : token_variants()) {
     CAPTURE(name, options.width, options.embedding_width, options.divisor);
     const Array64 states = reference::RandomArrays(4).array({kStreams, kRows / kStreams, options.width});

@@ -47,7 +47,7 @@ struct GradientBench : PlacedXl {
   }
 };
 
-TEST_CASE("gradients of all parameters of the Transformer-XL family equal central differences", "[differences]") {
+TEST_CASE("gradients of all parameters of the Transformer-XL family equal central differences", "[night]") {
   for (const XlVariant& variant : xl_variants()) {
     CAPTURE(variant.name);
     GradientBench bench(variant.options);

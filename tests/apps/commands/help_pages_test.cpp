@@ -160,7 +160,7 @@ TEST_CASE("pages: what listings give to a command are its options") {
   CHECK(count > 100);
 }
 
-TEST_CASE("pages: options that the reference names are those of a command that it speaks of there") {
+TEST_CASE("pages: options that the reference names are those of a command that it speaks of there", "[night]") {
   std::size_t count = 0;
   for (const std::string& file : source_tree::all_pages(ENGRAM_SOURCE_DIR)) {
     if (!file.starts_with("docs/reference/") || file == "docs/reference/commands.md") continue;

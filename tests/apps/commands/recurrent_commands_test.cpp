@@ -113,7 +113,7 @@ TEST_CASE("command line: runs of the recurrent family generate, and show their g
 }
 
 TEST_CASE("command line: recl compares a Transformer-XL, a QRNN and LSTMs over clusters of one vocabulary",
-          "[recurrent]") {
+          "[recurrent][night]") {
   const ArticleFolder folder(7);
   const auto train = [&](const std::string& name, const std::string& model) {
     TrainingRunOptions options = recurrent_run(folder, name, {"schedule.steps=9"});

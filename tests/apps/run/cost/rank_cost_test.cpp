@@ -140,7 +140,7 @@ Seen seen_on(const RunConfig& config, Communicator& ranks) {
   return seen;
 }
 
-TEST_CASE("ranks: what a rank keeps and sends is what is predicted, to the byte", "[ranks]") {
+TEST_CASE("ranks: what a rank keeps and sends is what is predicted, to the byte", "[ranks][night]") {
   for (const CostVariant& variant : variants()) {
     CAPTURE(variant.name);
     const RunConfig config = parse_run_config(variant.config, "test.toml");

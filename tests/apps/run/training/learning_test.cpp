@@ -122,12 +122,12 @@ TEST_CASE("T21: a span that starts long enough learns a dependency 40 positions 
   CHECK(std::ranges::max(learned.spans) > 7);
 }
 
-TEST_CASE("T21: a span of 0 cannot discover a dependency beyond its ramp") {
+TEST_CASE("T21: a span of 0 cannot discover a dependency beyond its ramp", "[night]") {
   const Learned learned = learn({.lag = 40, .span_init = 0, .span_loss = 1e-5, .steps = 400});
   CHECK(learned.accuracy < 0.2);
 }
 
-TEST_CASE("T21: a strong span loss shortens spans that are not needed") {
+TEST_CASE("T21: a strong span loss shortens spans that are not needed", "[night]") {
   const Learned learned = learn({.lag = 8, .span_init = 0.5, .span_loss = 1e-3, .steps = 400});
   CHECK(learned.accuracy > 0.99);
   CHECK(std::ranges::max(learned.spans) < 5);

@@ -44,7 +44,7 @@ std::vector<nlohmann::json> lines_of(const TrainingRunOptions& options, const ch
   return found;
 }
 
-TEST_CASE("fine-tuning begins on a plateau, at its rate and length, also in a run that is resumed") {
+TEST_CASE("fine-tuning begins on a plateau, at its rate and length, also in a run that is resumed", "[night]") {
   const RunFolder folder;
   TrainingRunOptions whole = run_options(folder, "whole");
   // No improvement reaches the margin, so the third validation after the first is a plateau: step 4 * 3.

@@ -56,7 +56,7 @@ struct Variant {
   std::vector<int> stops;
 };
 
-TEST_CASE("memory run: stopped and resumed it is bit-identical to one that is not", "[product-key]") {
+TEST_CASE("memory run: stopped and resumed it is bit-identical to one that is not", "[product-key][night]") {
   const RunFolder folder;
   const Variant variant = GENERATE(
       Variant{{"product_key.query_dropout=0.1", "training.split=2"}, {1, 7}},
@@ -81,7 +81,7 @@ TEST_CASE("memory run: stopped and resumed it is bit-identical to one that is no
   }
 }
 
-TEST_CASE("memory run: it learns, and another kind of update of its tables is refused", "[product-key]") {
+TEST_CASE("memory run: it learns, and another kind of update of its tables is refused", "[product-key][night]") {
   const RunFolder folder(20000);
   TrainingRunOptions options =
       overridden_run(folder, "run", {"schedule.steps=120", "training.report_every=20", "training.validate_every=1000"});

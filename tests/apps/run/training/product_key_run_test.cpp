@@ -80,7 +80,7 @@ struct Trained {
   }
 };
 
-TEST_CASE("product-key run: stopped and resumed it is bit-identical to one that is not", "[product-key]") {
+TEST_CASE("product-key run: stopped and resumed it is bit-identical to one that is not", "[product-key][night]") {
   const RunFolder folder;
   const std::vector<std::vector<std::string>> runs{
       {"model.dropout=0.2", "model.attention_dropout=0.1", "training.split=2", "training.shuffled_windows=true"},
@@ -102,7 +102,7 @@ TEST_CASE("product-key run: stopped and resumed it is bit-identical to one that 
   }
 }
 
-TEST_CASE("product-key run: training lowers the loss, in either order of the text", "[product-key]") {
+TEST_CASE("product-key run: training lowers the loss, in either order of the text", "[product-key][night]") {
   const RunFolder folder(20000);
   for (const char* shuffled : {"false", "true"})
     for (const char* pre_norm : {"false", "true"}) {
@@ -245,7 +245,7 @@ TEST_CASE("product-key run: what other families have is refused by name", "[prod
   refused({"evaluate", run, "--data", data, "--mem-len", "4"}, "for models of family transformer_xl");
 }
 
-TEST_CASE("command line: a run of the product-key family from keys to recl", "[product-key]") {
+TEST_CASE("command line: a run of the product-key family from keys to recl", "[product-key][night]") {
   const RunFolder folder;
   const TrainingRunOptions options = host_run(folder, "run"), other = host_run(folder, "other", {"training.seed=3"});
   run_training(options, never());

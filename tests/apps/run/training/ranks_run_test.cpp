@@ -156,7 +156,7 @@ struct Happened {
   }
 };
 
-TEST_CASE("ranks: a run of several has the bits of one", "[ranks]") {
+TEST_CASE("ranks: a run of several has the bits of one", "[ranks][night]") {
   const RunFolder folder;
   const ArticleFolder articles(7);
   Happened happened;
@@ -216,7 +216,8 @@ TEST_CASE("ranks: devices that work behind the host have the bits of one rank to
   }
 }
 
-TEST_CASE("ranks: a run stopped on four goes on alone and then on two, to the bits of one that was not", "[ranks]") {
+TEST_CASE("ranks: a run stopped on four goes on alone and then on two, to the bits of one that was not",
+          "[ranks][night]") {
   const RunFolder folder;
   // The latter is stopped where rows of its table wait to be brought up to date.
   for (const Variant& variant : variants()) {

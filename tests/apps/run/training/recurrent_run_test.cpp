@@ -48,7 +48,7 @@ struct Session {
         session(config, data, runtime, type) {}
 };
 
-TEST_CASE("recurrent run: stopped and resumed it is bit-identical to one that is not", "[recurrent]") {
+TEST_CASE("recurrent run: stopped and resumed it is bit-identical to one that is not", "[recurrent][night]") {
   const ArticleFolder folder(7);  // epochs of fewer than 50 blocks
   int number = 0;
   for (const std::vector<std::string>& kind : recurrent_kinds())
@@ -73,7 +73,7 @@ TEST_CASE("recurrent run: stopped and resumed it is bit-identical to one that is
     }
 }
 
-TEST_CASE("recurrent run: the loss falls, over epochs that end raggedly", "[recurrent]") {
+TEST_CASE("recurrent run: the loss falls, over epochs that end raggedly", "[recurrent][night]") {
   const ArticleFolder folder;
   for (const std::vector<std::string>& kind : recurrent_kinds()) {
     CAPTURE(kind);

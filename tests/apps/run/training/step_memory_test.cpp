@@ -197,7 +197,8 @@ TEST_CASE("step memory: what is counted is what training takes, to the byte", "[
   }
 }
 
-TEST_CASE("step memory: a run that has it beforehand takes no more, with the losses that it has without", "[memory]") {
+TEST_CASE("step memory: a run that has it beforehand takes no more, with the losses that it has without",
+          "[memory][night]") {
   const RunFolder folder;
   const char* const remembering = R"([model]
 family = "transformer_xl"

@@ -128,7 +128,7 @@ TEST_CASE("a head that the model does not have is refused") {
   CHECK_THROWS_WITH(study({.of_slots = true}), ContainsSubstring("no such head that sees slots only"));
 }
 
-TEST_CASE("command line: engram attention prints shares, names tokens, and writes CSV and SVG") {
+TEST_CASE("command line: engram attention prints shares, names tokens, and writes CSV and SVG", "[night]") {
   const RunFolder folder;
   const TrainingRunOptions options = run_options(folder, "run");
   run_training(options, never());

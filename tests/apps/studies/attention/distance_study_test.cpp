@@ -194,7 +194,7 @@ TEST_CASE("a picture of attention by distance has a row for every head, and mean
   CHECK_THROWS_AS(svg_of(DistanceReport{}), UsageError);
 }
 
-TEST_CASE("command line: engram attention shows a Transformer-XL's heads by distance") {
+TEST_CASE("command line: engram attention shows a Transformer-XL's heads by distance", "[night]") {
   const RunFolder folder;
   TrainingRunOptions options = run_options(folder, "run");
   options.config = put_file(folder / "xl.toml",

@@ -136,7 +136,7 @@ TEST_CASE("a study reads as evaluation does: what comes after a token changes no
       CHECK(early[row][i] == Approx(late[row][i]).margin(1e-11).epsilon(0));
 }
 
-TEST_CASE("command line: engram attention shows heads of windows by distance, on every device") {
+TEST_CASE("command line: engram attention shows heads of windows by distance, on every device", "[night]") {
   const RunFolder folder;
   run_training(memory_run(folder, "run"), never());
   const std::string run = (folder / "run").string(), data = folder.data().string(), csv = (folder / "d.csv").string(),

@@ -265,7 +265,7 @@ std::vector<CsvRow> rows_of(const std::string& csv) {
   return rows;
 }
 
-TEST_CASE("command line: engram attention shows the windows of a recurrent model over articles") {
+TEST_CASE("command line: engram attention shows the windows of a recurrent model over articles", "[night]") {
   const ArticleRuns folder;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   const auto object = [](const Arguments& arguments) {

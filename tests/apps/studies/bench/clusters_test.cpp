@@ -331,7 +331,7 @@ TEST_CASE("whole models with a vocabulary in clusters can be timed") {
   CHECK(bench_inference(bench, limits, runtime, 2).generation.at(1).token_seconds > 0);
 }
 
-TEST_CASE("the bench of both ends counts tokens, shares and products") {
+TEST_CASE("the bench of both ends counts tokens, shares and products", "[night]") {
   Runtime runtime({}, 1);
   SoftmaxBench bench;
   bench.model.vocabulary = 300;

@@ -231,7 +231,7 @@ TEST_CASE("sizes that are no memory's are refused") {
     CHECK_THAT(too_large("a table of 9 slots", 1e18), ContainsSubstring("a table of 9 slots needs"));
 }
 
-TEST_CASE("engram bench --memory prints one JSON object, and names what does not fit") {
+TEST_CASE("engram bench --memory prints one JSON object, and names what does not fit", "[night]") {
   const harness::ProcessResult result =
       harness::run_engram({"bench", "--memory", "--slots", "64", "--width", "16", "--heads", "2", "--selected", "2",
                            "--query-width", "4", "--tokens", "8", "--steps", "1", "--product-size", "16", "--json"});

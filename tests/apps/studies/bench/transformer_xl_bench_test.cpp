@@ -165,7 +165,7 @@ TEST_CASE("transformer-xl bench: spans are refused") {
   CHECK_THROWS_AS(bench_on_fresh_runtime(bench, 1), UsageError);
 }
 
-TEST_CASE("command line: bench of a Transformer-XL") {
+TEST_CASE("command line: bench of a Transformer-XL", "[night]") {
   const TemporaryFolder folder;
   const std::string config = (folder / "config.toml").string();
   put_file(config, kConfig);

@@ -98,7 +98,7 @@ TEST_CASE("the vanilla model of a Transformer-XL has its sizes, learned position
   CHECK_THROWS_WITH(vanilla_of(model, 40), ContainsSubstring("depth") && ContainsSubstring("got 3"));
 }
 
-TEST_CASE("a bench against the vanilla model times every way at every length, and reports it") {
+TEST_CASE("a bench against the vanilla model times every way at every length, and reports it", "[night]") {
   const VanillaBenchCase bench = tiny_case();
   Runtime runtime;
   const std::vector<VanillaComparison> found = bench_against_vanilla(bench, {20, 7, 800}, runtime, 2);

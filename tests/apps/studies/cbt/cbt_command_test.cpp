@@ -19,7 +19,7 @@ namespace engram::harness::cbt_command_test {
 
 using namespace cbt;
 
-TEST_CASE("cbt command: accuracies by file and in all, strict and lenient", "[cbt]") {
+TEST_CASE("cbt command: accuracies by file and in all, strict and lenient", "[cbt][night]") {
   const CbtFolder folder;
   const auto path = [&](const char* name) { return (folder / name).string(); };
   put_file(folder / "config.toml", R"([model]
@@ -124,7 +124,7 @@ seed = 3
   CHECK_THAT(error_of(with({"--questions", path("empty.txt")}), 1), ContainsSubstring("a question to answer"));
 }
 
-TEST_CASE("cbt command: scores of another program", "[cbt]") {
+TEST_CASE("cbt command: scores of another program", "[cbt][night]") {
   const TemporaryFolder folder;
   const auto path = [&](const char* name) { return (folder / name).string(); };
   put_file(folder / "one.txt", block(1, 3, 2) + block(2, 0, 0));

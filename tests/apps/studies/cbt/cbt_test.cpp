@@ -127,7 +127,7 @@ TEST_CASE("cbt questions: tokens as the articles were read", "[cbt]") {
              ContainsSubstring("--data must be of articles"));
 }
 
-TEST_CASE("cbt scores: those of ten readings of the filled-in text", "[cbt]") {
+TEST_CASE("cbt scores: those of ten readings of the filled-in text", "[cbt][night]") {
   const CbtFolder folder;
   const std::vector<TokenQuestion> questions = folder.questions(6);
   REQUIRE(questions.size() == 11);

@@ -127,7 +127,7 @@ TEST_CASE("paired_difference: by sums of squares, and turned round") {
   CHECK(turned.freedom == Approx(found.freedom));
 }
 
-TEST_CASE("paired_difference: intervals hold the truth as often as they say") {
+TEST_CASE("paired_difference: intervals hold the truth as often as they say", "[night]") {
   // What blocks share is large in all of them, as in a text, and must not matter. Blocks alone, seeds alone, and both.
   const MadeUp all[] = {{.seeds = 0.001, .blocks = 0.5, .own_blocks = 0.05, .rest = 0.05},
                         {.seeds = 0.05, .blocks = 0.5, .own_blocks = 0.001, .rest = 0.01},

@@ -58,7 +58,7 @@ struct StudyBench : SweepBench {
 
 }  // namespace
 
-TEST_CASE("study: from a file to verdicts, interrupted and gone on with") {
+TEST_CASE("study: from a file to verdicts, interrupted and gone on with", "[night]") {
   const StudyBench bench;
   const StudyPlan plan = read_study(bench / "slots.study");
   const data::DataSet data = data::DataSet::open(bench.data());
@@ -116,7 +116,7 @@ TEST_CASE("study: from a file to verdicts, interrupted and gone on with") {
   CHECK(nlohmann::json::parse(get_file(bench / "out/study.json")) == report);
 }
 
-TEST_CASE("study: a rate that diverges is said so and not taken, and the study goes on") {
+TEST_CASE("study: a rate that diverges is said so and not taken, and the study goes on", "[night]") {
   const StudyBench bench;
   const fs::path file = bench / "wild.study";
   std::string wild = study_text(bench.config().string());
@@ -148,7 +148,7 @@ TEST_CASE("study: a rate that diverges is said so and not taken, and the study g
   CHECK_THAT(run_engram(for_people).out, ContainsSubstring("note: few-rate-1e+30-seed-101 diverged: training: "));
 }
 
-TEST_CASE("study: where every rate of a variant diverges") {
+TEST_CASE("study: where every rate of a variant diverges", "[night]") {
   const StudyBench bench;
   const fs::path file = bench / "lost.study";
   const std::string good = study_text(bench.config().string(), "");

@@ -160,7 +160,7 @@ TEST_CASE("lengths: table, one object, CSV and drawing have every run") {
   CHECK(object.at("runs").at(1).at("points").at(2).at("bpc").is_null());
 }
 
-TEST_CASE("lengths: what has no attention length is refused before anything is read") {
+TEST_CASE("lengths: what has no attention length is refused before anything is read", "[night]") {
   const auto refused = [](const Arguments& arguments, const std::vector<std::string>& parts) {
     const ProcessResult result = run_engram(arguments);
     INFO(result.err);

@@ -63,7 +63,7 @@ TEST_CASE("positions: drawn once each, with enough before them, the same for the
   CHECK_THROWS_AS(draw_positions(tokens, 1, 100, 7), UsageError);
 }
 
-TEST_CASE("position losses: every position is its context read from nothing") {
+TEST_CASE("position losses: every position is its context read from nothing", "[night]") {
   const data::DataSet set = context_bench().set();
   const data::TokenView tokens = set.split("valid");
   const std::vector<std::int64_t> positions{40, 41, 97, 300};
@@ -166,7 +166,7 @@ TEST_CASE("recl: one object, a table and a CSV file of the same figures") {
   CHECK_THAT(bound.out, ContainsSubstring(">= 20"));
 }
 
-TEST_CASE("recl: what cannot be compared is refused") {
+TEST_CASE("recl: what cannot be compared is refused", "[night]") {
   const auto refused = [](const Arguments& arguments, const std::vector<std::string>& parts) {
     const ProcessResult result = run_engram(arguments);
     INFO(result.err);

@@ -71,7 +71,7 @@ std::map<std::string, std::string> weights_in(const std::string& bytes, const st
 
 }  // namespace
 
-TEST_CASE("figure heads: each map has the weights that engram attention writes of that head") {
+TEST_CASE("figure heads: each map has the weights that engram attention writes of that head", "[night]") {
   const TrainedRuns& with = runs();
   const std::string svg = with.file("heads.svg"), csv = with.file("heads.csv"), one = with.file("one.csv");
   const std::string said = output_of({"figure", "heads", with.heads, "--heads", "0:1,1:0", "--data", with.data,
@@ -148,7 +148,7 @@ TEST_CASE("figure offsets: lines of several models have the means that engram at
   CHECK(sum < 1);
 }
 
-TEST_CASE("figure: options of other kinds, heads and lengths that are none are refused in one line") {
+TEST_CASE("figure: options of other kinds, heads and lengths that are none are refused in one line", "[night]") {
   const TrainedRuns& with = runs();
   const std::string out = with.file("refused.svg");
   CHECK_THAT(refused({"figure", "curves", with.heads, "--out", out, "--heads", "0:0"}),

@@ -167,7 +167,7 @@ TEST_CASE("figure sweep: logarithmic axes leave out what has no place on them") 
   CHECK_THAT(message_of<UsageError>([&] { styled(figure_of(zeros), style); }), ContainsSubstring("got nothing"));
 }
 
-TEST_CASE("figure: a real sweep as the command draws it") {
+TEST_CASE("figure: a real sweep as the command draws it", "[night]") {
   const ProcessResult trained = run_engram(
       bench().command("drawn", {"--vary", "model.slots=3,7", "--seeds", "4,5", "--set", "schedule.steps=12"}));
   INFO(trained.err);

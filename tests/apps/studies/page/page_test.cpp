@@ -128,7 +128,7 @@ TEST_CASE("names, prompts and commands of a run are text, whatever stands in the
   CHECK(data::find_invalid_utf8(html) == html.size());
 }
 
-TEST_CASE("what cannot be read is one line each, and the other runs are shown") {
+TEST_CASE("what cannot be read is one line each, and the other runs are shown", "[night]") {
   const RunFolder folder;
   run_training(run_options(folder, "good"), never());
   for (const char* const name : {"torn", "other", "broken", "empty", "none"}) fs::create_directories(folder / name);

@@ -167,7 +167,7 @@ TEST_CASE("papers: tables are found by their names or numbers", "[papers]") {
   CHECK_THROWS_WITH(paper_named("bert"), ContainsSubstring("must be one of all-attention, transformer-xl"));
 }
 
-TEST_CASE("papers: the command line, as text and as JSON", "[papers]") {
+TEST_CASE("papers: the command line, as text and as JSON", "[papers][night]") {
   const ProcessResult table = run_engram({"papers", "all-attention", "--table", "figure 2, left"});
   CHECK(table.exit_code == 0);
   CHECK_THAT(table.out, ContainsSubstring("--config apps/configs/all-attention/figure-2/text8-slots-0.toml"));

@@ -107,7 +107,7 @@ TEST_CASE("memory: rows that training has left alone, by the step that used them
 }
 
 TEST_CASE("memory: a run that keeps the last uses of rows reports them, resumed or not; others do not",
-          "[product-key]") {
+          "[product-key][night]") {
   const json without = bench().object("own");
   CHECK_FALSE(without.at("memories").at(0).contains("training_never"));
   CHECK_THAT(bench().memory("own", {}).out, !ContainsSubstring("> 10"));
@@ -305,7 +305,7 @@ TEST_CASE("memory: ranks are thinned by ratio", "[product-key]") {
   CHECK_THAT(csv, ContainsSubstring("\n1,5000,0.0002,1\n"));
 }
 
-TEST_CASE("memory: what is refused", "[product-key]") {
+TEST_CASE("memory: what is refused", "[product-key][night]") {
   const auto refused = [](const ProcessResult& result, int code, const std::string& what) {
     INFO(result.err);
     CHECK(result.exit_code == code);

@@ -142,7 +142,7 @@ TEST_CASE("orderings: text and JSON") {
   CHECK(object.at("claims").at(3).at("figures").at(0).at("most") == 20.8);
 }
 
-TEST_CASE("orderings: as a user calls it, strict or not") {
+TEST_CASE("orderings: as a user calls it, strict or not", "[night]") {
   const TemporaryFolder folder;
   put_file(folder / "sweep.csv", kTable);
   const std::string right = "more slots: test_ppl: small > large", wrong = "fewer slots: test_ppl: small < large";

@@ -36,7 +36,7 @@ std::string without_speed(const std::string& csv) {
   return kept;
 }
 
-TEST_CASE("sweep: over ranks it has the runs and the table that one rank has", "[sweep][ranks]") {
+TEST_CASE("sweep: over ranks it has the runs and the table that one rank has", "[sweep][ranks][night]") {
   const auto options = [](std::string_view out) {
     SweepOptions made = bench().options(out, {"model.slots=2,3,4"});
     made.overrides = {"schedule.steps=3", "schedule.warmup=1"};

@@ -57,7 +57,7 @@ nlohmann::json memories_of(const std::filesystem::path& run, const std::string& 
 
 }  // namespace
 
-TEST_CASE("sweep: usage and divergence of memories are those of engram memory") {
+TEST_CASE("sweep: usage and divergence of memories are those of engram memory", "[night]") {
   const std::filesystem::path config = put_file(bench() / "host.toml", host_config());
   const Arguments command{"sweep",
                           "--config",

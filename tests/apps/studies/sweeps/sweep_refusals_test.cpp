@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-TEST_CASE("sweep: every config is checked before the first is trained") {
+TEST_CASE("sweep: every config is checked before the first is trained", "[night]") {
   const auto refused = [](const Arguments& more, const std::vector<std::string>& parts) {
     const ProcessResult result = run_engram(bench().command("refused", more));
     INFO(result.err);
@@ -89,7 +89,7 @@ TEST_CASE("sweep: a folder whose run was killed before it had a configuration is
   CHECK_FALSE(fs::exists(folder / "config.toml.partial"));
 }
 
-TEST_CASE("sweep: --dry-run lists the runs and trains nothing") {
+TEST_CASE("sweep: --dry-run lists the runs and trains nothing", "[night]") {
   const ProcessResult result = run_engram(
       bench().command("dry", {"--vary", "training.block=40,20", "--variant", "more:model.slots=50", "--dry-run"}));
   INFO(result.err);

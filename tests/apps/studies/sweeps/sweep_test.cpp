@@ -74,7 +74,7 @@ int events(const fs::path& run, const std::string& event) {
 
 }  // namespace
 
-TEST_CASE("sweep: two variants with two seeds, as a user runs them") {
+TEST_CASE("sweep: two variants with two seeds, as a user runs them", "[night]") {
   const Arguments command =
       bench().command("grid", {"--vary", "model.slots=3,7", "--seeds", "4,5", "--test", "--set", "schedule.steps=150"});
   const ProcessResult result = run_engram(command);
@@ -157,7 +157,7 @@ TEST_CASE("sweep: two variants with two seeds, as a user runs them") {
         Approx(std::stod(variants[0].at("valid_bpc"))).margin(1e-6));
 }
 
-TEST_CASE("sweep: a run is the one that engram train makes") {
+TEST_CASE("sweep: a run is the one that engram train makes", "[night]") {
   const SweepOptions options = bench().options("alone", {}, {"wide:model.width=24,model.heads=3"});
   const std::vector<RunResult> results = run_all(options);
   REQUIRE(results.size() == 1);
@@ -172,7 +172,7 @@ TEST_CASE("sweep: a run is the one that engram train makes") {
   CHECK(checkpoint(bench() / "alone/wide") == checkpoint(training.out));
 }
 
-TEST_CASE("sweep: an interrupted one goes on where it stopped") {
+TEST_CASE("sweep: an interrupted one goes on where it stopped", "[night]") {
   const std::vector<std::string> vary{"model.slots=3,7"};
   const std::vector<RunResult> whole = run_all(bench().options("whole", vary));
   // Stops are asked for once a step: in the first run, in the second, and between training and measuring.
@@ -253,7 +253,7 @@ TEST_CASE("sweep: killed or told to stop, the program goes on with the same comm
   for (std::size_t i = 0; i < 2; ++i) CHECK(left[i].at("valid_bpc") == right[i].at("valid_bpc"));
 }
 
-TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops no other") {
+TEST_CASE("sweep: a variant that diverges or has no memory is said so and stops no other", "[night]") {
   const SweepOptions options =
       bench().options("diverging", {},
                       {"tame", "wild:schedule.rate=1e30,schedule.warmup=0",

@@ -34,7 +34,7 @@ std::string two_layers() {
   return tape_graph(recorded(ModelFamily::all_attention, options), /*times=*/false);
 }
 
-TEST_CASE("model tape: gradients of every family's small model are its differences", "[tape]") {
+TEST_CASE("model tape: gradients of every family's small model are its differences", "[tape][night]") {
   for (const ModelFamily family : kModelFamilies) {
     INFO(name_of(family));
     const TapeRecording recording = recorded(family);
@@ -55,7 +55,7 @@ TEST_CASE("model tape: gradients of every family's small model are its differenc
   }
 }
 
-TEST_CASE("model tape: in the model that is drawn a size says what it counts", "[tape]") {
+TEST_CASE("model tape: in the model that is drawn a size says what it counts", "[tape][night]") {
   const ModelOptions model = parse_run_config(small_model(ModelFamily::all_attention), "small").model;
   const AllAttentionOptions& options = model.all_attention;
   const std::set<std::int64_t> sizes{options.heads,
@@ -85,7 +85,7 @@ TEST_CASE("model tape: in f32 nothing is compared, and large tensors have no num
   for (const RecordedValue& value : recording.values) CHECK(value.numbers.empty() == (value.shape.count() > 40));
 }
 
-TEST_CASE("model tape: a span's loss is a second one", "[tape]") {
+TEST_CASE("model tape: a span's loss is a second one", "[tape][night]") {
   const TapeRecording recording = recorded(ModelFamily::all_attention, {}, {"training.span_loss=0.01"});
   CHECK(recording.losses.size() == 2);
   CHECK(recording.worst < 1e-6);
@@ -116,7 +116,7 @@ TEST_CASE("write the drawing of the tape", "[.]") {
   source_tree::put_into_tree(kPictures / "tape.svg", drawn_by_graphviz(graph));
 }
 
-TEST_CASE("tape: as a user calls it", "[tape]") {
+TEST_CASE("tape: as a user calls it", "[tape][night]") {
   const ProcessResult table = run_engram({"tape"});
   INFO(table.err);
   CHECK(table.exit_code == 0);
