@@ -82,7 +82,8 @@ double attention_instructions(const LaunchCost& launch, const AttentionShape& sh
     return one.instructions * static_cast<double>(std::max<std::int64_t>(0, mma)) /
            static_cast<double>(one.matrices * mma_of_matrix);
   };
-  if (part == "slots") return of_products(launch.mma, {4, block.slots});
+  // By warps it is launch_slots() that launches, so that another form can be chosen there.
+  if (part.ends_with("slots")) return of_products(launch.mma, {4, block.slots});
   if (part == "positions") return of_products(launch.mma, {6, block.positions});
   if (part == "keys") return of_products(launch.mma, shape.positions ? Part{6, block.keys} : Part{4, block.slots});
   // Forward and queries: slots, then the context.

@@ -61,8 +61,8 @@ TEST_CASE("attention instructions: by the products of a launch") {
   const AttentionShape shape{.depth = 64, .slots = 100, .positions = true, .bf16 = true};
   // Two blocks of 64 queries meet two tiles of slots each: 64 blocks of scores, and then three of the context.
   CHECK(of(forward, "operator()", 64 * 16 + 3 * 24, shape) == Approx(64 * 167 + 3 * 316));
-  CHECK(of(backward, "queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 182 + 3 * 436));
-  CHECK(of(backward, "slots", 5 * 32, shape) == Approx(5 * 228));
+  CHECK(of(backward, "launch_queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 182 + 3 * 436));
+  CHECK(of(backward, "launch_slots", 5 * 32, shape) == Approx(5 * 228));
   CHECK(of(backward, "keys", 5 * 48, shape) == Approx(5 * 379));
   CHECK(of(backward, "positions", 5 * 48, shape) == Approx(5 * 417));
   const char* const warpgroup = "cuda/attention/warpgroup_attention.cu:1";
@@ -75,7 +75,7 @@ TEST_CASE("attention instructions: by the products of a launch") {
   CHECK(of(backward, "keys", 7 * 64, plain) == Approx(7 * 321));
   // Other kernels, and models that have others.
   CHECK(of("cuda/attention/attention_plain.cu:1", "slots", 64, shape) == 0);
-  CHECK(of(backward, "queries", 0, shape) == 0);
+  CHECK(of(backward, "launch_queries", 0, shape) == 0);
   CHECK(of(forward, "operator()", 64, {}) == 0);
 }
 
