@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What takes too long for every day, in one call; .ci/run comes first. Two to four hours on two cores.
+# What takes too long for every day, in one call; .ci/run comes first. Five to six hours on two slow cores.
 #   bash tests/nightly.sh [PART ...]
 #     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
 #                  its modules, with oneDNN and without; exercises as learners find them; a project that includes this one; libengram.so and its
@@ -14,8 +14,9 @@
 #                  two million steps of every family, whose memory must stay flat
 #     studies      scripts of the papers' studies with two steps each, which judge their claims and draw their figures:
 #                  three minutes of processor time; pictures of the guide
-#     sanitizers   every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer and ThreadSanitizer;
-#                  whole runs of ranks that are threads are among them (alone: tests/sanitized.sh tsan apps_ranks)
+#     asan         every test, slow ones too, under AddressSanitizer with UndefinedBehaviorSanitizer; an hour and a half
+#     tsan         the same under ThreadSanitizer; whole runs of ranks that are threads are among them (alone:
+#                  tests/sanitized.sh tsan apps_ranks)
 #     fuzz         libFuzzer feeds every reader of what others wrote, 20 minutes in all, from tests/fuzz/corpus on
 #                  (tests/fuzz/run.sh); half an hour with its build, by estimate
 #     analyzers    clang-tidy, GCC's analyzer and valgrind (tests/analyzers.sh); two hours by estimate
@@ -29,10 +30,10 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks kills faults studies sanitizers fuzz analyzers packages matrix); fi
+if ((${#parts[@]} == 0)); then parts=(alone ranks kills faults studies asan tsan fuzz analyzers packages matrix); fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|kills|faults|studies|sanitizers|fuzz|analyzers|packages|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, kills, faults, studies, sanitizers, fuzz, analyzers, packages or" \
+  if [[ ! $part =~ ^(alone|ranks|kills|faults|studies|asan|tsan|fuzz|analyzers|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, ranks, kills, faults, studies, asan, tsan, fuzz, analyzers, packages or" \
       "matrix, got '$part'" >&2
     exit 2
   fi
@@ -137,10 +138,9 @@ for part in "${parts[@]}"; do
       bash tests/figures.sh build/program/apps/engram "$studies/figures" "$studies/pictures"
       rm -rf -- "$studies"
       ;;
-    sanitizers)
+    asan | tsan)
       close_part
-      bash tests/sanitized.sh asan all
-      bash tests/sanitized.sh tsan all
+      bash tests/sanitized.sh "$part" all
       close_part
       ;;
     fuzz)
