@@ -2,11 +2,13 @@
 # end the minutes of processor time that each took, which do not grow much while the machine does other things.
 #   begin_part "Building"     the part before it, if any, has ended
 #   compare_machine           before the work, once a compiler is there
-#   end_parts 30              prints the table; fails above 30 minutes of the reference machine. 0: no budget
+#   end_parts 32              prints the table; warns above 32 minutes of the reference machine, and fails above a
+#                             quarter more. 0: no budget
 # A script that another one calls prints no table: its parts go into the caller's (ENGRAM_PARTS, a file).
 
 # What the sample below takes on the machine on which the budgets were measured: two cores of an EPYC 7003 at rest, GCC 12.
-# A machine that takes twice as long may use twice the budget.
+# A machine that takes twice as long may use twice the budget. It tells speed within a quarter: on one shared machine
+# the means of two runs were 4.4 s and 5.0 s, and single looks took from 4.0 to 6.0 s.
 parts_reference_seconds=4.0
 parts_scratch=$(mktemp -d "${TMPDIR:-/tmp}/engram-parts.XXXXXX")
 trap 'rm -rf "$parts_scratch"' EXIT
@@ -97,7 +99,8 @@ end_parts() {
       printf "\n"
       if (used <= budget * slowness) exit 0
       print "The parts above must fit the budget: make one of them quicker, or a test of every night (tests/nightly.sh)."
-      exit 1
+      if (used > 1.25 * budget * slowness) exit 1
+      print "They are over it by less than a quarter, which the sample may be wrong by: a warning alone."
     }' "$ENGRAM_PARTS" || code=$?
   return "$code"
 }

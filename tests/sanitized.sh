@@ -8,8 +8,8 @@
 # in the place of compiling them; not with `all`.
 # asan is AddressSanitizer with UndefinedBehaviorSanitizer; its day is the tests labelled fast. tsan is ThreadSanitizer:
 # threads live in kernels alone, so its day is the tests of kernels, and of ranks that are threads: buffers on their way,
-# gradients, updates and files. Of the op table both watch the checks that run every
-# kernel in every case, on several threads and in f64; its other checks run the same kernels once more.
+# gradients, updates and files. Of the op table both watch the check that runs every
+# kernel in every case, on two threads and in f64; its other checks run the same kernels once more.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
