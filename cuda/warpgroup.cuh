@@ -12,6 +12,7 @@
 /// before the product. After a product a barrier comes before the next store. The simulated device holds kernels to
 /// that (cuda/simulated/warpgroup.hpp).
 
+#include "cuda/async_copy.cuh"
 #include "cuda/mma.cuh"
 
 namespace engram::cuda {
@@ -39,6 +40,12 @@ __device__ __forceinline__ void store_operand(bf16* tile, int row, int column, c
 #else
   *to = eight;
 #endif
+}
+
+/// The same of eight numbers in global memory, by an asynchronous copy (cuda/async_copy.cuh): operands_stored() comes
+/// after the wait for it.
+__device__ __forceinline__ void copy_operand(bf16* tile, int row, int column, const void* from, bool exists = true) {
+  begin_copy<true>(tile + operand_place(row, column), from, exists);
 }
 
 /// 16 rows of a tile, which begin at a multiple of 8, and 16 columns from `column` on, as the left operand

@@ -1,8 +1,8 @@
 #include "core/kernels/fill.hpp"
 #include "cuda/attention/fused_attention_depth.hpp"
-#include "cuda/attention/fused_attention_keys.cuh"
 #include "cuda/attention/fused_attention_positions.cuh"
 #include "cuda/attention/fused_attention_queries.cuh"
+#include "cuda/attention/fused_attention_slots.cuh"
 #include "cuda/attention/span_gradient.cuh"
 #include "cuda/attention/warpgroup_attention.hpp"
 #include "cuda/ordered_sum.cuh"
@@ -71,9 +71,16 @@ struct Backward {
            call, items, dout, numbers, wanted);
   }
 
+  void launch_wide_slots(const Partials& for_keys, const Partials& for_values) const {
+    const std::int64_t items = call.heads * tiles_of(call.persistent) / 2 * for_keys.shares[0];
+    if constexpr (kHasWideSlots<T, kDepth>)
+      launch(step, size(items, wide_slot_gradient_bytes<T, kDepth>()), wide_slot_gradients<T, kDepth>, call, dout,
+             numbers, for_keys, for_values);
+  }
   void launch_slots(const Partials& for_keys, const Partials& for_values) const {
     if constexpr (kHasWarpgroupKernels<T, kDepth>)
       if (by_warpgroup()) return WarpgroupAttention{step, call}.slots(dout, numbers, for_keys, for_values);
+    if (kHasWideSlots<T, kDepth> && are_wide_slots(call.persistent)) return launch_wide_slots(for_keys, for_values);
     launch(step,
            size(call.heads * tiles_of(call.persistent) * for_keys.shares[0],
                 GradientMemory<T, kDepth>::bytes(false, false)),

@@ -48,17 +48,18 @@ struct QueryTile {
   }
   /// After all other pieces, so that these lie where the compiler knows.
   __device__ void take_second_query(SharedPieces& shared) { position = shared.take<bf16>(kTileBytes<kDepth>); }
-  /// From query `first` on, totals multiplied by total_scale; all threads of the block call, between two barriers.
+  /// From query `first` on, totals multiplied by total_scale; all threads of the block call, between two barriers;
+  /// finish_tiles() is to follow.
   /// kLayout: of content queries and dout.
   template <TileLayout kLayout>
   __device__ __forceinline__ void load(const FusedCall<T>& call, const QueryNumbers& numbers, const T* of_out,
                                        const Place& place, int first, float total_scale) const {
-    using Share = TileShare<kDepth>;
+    using Share = TileShare<T, kDepth, kLayout>;
     const auto load_rows = [&](Share* of_content, Share* of_dout) {
       if (of_content != nullptr) of_content->load(call.query_rows(call.content_query, place), first);
       if (of_dout != nullptr) of_dout->load(call.query_rows(of_out, place), first);
     };
-    load_both<T, kDepth, kLayout>(load_rows, content, dout);
+    load_both<Share>(load_rows, content, dout);
     if (position != content) load_tile<kDepth>(position, call.query_rows(call.position_query, place), first);
     const int row = static_cast<int>(threadIdx.x) % kTileRows, number = call.query_number(place, first + row);
     const bool exists = first + row < call.block;

@@ -1,7 +1,7 @@
 #pragma once
-/// Fused attention, backward: gradients of a tile of keys and values, and of a tile of persistent slots. A warp has 16
-/// rows of them and meets 16 queries at a time, with scores as [key, query]: so weights and gradients of scores are the
-/// left operands of the products with the queries' rows as they come.
+/// Fused attention, backward: gradients of a tile of keys and values. A warp has 16 rows of them and meets 16 queries
+/// at a time, with scores as [key, query]: so weights and gradients of scores are the left operands of the products
+/// with the queries' rows as they come.
 
 #include "cuda/attention/fused_attention_gradients.cuh"
 #include "cuda/attention/fused_attention_partials.cuh"
@@ -72,6 +72,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 
   load_context<kDepth, TileLayout::rows>(call, place, ContextRows<T, kDepth>(call, place), key0, memory.keys,
                                          memory.values);
+  finish_tiles<T>();
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
   const LeftRows<kDepth, false> values(memory.values + 16 * warp_of_block() * kStride);
@@ -95,6 +96,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     tile.template load<kOperandLayout<kByWarpgroup>>(call, numbers, dout, place, query0, total_scale);
     if (call.positions) load_distances<kDepth>(call, place, query0 - key0, memory.positions);
     keep.template draw<false>(call, call.dropout_element(place, query0 + KeepBits::drawn_query(), key0));
+    finish_tiles<T, kByWarpgroup>();
     __syncthreads();
 #pragma unroll 1
     for (int step = 0; step < kTileRows; step += 16) {
@@ -142,83 +144,6 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   dkeys.write(here(wanted.keys.data), score_scale, wanted.keys.write);
   dvalues.write(past(wanted.past_values.data), multiplier, wanted.past_values.write);
   dvalues.write(here(wanted.values.data), multiplier, wanted.values.write);
-}
-
-/// One item for every head, tile of slots and share of the queries. kByWarpgroup: products are a warpgroup's, 32
-/// queries at a time.
-template <class T, int kDepth, bool kByWarpgroup>
-__global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
-    slot_gradients(FusedCall<T> call, const T* dout, QueryNumbers numbers, Partials dkeys_to, Partials dvalues_to) {
-  constexpr int kStride = kTileStride<kDepth>;
-  const int shares = dkeys_to.shares[0], tiles = (call.persistent + kTileRows - 1) / kTileRows;
-  const int rank = static_cast<int>(blockIdx.x) / tiles / shares, share = static_cast<int>(blockIdx.x) / tiles % shares;
-  const int slot0 = static_cast<int>(blockIdx.x) % tiles * kTileRows, own = slot0 + 16 * warp_of_block();
-  const int head = call.table.head[rank];
-  SharedPieces shared = shared_pieces<kByWarpgroup>();
-  const GradientMemory<T, kDepth> memory(shared, false, false);
-  const QueryTile<T, kDepth>& tile = memory.tile;
-
-  load_slots<kDepth, TileLayout::rows>(call, head, slot0, memory.keys, memory.values);
-  __syncthreads();
-  const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
-  // With tensors of f32 registers are short: read again for every product.
-  const LeftRows<kDepth, (kDepth <= 64 && sizeof(T) == sizeof(bf16))> values(memory.values +
-                                                                             16 * warp_of_block() * kStride);
-  const KeepBits keep(memory.bits, call);
-  const float scale = call.slot_score_scale * kLog2OfE, value_scale = call.dropout_multiplier * call.slot_value_scale;
-  RowSums<kDepth> dkeys, dvalues;
-
-  for (QueryTiles queries(call, rank, share, shares); queries.any(); queries.advance(call, rank)) {
-    const Place& place = queries.place();
-    const int query0 = queries.first_query();
-    __syncthreads();
-    keep.template draw<true>(call, call.dropout_row(place, query0 + KeepBits::drawn_query()) +
-                                       static_cast<std::uint64_t>(call.dropout_reach + slot0));
-    tile.template load<kOperandLayout<kByWarpgroup>>(call, numbers, dout, place, query0, 1 / value_scale);
-    __syncthreads();
-    const auto weigh = [&](Sums& scores, int step) {
-      const ColumnNumbers base(tile.base + step);
-#pragma unroll
-      for (int e = 0; e < 8; ++e) scores.value[e] = power_of_two(scale * scores.value[e] - base[e]);
-    };
-    if constexpr (kByWarpgroup) {
-      constexpr int kTogether = 2;  // blocks of 16 queries
-#pragma unroll 1
-      for (int step = 0; step < kTileRows; step += 16 * kTogether) {
-        if (query0 + step >= call.block) continue;
-        const bf16* const content = tile.content + step * kOperandColumns;
-        const bf16* const outs = tile.dout + step * kOperandColumns;
-        Sums scores[kTogether], dweights[kTogether];
-        Fragment kept_weights[kTogether], dscores[kTogether];
-        keys.times_operand(scores, content);
-        values.times_operand(dweights, outs);
-#pragma unroll
-        for (int b = 0; b < kTogether; ++b) {
-          const int query = step + 16 * b;
-          weigh(scores[b], query);
-          weigh_key_gradients(scores[b], dweights[b], keep.columns(query), ColumnNumbers(tile.total + query),
-                              kept_weights[b], dscores[b]);
-        }
-        multiply_add_rows(dvalues.part, kept_weights, outs);
-        multiply_add_rows(dkeys.part, dscores, content);
-      }
-    } else {
-#pragma unroll 1
-      for (int step = 0; step < kTileRows; step += 16) {
-        if (query0 + step >= call.block || own >= call.persistent) continue;
-        const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
-        Sums scores = keys.times(content);
-        weigh(scores, step);
-        add_key_gradients<false>(scores, values.times(outs), keep.columns(step), ColumnNumbers(tile.total + step),
-                                 content, outs, dkeys, dvalues);
-      }
-    }
-  }
-  // Sums of rows behind the last slot have no place there.
-  dkeys.write([&](int row) { return dkeys_to.row(rank, share, own + row, kDepth); },
-              [&](int) { return call.slot_score_scale * value_scale; }, Write::set);
-  dvalues.write([&](int row) { return dvalues_to.row(rank, share, own + row, kDepth); },
-                [&](int) { return value_scale; }, Write::set);
 }
 
 }  // namespace ENGRAM_CUDA_DEVICE

@@ -104,6 +104,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   load_tile<kDepth>(memory.queries, call.query_rows(call.content_query, place), first);
   if (memory.position_queries != memory.queries)
     load_tile<kDepth>(memory.position_queries, call.query_rows(call.position_query, place), first);
+  finish_tiles<T>();
   __syncthreads();
   const LeftRows<kDepth> queries(memory.queries + 16 * warp_of_block() * kStride);
   const KeepBits keep(memory.bits, call);
@@ -118,6 +119,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     __syncthreads();
     load_slots<kDepth, kOperandLayout<kByWarpgroup>>(call, place.head, slot0, memory.keys, memory.values);
     keep.template draw<true>(call, drawn_row + static_cast<std::uint64_t>(call.dropout_reach + slot0));
+    finish_tiles<T, kByWarpgroup>();
     __syncthreads();
     Sums scores[kKeyBlocks];
     if constexpr (kByWarpgroup) {
@@ -166,6 +168,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     load_context<kDepth, kOperandLayout<kByWarpgroup>>(call, place, rows, key0, memory.keys, memory.values);
     if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
     keep.draw(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{key0}), run);
+    finish_tiles<T, kByWarpgroup>();
     __syncthreads();
     const int begin = of_warp.low <= key0 ? 0 : (of_warp.low - key0) / 16;
     const int end = of_warp.high < key0 ? 0 : (of_warp.high - key0) / 16 + 1;

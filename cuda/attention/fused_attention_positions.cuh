@@ -59,6 +59,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const QueryTile<T, kDepth>& tile = memory.tile;
 
   load_tile<kDepth>(memory.positions, call.position_rows(call.place(rank, 0)), distance0 - call.nearest);
+  finish_tiles<T>();
   __syncthreads();
   const LeftRows<kDepth> positions(memory.positions + 16 * warp_of_block() * kStride);
   const KeepBits keep(memory.bits, call);
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     // The first place of a row is that of the farthest distance.
     keep.template draw<false>(call, call.dropout_row(place, query0 + KeepBits::drawn_query()) +
                                         static_cast<std::uint64_t>(std::int64_t{call.longest} - distance0 - 63));
+    finish_tiles<T>();
     __syncthreads();
 #pragma unroll 1
     for (int step = 0; step < kTileRows; step += 16) {

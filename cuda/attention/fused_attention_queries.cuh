@@ -120,6 +120,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   if (call.two_queries) load_tile<kDepth>(tile.position, call.query_rows(call.position_query, place), first);
   load_tile<kDepth>(tile.dout, call.query_rows(dout, place), first);
   sum_totals<T, kDepth>(call, place, first, out, dout, numbers, tile);
+  finish_tiles<T>();
   __syncthreads();
   const int warp_row = 16 * warp_of_block();
   const LeftRows<kDepth> queries(tile.content + warp_row * kStride);
@@ -139,6 +140,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     __syncthreads();
     load_slots<kDepth, kOperandLayout<kByWarpgroup>>(call, place.head, slot0, memory.keys, memory.values);
     keep.template draw<true>(call, drawn_row + static_cast<std::uint64_t>(call.dropout_reach + slot0));
+    finish_tiles<T, kByWarpgroup>();
     __syncthreads();
     const auto weigh = [&](Sums& scores, int block) {
 #pragma unroll
@@ -209,6 +211,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
         call, place, kByWarpgroup ? ContextRows<T, kDepth>(call, place) : rows, key0, memory.keys, memory.values);
     if (call.positions) load_distances<kDepth>(call, place, first - key0 - kTileRows, memory.positions);
     keep.draw(call, drawn_place + static_cast<std::uint64_t>(std::int64_t{key0}), run);
+    finish_tiles<T, kByWarpgroup>();
     __syncthreads();
 #pragma unroll 1
     for (int block = 0; block < kTileRows / 16; ++block) {

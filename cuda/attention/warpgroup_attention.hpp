@@ -9,6 +9,7 @@
 #include "cuda/attention/fused_attention_gradients.cuh"
 #include "cuda/attention/fused_attention_keys.cuh"
 #include "cuda/attention/fused_attention_queries.cuh"
+#include "cuda/attention/fused_attention_slots.cuh"
 
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 
 #include "core/error.hpp"
@@ -67,6 +68,7 @@ void Block::begin(std::int64_t block, const RunOptions& options) {
   failure_.clear();
   shared_.begin_block(launch_->shared_bytes);
   operands_.begin_block(shared_, count);
+  copies_.begin_block(shared_, count);
   const Index3 place = index_in(launch_->blocks, block);
   for (std::size_t i = 0; i < count; ++i) {
     Thread& thread = threads_[i];
@@ -143,6 +145,7 @@ void Block::exit(Thread& self) {
   self.state = Thread::State::exited;
   ++exited_;
   fail_unless_empty(self, warp_of(self).exit(self.lane()));
+  fail_unless_empty(self, copies_.exit(static_cast<std::size_t>(self.number)));
   if (at_barrier_ > 0 && at_barrier_ + exited_ == count_) open_barrier();
   suspend(self);
   std::abort();  // nobody continues a thread that has exited
@@ -256,6 +259,27 @@ void Block::multiply(Thread& self, const Site& site, const WarpgroupProduct& pro
 void Block::operand_written(Thread& self, const Site& site, const void* data, std::size_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_.data());
   fail_unless_empty(self, operands_.write(static_cast<std::size_t>(self.number), at, bytes, site));
+}
+
+void Block::begin_copy(Thread& self, const AsyncCopies::Copy& copy) {
+  if (copy.from != nullptr) tell_read(copy.from, AsyncCopies::kBytes);
+  tell_write(copy.to, AsyncCopies::kBytes);
+  fail_unless_empty(self, copies_.begin(static_cast<std::size_t>(self.number), copy));
+  if (copy.operand) operand_written(self, copy.site, copy.to, AsyncCopies::kBytes);
+}
+
+void Block::finish_copies(Thread& self) {
+  std::vector<AsyncCopies::Copy>& copies = copies_.of(static_cast<std::size_t>(self.number));
+  for (const AsyncCopies::Copy& copy : copies) {
+    fail_unless_empty(self, copies_.finish(copy));
+    tell_write(copy.to, AsyncCopies::kBytes);
+    if (copy.from != nullptr)
+      std::memcpy(copy.to, copy.from, AsyncCopies::kBytes);
+    else
+      std::memset(copy.to, 0, AsyncCopies::kBytes);
+    if (copy.operand) operand_written(self, copy.site, copy.to, AsyncCopies::kBytes);  // again: no fence before counts
+  }
+  copies.clear();
 }
 
 }  // namespace engram::simulated

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/simulated/async_copies.hpp"
 #include "cuda/simulated/launch_record.hpp"
 #include "cuda/simulated/shared_memory.hpp"
 #include "cuda/simulated/stacks.hpp"
@@ -47,6 +48,9 @@ class Block {
   void multiply(Thread& self, const Site& site, const WarpgroupProduct& product);
   /// What the thread wrote for such products, inside the dynamic shared memory; and that it wrote all.
   void operand_written(Thread& self, const Site& site, const void* data, std::size_t bytes);
+  /// Copies from global into the dynamic shared memory that go on by themselves, and the wait for the thread's own.
+  void begin_copy(Thread& self, const AsyncCopies::Copy& copy);
+  void finish_copies(Thread& self);
   void operands_stored(Thread& self) { operands_.fence(static_cast<std::size_t>(self.number)); }
   /// Ends the launch with "launch: MISTAKE" and the place of `self`. The fiber is never continued, so what its frames
   /// hold is never destroyed: the caller may hold no memory but the mistake.
@@ -90,6 +94,7 @@ class Block {
   std::deque<Warp> warps_;
   std::deque<Warpgroup> warpgroups_;
   OperandMemory operands_;
+  AsyncCopies copies_;
   std::int64_t warpgroup_products_ = 0;
   int count_ = 0;  // threads of this block
   std::vector<std::int64_t> order_;

@@ -99,6 +99,17 @@ std::byte* dynamic_shared_memory() {
   return self.owner->shared_memory();
 }
 
+void begin_copy(const char* file, int line, const char* name, void* to, const void* from, bool or_zeros, bool operand) {
+  Thread& self = running_thread();
+  self.owner->begin_copy(
+      self, {.to = to, .from = from, .or_zeros = or_zeros, .operand = operand, .site = {file, line, name}});
+}
+
+void finish_copies() {
+  Thread& self = running_thread();
+  self.owner->finish_copies(self);
+}
+
 void warpgroup_product(const char* file, int line, const char* name, const WarpgroupProduct& product) {
   Thread& self = running_thread();
   self.owner->multiply(self, {file, line, name}, product);

@@ -46,6 +46,11 @@ void warp_gather(const char* file, int line, const char* name, std::uint32_t mas
 /// Fails when the launch asked for none.
 std::byte* dynamic_shared_memory();
 
+/// What cuda/async_copy.cuh is made of: 16 bytes that are copied until the thread's next finish_copies().
+/// or_zeros: zeros where `from` is null; operand: the target is one, and written as by operand_written().
+void begin_copy(const char* file, int line, const char* name, void* to, const void* from, bool or_zeros, bool operand);
+void finish_copies();
+
 /// What cuda/warpgroup.cuh is made of: a product; a thread's store into an operand, and that all its stores are done;
 /// and the place of an operand in the dynamic shared memory, bytes.
 void warpgroup_product(const char* file, int line, const char* name, const WarpgroupProduct& product);

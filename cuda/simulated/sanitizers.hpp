@@ -9,6 +9,9 @@
 
 #if defined(ENGRAM_SIMULATED_TSAN)
 #include <sanitizer/tsan_interface.h>
+// Of its library, without a header.
+extern "C" void __tsan_read_range(void* data, unsigned long bytes);
+extern "C" void __tsan_write_range(void* data, unsigned long bytes);
 #endif
 #if defined(ENGRAM_SIMULATED_ASAN)
 #include <sanitizer/asan_interface.h>
@@ -41,6 +44,18 @@ inline void forbid_memory([[maybe_unused]] void* data, [[maybe_unused]] std::siz
 inline void allow_memory([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #if defined(ENGRAM_SIMULATED_ASAN)
   __asan_unpoison_memory_region(data, bytes);
+#endif
+}
+
+/// What the running thread does to memory through the engine, for ThreadSanitizer.
+inline void tell_read([[maybe_unused]] const void* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(ENGRAM_SIMULATED_TSAN)
+  __tsan_read_range(const_cast<void*>(data), bytes);
+#endif
+}
+inline void tell_write([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
+#if defined(ENGRAM_SIMULATED_TSAN)
+  __tsan_write_range(data, bytes);
 #endif
 }
 

@@ -35,6 +35,9 @@ std::vector<Case> cases() {
   return {
       {"slots alone, one tile", options(0, {0, 0}, 0.3), {.streams = 2, .block = 64, .depth = 64, .slots = 64}},
       {"slots alone, three tiles", options(0, {0}, 0.3), {.streams = 1, .block = 70, .depth = 64, .slots = 130}},
+      {"slots alone, whole tiles of 128",
+       options(0, {0, 0}, 0.3),
+       {.streams = 1, .block = 80, .depth = 64, .slots = 256}},
       {"a few slots and queries", options(0, {0, 0}, 0), {.streams = 1, .block = 17, .depth = 64, .slots = 5}},
       {"spans, ramps", ramps, {.streams = 2, .block = 67, .depth = 64, .slots = 65, .span = {0.83, 0.31}}},
       {"two queries, positions per head, missing past",

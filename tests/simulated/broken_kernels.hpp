@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "cuda/async_copy.cuh"
 #include "cuda/block.cuh"
 #include "cuda/shared.cuh"
 #include "cuda/vector_access.cuh"
@@ -114,6 +115,47 @@ inline __global__ void misaligned_vector(float* y, int) {
   Pack<float, 4> pack = load<4>(from);
   pack.value[0] = 1;
   store(y + 4 * threadIdx.x, pack);
+}
+
+/// What a kernel with asynchronous copies can do wrong.
+enum class CopyMistake : int {
+  none,
+  reads_early,      ///< before the wait
+  no_barrier,       ///< between the wait and what another thread reads
+  target_read,      ///< by others while the copy begins
+  target_written,   ///< before the wait
+  not_waited,       ///< the thread ends
+  two_copies,       ///< into one place
+  misaligned_from,  ///< 4 bytes off
+  misaligned_to,    ///< the same
+  from_null,        ///< where no zeros were asked for
+  outside,          ///< the target is not in shared memory
+};
+/// Copies four numbers a thread, y[4 t .. 4 t + 3], and gives every thread the first one of the next. 32 threads, with
+/// shared memory for them.
+inline __global__ void broken_copy(float* y, int mistake_number) {
+  const auto mistake = static_cast<CopyMistake>(mistake_number);
+  float* const values = dynamic_shared<float>();
+  const int t = static_cast<int>(threadIdx.x), next = (t + 1) % static_cast<int>(blockDim.x);
+  float* const own = values + 4 * t;
+  float seen = 0;
+  if (mistake == CopyMistake::target_read) {
+    for (int j = 0; j < 4; ++j) own[j] = 1;
+    __syncthreads();
+    seen += values[4 * next];
+  }
+  const float* const from = y + 4 * t + (mistake == CopyMistake::misaligned_from ? 1 : 0);
+  begin_copy(mistake == CopyMistake::outside ? y + 4 * t : own + (mistake == CopyMistake::misaligned_to ? 1 : 0),
+             mistake == CopyMistake::from_null ? nullptr : from);
+  if (mistake == CopyMistake::two_copies) begin_copy(own, y);
+  if (mistake == CopyMistake::target_written) own[2] = 1;
+  if (mistake == CopyMistake::not_waited && t == 9) return;
+  if (mistake == CopyMistake::reads_early) seen = own[0];
+  wait_for_copies();
+  if (mistake != CopyMistake::no_barrier) __syncthreads();
+  seen += values[4 * next];
+  __syncthreads();
+  y[t] = seen;
 }
 
 /// Throws, which no kernel can on a card.

@@ -53,6 +53,10 @@ TEST_CASE("orders: the numbers are right", "[simulated]") {
       for (int other = 0; other < 32; ++other) positive |= in[warp + other] > 0 ? 1u << other : 0u;
       for (int other = 0; other < 13; ++other) of_thirteen += in[warp + other];
       CHECK(got(3, row, i) == Approx(up_to + positive % 1024u + 1 + 496).epsilon(1e-5));
+      double copied = 0;
+      for (int piece = 0; piece < 6; ++piece)
+        for (int j = 0; j < 5; ++j) copied += in[((i + 7 * j) % kThreads + 4 * piece) % kThreads];
+      CHECK(got(6, row, i) == Approx(copied).margin(1e-4));
       CHECK(got(4, row, i) == Approx(lane >= 13 ? 0 : lane < 5 ? 2 * of_thirteen : of_thirteen).margin(1e-4));
     }
   }

@@ -18,7 +18,8 @@ struct BrokenRun {
   int argument;
 };
 
-constexpr int kCount = 64;
+constexpr int kCount = 128;
+constexpr LaunchSize kCopies{.blocks = 1, .threads = 32, .shared_bytes = kCount * 4};
 const BrokenRun kBroken[] = {
     {"missing_barrier", {.blocks = 1, .threads = kCount, .shared_bytes = kCount * 4}, missing_barrier, 0},
     {"write_after_read", {.blocks = 1, .threads = kCount, .shared_bytes = kCount * 4}, write_after_read, 3},
@@ -26,6 +27,9 @@ const BrokenRun kBroken[] = {
     {"blocks_write_one_address", {.blocks = 4, .threads = kCount}, blocks_write_one_address, 0},
     {"shared_overrun", {.blocks = 1, .threads = 32, .shared_bytes = kCount * 4}, shared_overrun, kCount},
     {"global_overrun", {.blocks = 1, .threads = 32}, global_overrun, kCount},
+    {"copy_without_barrier", kCopies, broken_copy, static_cast<int>(CopyMistake::no_barrier)},
+    {"copy_into_what_is_read", kCopies, broken_copy, static_cast<int>(CopyMistake::target_read)},
+    {"copy_read_early", kCopies, broken_copy, static_cast<int>(CopyMistake::reads_early)},
     {"misaligned_vector", {.blocks = 1, .threads = 8}, misaligned_vector, 0},
 };
 

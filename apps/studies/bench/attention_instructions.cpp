@@ -9,17 +9,19 @@ namespace {
 
 // As tests/gpu/budgets/table.txt has them; tests/apps/studies/bench/attention_instructions_test.cpp compares.
 constexpr std::array<BlockInstructions, 8> kBlocks{{
-    {true, 16, 139, 255, 143, 344, 185, 287, 308},
-    {true, 32, 147, 276, 157, 378, 201, 315, 351},
-    {true, 64, 167, 316, 182, 436, 228, 379, 417},
-    {true, 128, 201, 390, 232, 550, 300, 488, 544},
-    {false, 16, 141, 260, 145, 350, 189, 291, 318},
-    {false, 32, 152, 285, 162, 384, 208, 326, 367},
-    {false, 64, 177, 332, 191, 449, 243, 397, 453},
-    {false, 128, 221, 420, 252, 581, 321, 529, 620},
+    {true, 16, 135, 253, 140, 341, 186, 282, 300},
+    {true, 32, 145, 272, 152, 391, 200, 310, 339},
+    {true, 64, 164, 308, 174, 449, 227, 370, 394},
+    {true, 128, 207, 382, 235, 556, 299, 479, 521},
+    {false, 16, 141, 257, 144, 348, 188, 291, 316},
+    {false, 32, 153, 282, 161, 383, 208, 325, 363},
+    {false, 64, 176, 330, 188, 444, 242, 397, 449},
+    {false, 128, 222, 418, 253, 580, 320, 529, 622},
 }};
 
-constexpr BlockInstructions kByWarpgroup{true, 64, 150, 315, 166, 428, 189, 366, 417};
+constexpr BlockInstructions kByWarpgroup{true, 64, 152, 310, 167, 450, 190, 360, 394};
+
+constexpr int kWideSlots = 198;
 
 constexpr std::int64_t kTileRows = 64, kTileBlocks = 16;  // queries, and keys, of a tile; 16x16 blocks in one
 
@@ -68,6 +70,8 @@ const BlockInstructions& block_instructions(std::int64_t depth, bool bf16) {
 
 const BlockInstructions& warpgroup_block_instructions() { return kByWarpgroup; }
 
+int wide_slot_instructions() { return kWideSlots; }
+
 double attention_instructions(const LaunchCost& launch, const AttentionShape& shape) {
   const auto is_of = [&launch](std::string_view file) { return launch.place.find(file) != std::string::npos; };
   const std::string_view part = launch.function;
@@ -82,6 +86,7 @@ double attention_instructions(const LaunchCost& launch, const AttentionShape& sh
     return one.instructions * static_cast<double>(std::max<std::int64_t>(0, mma)) /
            static_cast<double>(one.matrices * mma_of_matrix);
   };
+  if (part == "launch_wide_slots") return of_products(launch.mma, {4, kWideSlots});
   // By warps it is launch_slots() that launches, so that another form can be chosen there.
   if (part.ends_with("slots")) return of_products(launch.mma, {4, block.slots});
   if (part == "positions") return of_products(launch.mma, {6, block.positions});

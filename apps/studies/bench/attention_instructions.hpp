@@ -31,6 +31,10 @@ const BlockInstructions& block_instructions(std::int64_t depth, bool bf16);
 /// Of the kernels whose products are a warpgroup's, of depth 64 and bf16; that of position keys has no such form.
 const BlockInstructions& warpgroup_block_instructions();
 
+/// Of slots' gradients where a warp has two blocks of slots (wide_slot_gradients of
+/// cuda/attention/fused_attention_slots.cuh), of depth 64 and bf16.
+int wide_slot_instructions();
+
 /// Instructions of the launch, from its products; 0 for a launch of other kernels. Where scores have no positions, a
 /// block of the context is counted as one of slots, which have none either.
 double attention_instructions(const LaunchCost& launch, const AttentionShape& shape);

@@ -92,7 +92,8 @@ def read_object(tools, source):
                 numbers = kernel.counts()
                 numbers["registers"] = (used["REG"] + 7) // 8 * 8
                 numbers["stack"] = used["STACK"] + used["LOCAL"]
-                numbers["blocks"] = [(instructions + 3) // 4 for instructions, _ in kernel.tile_loops()]
+                blocks = 8 if "wide_" in name else 4  # of a warp in a tile
+                numbers["blocks"] = [(count + blocks - 1) // blocks for count, _ in kernel.tile_loops()]
                 numbers["rolled"] = sum(rolled for _, rolled in kernel.tile_loops())
                 key = short_name(name)
                 if "double" in key[1].split(","):

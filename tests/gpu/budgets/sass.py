@@ -48,6 +48,7 @@ class Kernel:
         widest = {"LDG": 0, "STG": 0}
         for one in self.code:
             kind, *rest = one.name.split(".")
+            kind = "LDG" if kind == "LDGSTS" else kind  # by an asynchronous copy
             if kind in widest:
                 bits = next((int(part) for part in rest if part in ("64", "128")), 0)
                 bits = bits or (8 if "U8" in rest or "S8" in rest else 16 if "U16" in rest or "S16" in rest else 32)
@@ -109,6 +110,9 @@ def is_product(one):
 
 
 def is_wanted(one, wanted):
+    """Accesses that never happen, @!PT, are put before asynchronous copies by the compiler; they only take their turn."""
+    if one.guard == "@!PT":
+        return False
     return one.name.split(".")[0] in wanted or bool(PHILOX.search(one.operands))
 
 

@@ -39,6 +39,7 @@ TEST_CASE("attention instructions: as nvcc's table has them") {
   CHECK(counted.at("slot_gradients bf16,64,true") == std::to_string(by_warpgroup.slots));
   CHECK(counted.at("key_gradients bf16,64,true") == std::to_string(by_warpgroup.keys));
   CHECK(counted.at("position_gradients bf16,64") == std::to_string(by_warpgroup.positions));
+  CHECK(counted.at("wide_slot_gradients bf16,64") == std::to_string(wide_slot_instructions()));
   for (const bool bf16 : {true, false})
     for (const int depth : {16, 32, 64, 128}) {
       const BlockInstructions& block = block_instructions(depth, bf16);
@@ -60,19 +61,20 @@ TEST_CASE("attention instructions: by the products of a launch") {
   const char* const backward = "cuda/attention/fused_attention_backward.cu:1";
   const AttentionShape shape{.depth = 64, .slots = 100, .positions = true, .bf16 = true};
   // Two blocks of 64 queries meet two tiles of slots each: 64 blocks of scores, and then three of the context.
-  CHECK(of(forward, "operator()", 64 * 16 + 3 * 24, shape) == Approx(64 * 167 + 3 * 316));
-  CHECK(of(backward, "launch_queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 182 + 3 * 436));
-  CHECK(of(backward, "launch_slots", 5 * 32, shape) == Approx(5 * 228));
-  CHECK(of(backward, "keys", 5 * 48, shape) == Approx(5 * 379));
-  CHECK(of(backward, "positions", 5 * 48, shape) == Approx(5 * 417));
+  CHECK(of(forward, "operator()", 64 * 16 + 3 * 24, shape) == Approx(64 * 164 + 3 * 308));
+  CHECK(of(backward, "launch_queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 174 + 3 * 449));
+  CHECK(of(backward, "launch_slots", 5 * 32, shape) == Approx(5 * 227));
+  CHECK(of(backward, "launch_wide_slots", 6 * 32, shape) == Approx(6 * 198));
+  CHECK(of(backward, "keys", 5 * 48, shape) == Approx(5 * 370));
+  CHECK(of(backward, "positions", 5 * 48, shape) == Approx(5 * 394));
   const char* const warpgroup = "cuda/attention/warpgroup_attention.cu:1";
-  CHECK(of(warpgroup, "forward", 64 * 16 + 3 * 24, shape) == Approx(64 * 150 + 3 * 315));
-  CHECK(of(warpgroup, "queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 166 + 3 * 428));
-  CHECK(of(warpgroup, "slots", 5 * 32, shape) == Approx(5 * 189));
+  CHECK(of(warpgroup, "forward", 64 * 16 + 3 * 24, shape) == Approx(64 * 152 + 3 * 310));
+  CHECK(of(warpgroup, "queries", 64 * 24 + 3 * 40, shape) == Approx(64 * 167 + 3 * 450));
+  CHECK(of(warpgroup, "slots", 5 * 32, shape) == Approx(5 * 190));
   // Without positions a block of the context is as one of slots; without slots all are of the context.
   const AttentionShape plain{.depth = 128, .slots = 0, .positions = false, .bf16 = false};
-  CHECK(of(forward, "operator()", 7 * 32, plain) == Approx(7 * 221));
-  CHECK(of(backward, "keys", 7 * 64, plain) == Approx(7 * 321));
+  CHECK(of(forward, "operator()", 7 * 32, plain) == Approx(7 * 222));
+  CHECK(of(backward, "keys", 7 * 64, plain) == Approx(7 * 320));
   // Other kernels, and models that have others.
   CHECK(of("cuda/attention/attention_plain.cu:1", "slots", 64, shape) == 0);
   CHECK(of(backward, "launch_queries", 0, shape) == 0);
