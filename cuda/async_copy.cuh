@@ -3,8 +3,9 @@
 /// its registers by. Of compute capability 8.0 and up: cp.async of the PTX ISA, "Asynchronous copy, non-bulk".
 ///
 /// A thread begins copies and waits for all of its own; a barrier then shows them to the others. From the beginning to
-/// the wait nobody may read or write the target, as a card may copy at any time between. The simulated device holds
-/// kernels to that (cuda/simulated/async_copies.hpp): it copies at the wait, and the target is NaN until then.
+/// the wait nobody may read or write the target, or write what is copied, as a card may copy at any time between. The
+/// simulated device holds kernels to that (cuda/simulated/async_copies.hpp): it copies at the wait, and the target is
+/// NaN until then.
 
 #include "cuda/vector_access.cuh"
 

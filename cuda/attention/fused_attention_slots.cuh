@@ -91,7 +91,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 /// registers for two blocks of threads on a multiprocessor.
 template <class T, int kDepth>
 inline constexpr bool kHasWideSlots = std::is_same_v<T, bf16>&& kDepth == 64;
-/// An even number of tiles of 64: with an odd one, half of the last 128 slots would be multiplied for nothing.
+/// An even number of tiles of 64: with an odd one, half of the last 128 slots would be multiplied for nothing. Slots
+/// that a last, partly filled tile lacks are multiplied all the same.
 inline bool are_wide_slots(std::int64_t slots) { return tiles_of(slots) % 2 == 0; }
 
 /// 16 rows of each of two tiles as left operands, in registers.

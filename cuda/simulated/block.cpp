@@ -272,6 +272,7 @@ void Block::finish_copies(Thread& self) {
   std::vector<AsyncCopies::Copy>& copies = copies_.of(static_cast<std::size_t>(self.number));
   for (const AsyncCopies::Copy& copy : copies) {
     fail_unless_empty(self, copies_.finish(copy));
+    if (copy.from != nullptr) tell_read(copy.from, AsyncCopies::kBytes);
     tell_write(copy.to, AsyncCopies::kBytes);
     if (copy.from != nullptr)
       std::memcpy(copy.to, copy.from, AsyncCopies::kBytes);

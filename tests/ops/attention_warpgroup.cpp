@@ -38,6 +38,7 @@ std::vector<Case> cases() {
       {"slots alone, whole tiles of 128",
        options(0, {0, 0}, 0.3),
        {.streams = 1, .block = 80, .depth = 64, .slots = 256}},
+      {"two tiles of slots, few queries", options(0, {0}, 0.3), {.streams = 2, .block = 20, .depth = 64, .slots = 120}},
       {"a few slots and queries", options(0, {0, 0}, 0), {.streams = 1, .block = 17, .depth = 64, .slots = 5}},
       {"spans, ramps", ramps, {.streams = 2, .block = 67, .depth = 64, .slots = 65, .span = {0.83, 0.31}}},
       {"two queries, positions per head, missing past",
@@ -93,9 +94,12 @@ TEST_CASE("warpgroup attention: the bits of products by warps, in every order", 
     for (const std::string& fault : compare_bits("by warps", by_warps, by_warpgroups)) FAIL_CHECK(fault);
     if (one.sizes.block > 40) continue;
     for (const auto& [order, backend] : simulated_in_other_orders())
-      for (const std::string& fault :
-           compare_bits(order, results(x, one.options, bf16_call(backend.get())), by_warpgroups))
-        FAIL_CHECK(fault);
+      for (const bool warpgroups : {true, false}) {
+        simulated::warpgroup_products_of(*backend) = warpgroups;
+        for (const std::string& fault :
+             compare_bits(order, results(x, one.options, bf16_call(backend.get())), by_warpgroups))
+          FAIL_CHECK(fault);
+      }
   }
 }
 

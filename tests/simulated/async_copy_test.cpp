@@ -55,7 +55,9 @@ TEST_CASE("asynchronous copies: what is read too early is wrong in every order",
     // Whether another thread has waited, or has copied already what this one is to read first, depends on the order: of
     // some in every order.
     for (const CopyMistake mistake : {CopyMistake::no_barrier, CopyMistake::target_read}) {
-      const std::vector<float> y = run_copies(mistake, options).y;
+      const Result result = run_copies(mistake, options);
+      CHECK(result.report == "no report");
+      const std::vector<float>& y = result.y;
       int wrong = 0;
       for (int t = 0; t < kThreadCount; ++t) {
         const int next = (t + 1) % kThreadCount, before = mistake == CopyMistake::target_read ? 1 : 0;
