@@ -72,7 +72,7 @@ struct Backward {
   }
 
   void launch_wide_slots(const Partials& for_keys, const Partials& for_values) const {
-    const std::int64_t items = call.heads * tiles_of(call.persistent) / 2 * for_keys.shares[0];
+    const std::int64_t items = call.heads * (tiles_of(call.persistent) + 1) / 2 * for_keys.shares[0];
     if constexpr (kHasWideSlots<T, kDepth>)
       launch(step, size(items, wide_slot_gradient_bytes<T, kDepth>()), wide_slot_gradients<T, kDepth>, call, dout,
              numbers, for_keys, for_values);

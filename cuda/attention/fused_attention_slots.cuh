@@ -7,21 +7,33 @@
 namespace engram::cuda {
 inline namespace ENGRAM_CUDA_DEVICE {
 
+/// What a block works on: so many slots of a head, and a share of the queries.
+struct SlotItem {
+  int rank, head, share, shares, slot0;
+
+  template <class T>
+  __device__ __forceinline__ SlotItem(const FusedCall<T>& call, const Partials& to, int slots) : shares(to.shares[0]) {
+    const int number = static_cast<int>(blockIdx.x), tiles = (call.persistent + slots - 1) / slots;
+    rank = number / tiles / shares;
+    head = call.table.head[rank];
+    share = number / tiles % shares;
+    slot0 = number % tiles * slots;
+  }
+};
+
 /// One item for every head, tile of slots and share of the queries. kByWarpgroup: products are a warpgroup's, 32
 /// queries at a time.
 template <class T, int kDepth, bool kByWarpgroup>
 __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
     slot_gradients(FusedCall<T> call, const T* dout, QueryNumbers numbers, Partials dkeys_to, Partials dvalues_to) {
   constexpr int kStride = kTileStride<kDepth>;
-  const int shares = dkeys_to.shares[0], tiles = (call.persistent + kTileRows - 1) / kTileRows;
-  const int rank = static_cast<int>(blockIdx.x) / tiles / shares, share = static_cast<int>(blockIdx.x) / tiles % shares;
-  const int slot0 = static_cast<int>(blockIdx.x) % tiles * kTileRows, own = slot0 + 16 * warp_of_block();
-  const int head = call.table.head[rank];
+  const SlotItem item(call, dkeys_to, kTileRows);
+  const int rank = item.rank, share = item.share, slot0 = item.slot0, own = slot0 + 16 * warp_of_block();
   SharedPieces shared = shared_pieces<kByWarpgroup>();
   const GradientMemory<T, kDepth> memory(shared, false, false);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
-  load_slots<kDepth, TileLayout::rows>(call, head, slot0, memory.keys, memory.values);
+  load_slots<kDepth, TileLayout::rows>(call, item.head, slot0, memory.keys, memory.values);
   finish_tiles<T>();
   __syncthreads();
   const LeftRows<kDepth> keys(memory.keys + 16 * warp_of_block() * kStride);
@@ -32,7 +44,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
   const float scale = call.slot_score_scale * kLog2OfE, value_scale = call.dropout_multiplier * call.slot_value_scale;
   RowSums<kDepth> dkeys, dvalues;
 
-  for (QueryTiles queries(call, rank, share, shares); queries.any(); queries.advance(call, rank)) {
+  for (QueryTiles queries(call, rank, share, item.shares); queries.any(); queries.advance(call, rank)) {
     const Place& place = queries.place();
     const int query0 = queries.first_query();
     __syncthreads();
@@ -91,9 +103,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kResidentBlocks<kDepth>)
 /// registers for two blocks of threads on a multiprocessor.
 template <class T, int kDepth>
 inline constexpr bool kHasWideSlots = std::is_same_v<T, bf16>&& kDepth == 64;
-/// An even number of tiles of 64: with an odd one, half of the last 128 slots would be multiplied for nothing. Slots
-/// that a last, partly filled tile lacks are multiplied all the same.
-inline bool are_wide_slots(std::int64_t slots) { return tiles_of(slots) % 2 == 0; }
+/// Whole tiles of 128, but for at most one block of 16: what slots that there are not would cost is little.
+inline bool are_wide_slots(std::int64_t slots) { return slots % 128 == 0 || slots % 128 > 112; }
 
 /// 16 rows of each of two tiles as left operands, in registers.
 template <int kDepth>
@@ -141,17 +152,15 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
     wide_slot_gradients(FusedCall<T> call, const T* dout, QueryNumbers numbers, Partials dkeys_to,
                         Partials dvalues_to) {
   constexpr int kStride = kTileStride<kDepth>;
-  const int shares = dkeys_to.shares[0], tiles = (call.persistent + 2 * kTileRows - 1) / (2 * kTileRows);
-  const int rank = static_cast<int>(blockIdx.x) / tiles / shares, share = static_cast<int>(blockIdx.x) / tiles % shares;
-  const int slot0 = static_cast<int>(blockIdx.x) % tiles * 2 * kTileRows, own = slot0 + 16 * warp_of_block();
-  const int head = call.table.head[rank];
+  const SlotItem item(call, dkeys_to, 2 * kTileRows);
+  const int rank = item.rank, share = item.share, slot0 = item.slot0, own = slot0 + 16 * warp_of_block();
   SharedPieces shared = shared_pieces<false>();
   const GradientMemory<T, kDepth> memory(shared, false, false);
   const QueryTile<T, kDepth>& tile = memory.tile;
 
   // Until they are held, the second 64 slots lie where the queries will.
-  load_slots<kDepth, TileLayout::rows>(call, head, slot0, memory.keys, memory.values);
-  load_slots<kDepth, TileLayout::rows>(call, head, slot0 + kTileRows, tile.content, tile.dout);
+  load_slots<kDepth, TileLayout::rows>(call, item.head, slot0, memory.keys, memory.values);
+  load_slots<kDepth, TileLayout::rows>(call, item.head, slot0 + kTileRows, tile.content, tile.dout);
   finish_tiles<T>();
   __syncthreads();
   const int of_warp = 16 * warp_of_block() * kStride;
@@ -161,7 +170,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
   const float scale = call.slot_score_scale * kLog2OfE, value_scale = call.dropout_multiplier * call.slot_value_scale;
   TwoRowSums<kDepth> dkeys, dvalues;
 
-  for (QueryTiles queries(call, rank, share, shares); queries.any(); queries.advance(call, rank)) {
+  for (QueryTiles queries(call, rank, share, item.shares); queries.any(); queries.advance(call, rank)) {
     const Place& place = queries.place();
     const int query0 = queries.first_query();
     __syncthreads();
@@ -174,6 +183,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
     __syncthreads();
 #pragma unroll 1
     for (int step = 0; step < kTileRows; step += 16) {
+      // A warp always has slots, as are_wide_slots() says; without being asked, nvcc spills two registers more.
       if (query0 + step >= call.block || own >= call.persistent) continue;
       const bf16 *const content = tile.content + step * kStride, *const outs = tile.dout + step * kStride;
       Sums scores[2], dweights[2];

@@ -98,14 +98,14 @@ inline __global__ void warp_memory(const float* x, float* y, int rounds) {
   y[first + t] = values[t];
 }
 
-/// Sums over a row that comes in pieces of four numbers a thread, each copied while the one before is added up: two
-/// places that are used in turn.
+/// Sums over pieces of kThreads numbers, four for each thread of the first quarter, each copied while the one before is
+/// added up: two places that are used in turn.
 inline __global__ void copied_ahead(const float* x, float* y, int pieces) {
   float* const values = dynamic_shared<float>();
-  const int t = static_cast<int>(threadIdx.x), count = 4 * static_cast<int>(blockDim.x);
+  const int t = static_cast<int>(threadIdx.x);
   const float* const row = x + std::int64_t{blockIdx.x} * kThreads;
   const auto begin = [&](int piece) {
-    if (t < kThreads / 4) begin_copy(values + piece % 2 * count + 4 * t, row + (4 * t + 4 * piece) % kThreads);
+    if (t < kThreads / 4) begin_copy(values + piece % 2 * kThreads + 4 * t, row + (4 * t + 4 * piece) % kThreads);
   };
   begin(0);
   float sum = 0;
@@ -113,7 +113,7 @@ inline __global__ void copied_ahead(const float* x, float* y, int pieces) {
     wait_for_copies();
     __syncthreads();
     if (piece + 1 < pieces) begin(piece + 1);
-    for (int i = 0; i < 5; ++i) sum += values[piece % 2 * count + (t + 7 * i) % kThreads];
+    for (int i = 0; i < 5; ++i) sum += values[piece % 2 * kThreads + (t + 7 * i) % kThreads];
   }
   y[std::int64_t{blockIdx.x} * kThreads + t] = sum;
 }
@@ -135,7 +135,7 @@ inline std::vector<float> run_correct_kernels(DeviceFixture& device, int rows) {
   run(warp_exchanges, 0, 0, kThreads);
   run(narrow_masks, 13, 0, kThreads);
   run(warp_memory, 4, 0, kThreads);
-  run(copied_ahead, 6, 2 * 4 * kThreads * sizeof(float), kThreads);
+  run(copied_ahead, 6, 2 * kThreads * sizeof(float), kThreads);
   return all;
 }
 
