@@ -45,6 +45,11 @@ struct LaunchedFrom {
 inline constexpr std::int64_t kMostThreads = 1024;
 inline constexpr std::size_t kMostSharedBytes = 227 << 10;
 
+/// About so many blocks have sums over many tiles, where shapes allow: four times three for each of 128
+/// multiprocessors, so that little of a large card is lost in the last round. The same on every card, as the order of
+/// sums follows.
+inline constexpr int kShareBlocks = 1536;
+
 /// Throws DeviceError when no card could do this, or not one with so much shared memory for a block.
 inline void check_launch(const LaunchedFrom& from, const LaunchSize& size, std::size_t most_shared_bytes) {
   const auto check = [&from](const char* what, std::int64_t got, std::int64_t least, std::int64_t most) {

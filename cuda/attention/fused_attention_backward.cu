@@ -90,7 +90,7 @@ struct Backward {
     if (call.persistent == 0 || (!gradients.slot_keys && !gradients.slot_values)) return;
     Partials for_keys{}, for_values{};
     const std::int64_t elements =
-        plan_partials(for_keys, call.heads, kDepth, query_tiles(), [&](int) { return call.persistent; });
+        plan_partials(step, for_keys, call.heads, kDepth, query_tiles(), [&](int) { return call.persistent; });
     const Workspace memory = step.workspace(2 * sizeof(float) * static_cast<std::size_t>(elements));
     for_values = for_keys;
     for_keys.data = gradients.slot_keys ? memory.data<float>() : nullptr;
@@ -105,7 +105,7 @@ struct Backward {
     if (!gradients.position_keys || !call.positions) return;
     Partials partials{};
     const std::int64_t elements =
-        plan_partials(partials, call.heads, kDepth, query_tiles(), [&](int rank) { return call.slots(rank); });
+        plan_partials(step, partials, call.heads, kDepth, query_tiles(), [&](int rank) { return call.slots(rank); });
     const Workspace memory = step.workspace(sizeof(float) * static_cast<std::size_t>(elements));
     partials.data = memory.data<float>();
     const HeadItems items = number_items(call.heads, [&](int rank) {

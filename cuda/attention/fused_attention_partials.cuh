@@ -54,22 +54,22 @@ struct Partials {
   }
 };
 
-/// Shares for a head whose result has this many tiles: so many blocks that all heads together fill a large card four
-/// times, so that little is lost in the last round, but none without work.
-inline int query_shares(int heads, std::int64_t result_tiles, std::int64_t query_tiles) {
-  constexpr std::int64_t kBlocks = 1536;  // four times three for each of 128 multiprocessors
+/// Shares for a head whose result has this many tiles: so many that all heads together have about that many blocks, but
+/// none without work.
+inline int query_shares(int heads, std::int64_t result_tiles, std::int64_t query_tiles, int blocks) {
   const std::int64_t blocks_of_a_share = std::max<std::int64_t>(1, heads * result_tiles);
-  const std::int64_t wanted = (kBlocks + blocks_of_a_share - 1) / blocks_of_a_share;
+  const std::int64_t wanted = (blocks + blocks_of_a_share - 1) / blocks_of_a_share;
   return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, query_tiles)));
 }
 
 /// Lays the sums of heads out one after the other, rows_of(rank) rows each; data is left out. Returns the elements.
 template <class RowsOf>
-std::int64_t plan_partials(Partials& partials, int heads, int depth, std::int64_t query_tiles, RowsOf rows_of) {
+std::int64_t plan_partials(const Step& step, Partials& partials, int heads, int depth, std::int64_t query_tiles,
+                           RowsOf rows_of) {
   std::int64_t elements = 0;
   for (int rank = 0; rank < heads; ++rank) {
     partials.rows[rank] = rows_of(rank);
-    partials.shares[rank] = query_shares(heads, tiles_of(partials.rows[rank]), query_tiles);
+    partials.shares[rank] = query_shares(heads, tiles_of(partials.rows[rank]), query_tiles, share_blocks(step));
     partials.first[rank] = elements;
     elements += static_cast<std::int64_t>(partials.rows[rank]) * partials.shares[rank] * depth;
   }

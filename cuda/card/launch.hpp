@@ -29,6 +29,7 @@ inline namespace ENGRAM_CUDA_DEVICE {
 
 inline std::size_t most_shared_bytes(const Step& step) { return card::shared_bytes_of(step.backend()); }
 inline bool multiplies_by_warpgroups(const Step& step) { return card::has_warpgroup_products(step.backend()); }
+inline int share_blocks(const Step&) { return kShareBlocks; }
 
 template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {

@@ -117,6 +117,7 @@ class SimulatedBackend final : public Backend {
   std::size_t memory_limit = SIZE_MAX;
   std::size_t shared_limit = cuda::kMostSharedBytes;
   bool warpgroup_products = true;
+  int share_blocks = cuda::kShareBlocks;
 
  private:
   std::size_t taken() const { return engine.reservations.bytes() + captured_bytes_; }
@@ -172,6 +173,7 @@ Engine& engine_of(Backend& backend) { return simulated(backend).engine; }
 std::size_t& memory_limit_of(Backend& backend) { return simulated(backend).memory_limit; }
 std::size_t& shared_limit_of(Backend& backend) { return simulated(backend).shared_limit; }
 bool& warpgroup_products_of(Backend& backend) { return simulated(backend).warpgroup_products; }
+int& share_blocks_of(Backend& backend) { return simulated(backend).share_blocks; }
 std::int64_t warpgroup_product_count(Backend& backend) { return engine_of(backend).warpgroup_products(); }
 
 RunOptions parse_run_options(const char* order) {

@@ -24,6 +24,10 @@ bool& warpgroup_products_of(Backend& backend);
 /// How many there were so far.
 std::int64_t warpgroup_product_count(Backend& backend);
 
+/// Blocks that sums over all queries are shared out to (cuda/launch_size.hpp), or what a test sets: so few that blocks
+/// have several tiles of queries, as those of large models have.
+int& share_blocks_of(Backend& backend);
+
 /// The text of ENGRAM_SIMULATED_ORDER: forward, reversed, shuffled or shuffled:SEED. Throws UsageError on another.
 RunOptions parse_run_options(const char* text);
 

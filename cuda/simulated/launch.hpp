@@ -15,6 +15,7 @@ inline namespace ENGRAM_CUDA_DEVICE {
 
 inline std::size_t most_shared_bytes(const Step& step) { return simulated::shared_limit_of(step.backend()); }
 inline bool multiplies_by_warpgroups(const Step& step) { return simulated::warpgroup_products_of(step.backend()); }
+inline int share_blocks(const Step& step) { return simulated::share_blocks_of(step.backend()); }
 
 template <class... Parameters, class... Arguments>
 void launch(const LaunchedFrom& from, const LaunchSize& size, void (*kernel)(Parameters...), Arguments... arguments) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/backend.hpp"
 
@@ -12,6 +13,32 @@ namespace engram::simulated {
 [[gnu::weak]] std::size_t& memory_limit_of(Backend& backend);
 [[gnu::weak]] std::size_t& shared_limit_of(Backend& backend);
 [[gnu::weak]] bool& warpgroup_products_of(Backend& backend);
+[[gnu::weak]] int& share_blocks_of(Backend& backend);
 [[gnu::weak]] std::int64_t warpgroup_product_count(Backend& backend);
 
 }  // namespace engram::simulated
+
+namespace engram::harness {
+
+/// While it lives, sums over all queries have so few blocks on a simulated device that each has several tiles of
+/// queries, as in large models: with all blocks, small calls have one tile each. Nothing on other devices.
+class FewShares {
+ public:
+  explicit FewShares(Backend& device) {
+    if (device.device().kind != DeviceKind::simulated) return;
+    blocks_ = &simulated::share_blocks_of(device);
+    before_ = std::exchange(*blocks_, kBlocks);
+  }
+  FewShares(const FewShares&) = delete;
+  FewShares& operator=(const FewShares&) = delete;
+  ~FewShares() {
+    if (blocks_ != nullptr) *blocks_ = before_;
+  }
+
+ private:
+  static constexpr int kBlocks = 7;  // one share of a head, or two or more
+  int* blocks_ = nullptr;
+  int before_ = 0;
+};
+
+}  // namespace engram::harness

@@ -180,6 +180,7 @@ void check_exactness(const FusedCase& one, Backend* device) {
 TEST_CASE("fused attention: as exact as the plain form", "[attention][fused]") {
   Backend* const device = fused_device();
   if (device == nullptr) return;
+  const FewShares few(*device);
   for (const FusedCase& one : fused_cases()) {
     INFO(one.name);
     check_exactness(one, device);
@@ -223,6 +224,7 @@ FusedCase random_case(unsigned seed) {
 TEST_CASE("fused attention: calls of every kind", "[attention][fused]") {
   Backend* const device = fused_device();
   if (device == nullptr) return;
+  const FewShares few(*device);
   for (unsigned seed = 0; seed < 16; ++seed) {
     CAPTURE(seed);
     check_exactness(random_case(seed), device);
@@ -290,16 +292,19 @@ TEST_CASE("fused attention: which calls it serves", "[attention][fused]") {
 TEST_CASE("fused attention: the same bits in every order, and again", "[attention][fused]") {
   Backend* const device = fused_device();
   if (device == nullptr) return;
+  const FewShares few(*device);
   for (const std::size_t number : {0, 1}) {
     const FusedCase& one = fused_cases()[number];
     INFO(one.name);
     const std::vector<Array64> x = attention_numbers(one.name, one.options, one.sizes);
     const std::vector<Array64> wanted = run_both(x, one.options, fused_call(device)).all();
     CHECK(compare_bits("again", run_both(x, one.options, fused_call(device)).all(), wanted).empty());
-    for (const auto& [order, backend] : simulated_in_other_orders())
+    for (const auto& [order, backend] : simulated_in_other_orders()) {
+      const FewShares as_few(*backend);
       for (const std::string& fault :
            compare_bits(order, run_both(x, one.options, fused_call(backend.get())).all(), wanted))
         FAIL_CHECK(fault);
+    }
   }
 }
 
