@@ -95,7 +95,9 @@ nlohmann::json parse_object(std::string_view bytes, const std::filesystem::path&
 void require_format(const nlohmann::json& object, const std::filesystem::path& path, std::string_view format,
                     int version) {
   const auto found_format = object.find("format");
-  if (found_format == object.end() || *found_format != format)
+  // Compared as strings: a value made of `format` to compare with is what GCC 12 warns of, falsely.
+  if (found_format == object.end() || !found_format->is_string() ||
+      found_format->get_ref<const std::string&>() != format)
     throw FileError(text("read_json: '", path.string(), "' must have \"format\": \"", format, "\", got ",
                          found_format == object.end() ? "none" : found_format->dump()));
   const auto found_version = object.find("version");
