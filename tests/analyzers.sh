@@ -52,7 +52,9 @@ for tool in "${tools[@]}"; do
     tidy)
       compile_commands build/tidy clang++ -DENGRAM_SIMULATED=ON
       mapfile -t files < <(listed build/tidy "${chosen[@]}")
-      check=("${ENGRAM_CLANG_TIDY:-clang-tidy}" -p build/tidy --quiet)
+      # A clang-tidy that comes without Clang has no <omp.h>: GCC's, after all others.
+      check=("${ENGRAM_CLANG_TIDY:-clang-tidy}" -p build/tidy --quiet
+        "--extra-arg=-idirafter$(g++ -print-file-name=include)")
       printf '%s\n' "${files[@]}" |
         xargs -P "$(nproc)" -n 4 "${check[@]}" >"$logs/tidy" 2>"$logs/tidy.errors" || true
       # A source that was not read is no source without faults.

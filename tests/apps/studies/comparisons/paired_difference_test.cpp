@@ -8,6 +8,7 @@
 #include "apps/studies/comparisons/student_t.hpp"
 #include "core/error.hpp"
 #include "tests/harness/catch.hpp"
+#include "tests/harness/temporary_folder.hpp"
 
 namespace engram::harness::paired_difference_test {
 namespace {
