@@ -54,6 +54,7 @@ void run_items(std::int64_t items, void (*body)(void*, std::int64_t, int), void*
   }
   // Two threads even for one item: inside a parallel region the libraries use the calling thread only, and so add
   // up in the same order however many threads there are.
+  // Read by the pragma alone. NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores)
   const int threads = static_cast<int>(std::clamp<std::int64_t>(items, 2, omp_get_max_threads()));
   std::atomic<std::int64_t> next{0};
   ForkJoin order;
