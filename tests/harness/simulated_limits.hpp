@@ -20,8 +20,9 @@ namespace engram::simulated {
 
 namespace engram::harness {
 
-/// While it lives, sums over all queries have so few blocks on a simulated device that each has several tiles of
-/// queries, as in large models: with all blocks, small calls have one tile each. Nothing on other devices.
+/// While it lives, sums over all queries have so few blocks on a simulated device that many of them go through several
+/// tiles of queries, as in large models: with all blocks, those of small calls have one tile each. Nothing on other
+/// devices.
 class FewShares {
  public:
   explicit FewShares(Backend& device) {
@@ -36,7 +37,7 @@ class FewShares {
   }
 
  private:
-  static constexpr int kBlocks = 7;  // one share of a head, or two or more
+  static constexpr int kBlocks = 7;  // heads with many tiles of results have one share of the queries, others a few
   int* blocks_ = nullptr;
   int before_ = 0;
 };

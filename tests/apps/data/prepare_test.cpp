@@ -200,6 +200,8 @@ TEST_CASE("prepare: only its own folders are written to", "[data]") {
   // Another program's data.json does not make it ours.
   put_file(folder / "data.json", "{\"format\": \"other\"}");
   CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("\"format\": \"engram data\", got \"other\""));
+  put_file(folder / "data.json", "{\"format\": 5}");
+  CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("\"format\": \"engram data\", got 5"));
   options.out = options.text;
   CHECK_THAT(prepare_error<FileError>(options), ContainsSubstring("must be a folder that can be made or read"));
 
