@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # What takes too long for every day, in one call; .ci/run comes first. Five to six hours on two slow cores.
 #   bash tests/nightly.sh [PART ...]
-#     alone        every source and every header compiled by itself, warnings as errors; the portable program with all
-#                  its modules, with oneDNN and without; exercises as learners find them; a project that includes this one; libengram.so and its
-#                  examples, built and installed in every way, 20 minutes by estimate; pages of long runs in a browser, a
-#                  minute; the whole page on debuggers typed into gdb, in a build of its own (preset teach); what kernels cost,
-#                  in another one (preset cost)
+#     alone        every source and every header compiled by itself, warnings as errors; exercises as learners find them
+#     portable     the portable program with all its modules, with oneDNN and without; a project that includes this one;
+#                  libengram.so and its examples, built and installed in every way, 20 minutes by estimate
+#     tools        pages of long runs in a browser, a minute; the whole page on debuggers typed into gdb, in a build of its
+#                  own (preset teach); what kernels cost, in another one (preset cost)
 #     ranks        several processes: a hundred runs that lose one, all families on the device simulated, a table that one
 #                  may not hold, two hosts in network namespaces, what is predicted of a slow link against what they do;
 #                  where MPI was found. Half an hour
@@ -30,11 +30,13 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(alone ranks kills faults studies asan tsan fuzz analyzers packages matrix); fi
+if ((${#parts[@]} == 0)); then
+  parts=(alone portable tools ranks kills faults studies asan tsan fuzz analyzers packages matrix)
+fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|ranks|kills|faults|studies|asan|tsan|fuzz|analyzers|packages|matrix)$ ]]; then
-    echo "tests/nightly.sh: a part must be alone, ranks, kills, faults, studies, asan, tsan, fuzz, analyzers, packages or" \
-      "matrix, got '$part'" >&2
+  if [[ ! $part =~ ^(alone|portable|tools|ranks|kills|faults|studies|asan|tsan|fuzz|analyzers|packages|matrix)$ ]]; then
+    echo "tests/nightly.sh: a part must be alone, portable, tools, ranks, kills, faults, studies, asan, tsan, fuzz," \
+      "analyzers, packages or matrix, got '$part'" >&2
     exit 2
   fi
 done
@@ -75,6 +77,8 @@ for part in "${parts[@]}"; do
         printf 'tests/nightly.sh: 14 exercises must say where to begin, got\n%s\n' "$said" >&2
         exit 1
       fi
+      ;;
+    portable)
       begin_part "The portable program with all its modules (preset portable)"
       cmake --preset portable -DENGRAM_WERROR=ON -DENGRAM_CUDA=OFF
       cmake --build build/portable --parallel "$(nproc)" --target engram engram_tests_ops
@@ -90,10 +94,14 @@ for part in "${parts[@]}"; do
       build/subproject/uses_engram
       begin_part "libengram.so, installed, and its examples (tests/library.sh)"
       bash apps/install_packages.sh clang pkg-config
-      ENGRAM_PROGRAM=build/alone/apps/engram bash tests/library.sh -DENGRAM_NATIVE=OFF
+      ENGRAM_PROGRAM=build/portable/apps/engram bash tests/library.sh -DENGRAM_NATIVE=OFF
+      ;;
+    tools)
       begin_part "Pages of eight runs of 100,000 reports in a browser (tests/browser)"
       bash apps/install_packages.sh chromium
-      python3 tests/browser/check.py build/alone/apps/engram --large
+      cmake --preset program
+      cmake --build build/program --parallel "$(nproc)" --target engram
+      python3 tests/browser/check.py build/program/apps/engram --large
       begin_part "The page on debuggers, typed into gdb (preset teach)"
       bash apps/install_packages.sh gdb
       cmake --preset teach
