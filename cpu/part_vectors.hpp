@@ -27,6 +27,17 @@ struct ProductLanes<double> {
   using Vector = double __attribute__((vector_size(kVectorBytes), may_alias));
 };
 
+template <class T>
+struct HalfLanes;
+template <>
+struct HalfLanes<float> {
+  using Vector = float __attribute__((vector_size(kVectorBytes / 2), may_alias));
+};
+template <>
+struct HalfLanes<double> {
+  using Vector = double __attribute__((vector_size(kVectorBytes / 2), may_alias));
+};
+
 }  // namespace detail
 
 template <class T>
@@ -151,6 +162,22 @@ struct WholeVector {
   const Vector& only(const Vector& numbers) const { return numbers; }
   void store(const Vector& numbers, T* to) const { std::memcpy(to, &numbers, sizeof(Vector)); }
 };
+
+/// The first half of a vector, as a vector of its own.
+template <class T>
+struct HalfVector {
+  using Vector = typename detail::HalfLanes<T>::Vector;
+
+  Vector load(const T* from) const {
+    Vector numbers;
+    std::memcpy(&numbers, from, sizeof(Vector));
+    return numbers;
+  }
+  void store(const Vector& numbers, T* to) const { std::memcpy(to, &numbers, sizeof(Vector)); }
+};
+
+/// Whether half a vector may take half the time: processors that work on 64 bytes in two halves (Zen 4).
+inline constexpr bool kHalvesPay = kVectorBytes == 64;
 
 /// Calls use(first, vector) for the vectors of a row of `count` numbers: a WholeVector as long as there is one, then a
 /// PartVector.

@@ -78,23 +78,22 @@ struct PieceProduct {
 
 namespace detail {
 
-/// kWhole: all vectors count whole, else the last one as `last` says.
-template <int kRows, int kVectors, bool kWhole, class T>
-[[gnu::noinline]] void multiply_block(const PieceProduct<T>& g, const PartVector<T>& last) {
+/// c's columns are vectors of the processor, all whole but for the last one: a WholeVector, HalfVector or PartVector.
+template <int kRows, int kVectors, class Last, class T>
+[[gnu::noinline]] void multiply_block(const PieceProduct<T>& g, const Last& last) {
   using Vector = typename ProductLanes<T>::Vector;
   constexpr std::int64_t kLanes = kVectorLanes<T>;
-  const auto load = [&last](const T* from, int v) {
-    if (!kWhole && v == kVectors - 1) return last.load(from);
-    Vector numbers;
-    std::memcpy(&numbers, from, sizeof(Vector));
-    return numbers;
-  };
+  constexpr int kWhole = kVectors - 1, kArray = kWhole == 0 ? 1 : kWhole;
+  constexpr WholeVector<T> whole;
   const std::int64_t a_row = g.a_row, a_inner = g.a_inner, b_stride = g.b_stride, depth = g.k;
-  Vector sum[kRows][kVectors];
+  Vector sum[kRows][kArray];
+  typename Last::Vector last_sum[kRows];
   ENGRAM_UNROLL(12)
   for (int row = 0; row < kRows; ++row) {
+    const T start = g.start == nullptr ? T(0) : g.start[row];
     ENGRAM_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) sum[row][v] = Vector{} + (g.start == nullptr ? T(0) : g.start[row]);
+    for (int v = 0; v < kWhole; ++v) sum[row][v] = Vector{} + start;
+    last_sum[row] = typename Last::Vector{} + start;
   }
   // Three rows to a pointer, as an address has a base and once or twice an index: more pointers than that would not all
   // lie in registers.
@@ -107,14 +106,16 @@ template <int kRows, int kVectors, bool kWhole, class T>
   const std::int64_t step = g.ahead == nullptr ? 0 : g.ahead->step();
   for (std::int64_t p = 0; p < depth; ++p, b += b_stride, next += step) {
     __builtin_prefetch(next, 0, 2);
-    Vector right[kVectors];
+    Vector right[kArray];
     ENGRAM_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) right[v] = load(b + v * kLanes, v);
+    for (int v = 0; v < kWhole; ++v) right[v] = whole.load(b + v * kLanes);
+    const auto last_right = last.load(b + kWhole * kLanes);
     ENGRAM_UNROLL(12)
     for (int row = 0; row < kRows; ++row) {
       const T factor = rows[row / kGroup][row % kGroup * a_row];
       ENGRAM_UNROLL(6)
-      for (int v = 0; v < kVectors; ++v) sum[row][v] += factor * right[v];
+      for (int v = 0; v < kWhole; ++v) sum[row][v] += factor * right[v];
+      last_sum[row] += factor * last_right;
     }
     ENGRAM_UNROLL(4)
     for (int group = 0; group < kGroups; ++group) rows[group] += a_inner;
@@ -128,34 +129,30 @@ template <int kRows, int kVectors, bool kWhole, class T>
   const std::int64_t before_stride = g.write == Write::add ? g.c_stride : 0;
   ENGRAM_UNROLL(12)
   for (int row = 0; row < kRows; ++row) {
+    const T* const from = before + row * before_stride;
+    T* const to = g.c + row * g.c_stride;
     ENGRAM_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) {
-      Vector result = load(before + row * before_stride + v * kLanes, v);
-      result += g.factor * sum[row][v];
-      T* const to = g.c + row * g.c_stride + v * kLanes;
-      if (kWhole || v < kVectors - 1)
-        std::memcpy(to, &result, sizeof(Vector));
-      else
-        last.store(result, to);
-    }
+    for (int v = 0; v < kWhole; ++v)
+      whole.store(whole.load(from + v * kLanes) + g.factor * sum[row][v], to + v * kLanes);
+    last.store(last.load(from + kWhole * kLanes) + g.factor * last_sum[row], to + kWhole * kLanes);
   }
 }
 
 /// `rows` of them, at most kRows.
-template <int kRows, int kVectors, bool kWhole, class T>
-void multiply_block_of(std::int64_t rows, const PieceProduct<T>& g, const PartVector<T>& last) {
+template <int kRows, int kVectors, class Last, class T>
+void multiply_block_of(std::int64_t rows, const PieceProduct<T>& g, const Last& last) {
   if constexpr (kRows > 1)
-    if (rows < kRows) return multiply_block_of<kRows - 1, kVectors, kWhole>(rows, g, last);
-  multiply_block<kRows, kVectors, kWhole>(g, last);
+    if (rows < kRows) return multiply_block_of<kRows - 1, kVectors>(rows, g, last);
+  multiply_block<kRows, kVectors>(g, last);
 }
 
 /// One panel of columns over all rows, in blocks of nearly the same height.
-template <int kVectors, bool kWhole, class T>
-void multiply_panel(PieceProduct<T> g, const PartVector<T>& last) {
+template <int kVectors, class Last, class T>
+void multiply_panel(PieceProduct<T> g, const Last& last) {
   constexpr int kMostRows = kSumsInRegisters / kVectors < 12 ? kSumsInRegisters / kVectors : 12;
   for (std::int64_t blocks = (g.m + kMostRows - 1) / kMostRows; blocks > 0; --blocks) {
     const std::int64_t rows = g.m / blocks;
-    multiply_block_of<kMostRows, kVectors, kWhole>(rows, g, last);
+    multiply_block_of<kMostRows, kVectors>(rows, g, last);
     g.m -= rows;
     g.a += rows * g.a_row;
     g.c += rows * g.c_stride;
@@ -168,11 +165,12 @@ template <int kVectors = 1, class T>
 void multiply_panel_of(int vectors, const PieceProduct<T>& g) {
   if constexpr (kVectors < kPanelVectors)
     if (vectors > kVectors) return multiply_panel_of<kVectors + 1>(vectors, g);
-  const PartVector<T> last(g.n - (kVectors - 1) * kVectorLanes<T>);
-  if (g.n == kVectors * kVectorLanes<T>)
-    multiply_panel<kVectors, true>(g, last);
-  else
-    multiply_panel<kVectors, false>(g, last);
+  constexpr std::int64_t kLanes = kVectorLanes<T>;
+  const std::int64_t last = g.n - (kVectors - 1) * kLanes;
+  if (last == kLanes) return multiply_panel<kVectors>(g, WholeVector<T>());
+  if constexpr (kHalvesPay)
+    if (last == kLanes / 2) return multiply_panel<kVectors>(g, HalfVector<T>());
+  multiply_panel<kVectors>(g, PartVector<T>(last));
 }
 
 }  // namespace detail

@@ -55,7 +55,7 @@ export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 export ASAN_OPTIONS=halt_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # libgomp and oneDNN are not instrumented: what they call is not to be judged.
-export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
+export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:ignore_noninstrumented_modules=1
 starter=()
 # GCC 12's ThreadSanitizer gives up when the kernel randomises addresses by more bits than it expects.
 if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then starter=(setarch -R); fi
