@@ -78,8 +78,8 @@ LaunchMemory::LaunchMemory(const LaunchRecord& launch, const Reservations& reser
   for (const Word word : words_of(launch))
     if (reservations.holder(word) != 0) begins_.push_back(word / SectorSet::kSectorBytes);
   std::ranges::sort(begins_);
-  const auto repeated = std::ranges::unique(begins_);
-  begins_.erase(repeated.begin(), repeated.end());
+  // Not std::ranges::unique: its result is none to Clang 14 with this C++ library.
+  begins_.erase(std::unique(begins_.begin(), begins_.end()), begins_.end());
 }
 
 std::size_t LaunchMemory::part_of(std::uintptr_t sector) const {
