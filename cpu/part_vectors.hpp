@@ -16,26 +16,16 @@ namespace engram::cpu {
 
 namespace detail {
 
-template <class T>
+/// GCC takes a size that is a template's parameter from a typedef only.
+template <class T, int kBytes = kVectorBytes>
 struct ProductLanes;
-template <>
-struct ProductLanes<float> {
-  using Vector = float __attribute__((vector_size(kVectorBytes), may_alias));
+template <int kBytes>
+struct ProductLanes<float, kBytes> {
+  typedef float Vector __attribute__((vector_size(kBytes), may_alias));
 };
-template <>
-struct ProductLanes<double> {
-  using Vector = double __attribute__((vector_size(kVectorBytes), may_alias));
-};
-
-template <class T>
-struct HalfLanes;
-template <>
-struct HalfLanes<float> {
-  using Vector = float __attribute__((vector_size(kVectorBytes / 2), may_alias));
-};
-template <>
-struct HalfLanes<double> {
-  using Vector = double __attribute__((vector_size(kVectorBytes / 2), may_alias));
+template <int kBytes>
+struct ProductLanes<double, kBytes> {
+  typedef double Vector __attribute__((vector_size(kBytes), may_alias));
 };
 
 }  // namespace detail
@@ -148,10 +138,12 @@ class PartVector {
 #endif
 };
 
-/// A whole vector, used in the same ways.
-template <class T>
-struct WholeVector {
-  using Vector = typename detail::ProductLanes<T>::Vector;
+namespace detail {
+
+/// All numbers of a vector, used as a PartVector is.
+template <class T, int kBytes>
+struct AllOfVector {
+  using Vector = typename ProductLanes<T, kBytes>::Vector;
 
   Vector load(const T* from) const {
     Vector numbers;
@@ -163,18 +155,14 @@ struct WholeVector {
   void store(const Vector& numbers, T* to) const { std::memcpy(to, &numbers, sizeof(Vector)); }
 };
 
-/// The first half of a vector, as a vector of its own.
-template <class T>
-struct HalfVector {
-  using Vector = typename detail::HalfLanes<T>::Vector;
+}  // namespace detail
 
-  Vector load(const T* from) const {
-    Vector numbers;
-    std::memcpy(&numbers, from, sizeof(Vector));
-    return numbers;
-  }
-  void store(const Vector& numbers, T* to) const { std::memcpy(to, &numbers, sizeof(Vector)); }
-};
+template <class T>
+using WholeVector = detail::AllOfVector<T, kVectorBytes>;
+
+/// A vector of half as many numbers.
+template <class T>
+using HalfVector = detail::AllOfVector<T, kVectorBytes / 2>;
 
 /// Whether half a vector may take half the time: processors that work on 64 bytes in two halves (Zen 4).
 inline constexpr bool kHalvesPay = kVectorBytes == 64;

@@ -21,9 +21,9 @@ namespace {
 
 /// The device of a mounted file system as /proc/locks names it, with a blank before it: " fe:01". That of stat() is
 /// another one on some file systems. Empty: not known.
-std::string device_of_mount(std::uint64_t mount) {
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
+std::string device_of_mount(std::uint64_t mount, const std::filesystem::path& mounts) {
+  std::ifstream lines(mounts);
+  for (std::string line; std::getline(lines, line);) {
     // "36 25 254:1 / /home rw ...": its number, that of the one it lies in, major and minor number of the device
     std::istringstream words(line);
     std::uint64_t number = 0, parent = 0;
@@ -51,11 +51,12 @@ RunLock::RunLock(const std::filesystem::path& folder) {
 
 RunLock::~RunLock() { ::close(descriptor_); }
 
-bool is_locked(const std::filesystem::path& folder, const std::filesystem::path& locks) {
+bool is_locked(const std::filesystem::path& folder, const std::filesystem::path& locks,
+               const std::filesystem::path& mounts) {
   struct statx facts {};
   if (::statx(AT_FDCWD, (folder / "lock").c_str(), 0, STATX_INO | STATX_MNT_ID, &facts) != 0) return false;
   // "1: FLOCK  ADVISORY  WRITE 4711 fe:01:262146 0 EOF"
-  const std::string device = (facts.stx_mask & STATX_MNT_ID) != 0 ? device_of_mount(facts.stx_mnt_id) : "";
+  const std::string device = (facts.stx_mask & STATX_MNT_ID) != 0 ? device_of_mount(facts.stx_mnt_id, mounts) : "";
   const std::string file = text(device, ":", static_cast<std::uint64_t>(facts.stx_ino), " ");
   std::ifstream lines(locks);
   for (std::string line; std::getline(lines, line);)

@@ -22,7 +22,9 @@ class RunLock {
 
 /// Whether a process of this machine holds the lock of a folder. Only asks the system (Linux, /proc/locks), and never
 /// takes the lock itself, so that a training that begins meanwhile is not refused. False where the system does not say.
-/// `locks`: where it does.
-bool is_locked(const std::filesystem::path& folder, const std::filesystem::path& locks = "/proc/locks");
+/// `locks`, `mounts`: where it does. Where `mounts` does not list the folder's file system, as in a chroot, a lock of a
+/// file of the same number in another one is taken for the folder's.
+bool is_locked(const std::filesystem::path& folder, const std::filesystem::path& locks = "/proc/locks",
+               const std::filesystem::path& mounts = "/proc/self/mountinfo");
 
 }  // namespace engram

@@ -1,5 +1,6 @@
 /// Runs with a log, a configuration or a name that is not as Engram writes it, and what a page says of them.
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -155,20 +156,27 @@ TEST_CASE("a lock of another file system's file is not the run's") {
   CHECK(!is_locked(folder.path()));
   const RunLock lock(folder.path());
   REQUIRE(is_locked(folder.path()));
-  struct stat facts {};
-  REQUIRE(::stat((folder / "lock").c_str(), &facts) == 0);
-  const std::string inode = text(":", facts.st_ino, " ");
-  std::string own, others;
+  struct statx facts {};
+  REQUIRE(::statx(AT_FDCWD, (folder / "lock").c_str(), 0, STATX_INO | STATX_MNT_ID, &facts) == 0);
+  const std::string inode = text(":", static_cast<std::uint64_t>(facts.stx_ino), " ");
+  std::string own, others, device;
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
     const std::size_t end = line.find(inode), begin = line.rfind(' ', end);
     if (end == std::string::npos) continue;
+    device = line.substr(begin + 1, end - begin - 1);
     own += line + "\n";
     others += line.substr(0, begin) + " ff:ff" + line.substr(end) + "\n";
   }
   REQUIRE(!own.empty());
   CHECK(is_locked(folder.path(), put_file(folder / "own", own)));
-  CHECK(!is_locked(folder.path(), put_file(folder / "others", others)));
+  // Of a list of our own, since that of a chroot does not have the file system it lies in.
+  const auto number = [](const std::string& hexadecimal) { return std::stoul(hexadecimal, nullptr, 16); };
+  const fs::path listed = put_file(folder / "listed", text(facts.stx_mnt_id, " 1 ", number(device), ":",
+                                                           number(device.substr(device.find(':') + 1)), " / / rw\n"));
+  CHECK(is_locked(folder.path(), folder / "own", listed));
+  CHECK(!is_locked(folder.path(), put_file(folder / "others", others), listed));
+  CHECK(is_locked(folder.path(), folder / "others", put_file(folder / "none", "")));
 }
 
 }  // namespace
