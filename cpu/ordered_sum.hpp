@@ -11,16 +11,17 @@
 
 namespace engram::cpu {
 
+inline constexpr int kSumLanes = 16;
+
 /// The sum of term(i), a double, for begin <= i < end: in sixteen lanes, so that it becomes vector instructions.
 template <class Term>
 double sum_in_lanes(std::int64_t begin, std::int64_t end, Term&& term) {
-  constexpr int kLanes = 16;
-  double lanes[kLanes] = {};
+  double lanes[kSumLanes] = {};
   std::int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes)
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
+  for (; i + kSumLanes <= end; i += kSumLanes)
+    for (int lane = 0; lane < kSumLanes; ++lane) lanes[lane] += term(i + lane);
   for (int lane = 0; i < end; ++i, ++lane) lanes[lane] += term(i);
-  for (int width = kLanes / 2; width > 0; width /= 2)
+  for (int width = kSumLanes / 2; width > 0; width /= 2)
     for (int lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
   return lanes[0];
 }

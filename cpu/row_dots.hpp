@@ -12,6 +12,7 @@
 #include "core/dtype.hpp"
 #include "core/rules/table_columns.hpp"
 #include "cpu/loop_hints.hpp"
+#include "cpu/part_vectors.hpp"
 #include "cpu/vector_bytes.hpp"
 
 // Vectors that are wider than those of the processor are returned in memory. No two files need to agree on how: all of
@@ -137,32 +138,30 @@ void sum_lanes(const DotLanes<C, 4>* lanes, C* sums) {
 }
 
 /// The products of a part of `width` columns, which go to the lanes in turn. Asks for as many columns from `ahead_a`
-/// and `ahead_b` on.
+/// and `ahead_b` on. Inline: parts of a dozen columns are over before a call.
 template <int kLanes, class T, class D, class C = Compute<D>>
-DotLanes<C, 4> dot_part(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int64_t width) {
-  const auto ask = [&](std::int64_t begin, std::int64_t columns) {
-    constexpr int kFar = 2;  // the second cache: see scaled_rows.hpp
-    constexpr std::int64_t kLineOfA = 64 / static_cast<std::int64_t>(sizeof(T));
-    constexpr std::int64_t kLineOfB = 64 / static_cast<std::int64_t>(sizeof(D));
-    for (std::int64_t i = 0; i < columns; i += kLineOfA) __builtin_prefetch(ahead_a + begin + i, 0, kFar);
-    for (std::int64_t i = 0; i < columns; i += kLineOfB) __builtin_prefetch(ahead_b + begin + i, 0, kFar);
-  };
+[[gnu::always_inline]] inline DotLanes<C, 4> dot_part(const T* a, const D* b, const T* ahead_a, const D* ahead_b,
+                                                      std::int64_t width) {
+  constexpr std::int64_t kLineOfA = 64 / static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kLineOfB = 64 / static_cast<std::int64_t>(sizeof(D));
   DotSums<C, kLanes> sums;
   std::int64_t begin = 0;
   for (; begin + 2 * kLanes <= width; begin += 2 * kLanes) {
-    ask(begin, 2 * kLanes);
+    for (std::int64_t i = begin; i < begin + 2 * kLanes; i += kLineOfA)
+      __builtin_prefetch(ahead_a + i, 0, kSecondCache);
+    for (std::int64_t i = begin; i < begin + 2 * kLanes; i += kLineOfB)
+      __builtin_prefetch(ahead_b + i, 0, kSecondCache);
     sums.add(a + begin, b + begin);
     sums.add(a + begin + kLanes, b + begin + kLanes);
   }
+  if (begin == width) return sums.four();
+  for (std::int64_t i = begin; i < width; i += kLineOfA) __builtin_prefetch(ahead_a + i, 0, kSecondCache);
+  for (std::int64_t i = begin; i < width; i += kLineOfB) __builtin_prefetch(ahead_b + i, 0, kSecondCache);
   if (begin + kLanes <= width) {
-    ask(begin, kLanes);
     sums.add(a + begin, b + begin);
     begin += kLanes;
   }
-  if (begin < width) {
-    ask(begin, kLanes);
-    sums.add(a + begin, b + begin, width - begin);
-  }
+  if (begin < width) sums.add(a + begin, b + begin, width - begin);
   return sums.four();
 }
 
@@ -195,6 +194,42 @@ C dot_all_parts(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std:
   return sum_of_column_parts(sums, parts);
 }
 
+/// The same of parts that are no longer than a vector, which zeros fill up: lanes and pairs are those of 16, 8 or 4
+/// columns, down to the last bit, as what is added to them is zero.
+template <int kParts, class C>
+C dot_short_parts(const C* a, const C* b, const C* ahead_a, const C* ahead_b, std::int64_t part) {
+  constexpr int kLanes = static_cast<int>(kVectorLanes<C>);
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(C));
+  // The last vector reaches into the line behind the row, which would be waited for.
+  for (std::int64_t i = 0; i <= kParts * part; i += kLine) {
+    __builtin_prefetch(ahead_a + i, 0, kSecondCache);
+    __builtin_prefetch(ahead_b + i, 0, kSecondCache);
+  }
+  const PartVector<C> columns(part);
+  DotLanes<C, 4> lanes[std::max(kParts, 4)] = {};
+  C sums[kMostColumnParts];
+  ENGRAM_UNROLL(8)
+  for (int p = 0; p < kParts; ++p) {
+    const auto products = columns.load(a + p * part) * columns.load(b + p * part) + C(0);  // no zero is -0 then
+    lanes[p] = four_lanes<C, kLanes>(std::bit_cast<DotLanes<C, kLanes>>(products));
+  }
+  for (int p = 0; p < kParts; p += 4) sum_lanes<C>(lanes + p, sums + p);
+  return sum_of_column_parts(sums, kParts);
+}
+template <class C>
+C dot_short_parts(const C* a, const C* b, const C* ahead_a, const C* ahead_b, std::int64_t part, std::int64_t parts) {
+  switch (parts) {
+    case 1:
+      return dot_short_parts<1>(a, b, ahead_a, ahead_b, part);
+    case 2:
+      return dot_short_parts<2>(a, b, ahead_a, ahead_b, part);
+    case 4:
+      return dot_short_parts<4>(a, b, ahead_a, ahead_b, part);
+    default:
+      return dot_short_parts<8>(a, b, ahead_a, ahead_b, part);
+  }
+}
+
 }  // namespace detail
 
 /// The sum of a[i] b[i] over `parts` parts of `part` columns each: of a part in 16 lanes, or 8 or 4 where it is
@@ -202,6 +237,9 @@ C dot_all_parts(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std:
 /// row goes.
 template <class T, class D, class C = Compute<D>>
 C dot_rows(const T* a, const D* b, const T* ahead_a, const D* ahead_b, std::int64_t part, std::int64_t parts) {
+  // Where the first numbers of a vector take one instruction.
+  if constexpr (kVectorBytes == 64 && std::is_same_v<T, C> && std::is_same_v<D, C>)
+    if (part <= kVectorLanes<C>) return detail::dot_short_parts(a, b, ahead_a, ahead_b, part, parts);
   if (part >= 16) return detail::dot_all_parts<16, T, D, C>(a, b, ahead_a, ahead_b, part, parts);
   if (part >= 8) return detail::dot_all_parts<8, T, D, C>(a, b, ahead_a, ahead_b, part, parts);
   return detail::dot_all_parts<4, T, D, C>(a, b, ahead_a, ahead_b, part, parts);

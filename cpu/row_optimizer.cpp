@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "cpu/ordered_sum.hpp"
+#include "cpu/part_vectors.hpp"
 #include "cpu/row_sums.hpp"
 #include "cpu/table_row.hpp"
 
@@ -71,11 +72,25 @@ template <class C>
 [[gnu::noinline]] double squares_of_row(const C* g, C scale, const TableColumns& columns) {
   double sums[kMostColumnParts];
   const std::int64_t part = columns.part(), parts = columns.parts();
-  for (std::int64_t p = 0; p < parts; ++p)
-    sums[p] = sum_in_lanes(p * part, (p + 1) * part, [g, scale](std::int64_t c) {
-      const auto value = static_cast<double>(g[c] * scale);
+  const auto squares = [scale](const C* numbers, std::int64_t count) {
+    return sum_in_lanes(0, count, [numbers, scale](std::int64_t c) {
+      const auto value = static_cast<double>(numbers[c] * scale);
       return value * value;
     });
+  };
+  for (std::int64_t p = 0; p < parts; ++p) {
+    const C* const numbers = g + p * part;
+    if (part >= kSumLanes) {
+      sums[p] = squares(numbers, part);
+    } else {  // with zeros behind: what is put together number by number would be waited for
+      alignas(kVectorBytes) C padded[kSumLanes];
+      for (std::int64_t first = 0; first < kSumLanes; first += kVectorLanes<C>) {
+        const PartVector<C> there(std::clamp<std::int64_t>(part - first, 0, kVectorLanes<C>));
+        WholeVector<C>().store(there.load(numbers + first), padded + first);
+      }
+      sums[p] = squares(padded, kSumLanes);
+    }
+  }
   return sum_of_column_parts(sums, parts);
 }
 

@@ -23,10 +23,6 @@ constexpr std::int64_t rows_ahead(std::int64_t row_bytes) {
 
 namespace detail {
 
-/// Where lines that are asked for should wait: in the second cache. Rows ahead are as large as the first one, whose few
-/// outstanding misses would be what the reading waits for.
-inline constexpr int kFar = 2;
-
 /// a b + c, rounded once where the processor can: said in so many words, because a compiler that chooses may choose
 /// otherwise for what is left of a row, whose sums then depend on where the row was cut.
 template <class C>
@@ -45,7 +41,7 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   std::int64_t begin = 0;
   for (; begin + kLine <= width; begin += kLine) {
-    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin, 0, kFar);
+    for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + begin, 0, kSecondCache);
     // One loop over the line's numbers becomes vector instructions; unrolled first, it would not.
     ENGRAM_INDEPENDENT
     ENGRAM_UNROLL(1)
@@ -57,7 +53,7 @@ void add_scaled_rows(const T* const (&rows)[kRows], const C (&weights)[kRows], c
     }
   }
   if (begin == width) return;
-  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1, 0, kFar);
+  for (int row = 0; row < kRows; ++row) __builtin_prefetch(ahead[row] + width - 1, 0, kSecondCache);
   for (std::int64_t i = begin; i < width; ++i) {
     C value = kFirst ? C(0) : sum[i];
     for (int row = 0; row < kRows; ++row) value = multiply_add(weights[row], static_cast<C>(rows[row][i]), value);

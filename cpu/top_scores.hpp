@@ -107,8 +107,7 @@ class TopScores {
   void set_threshold(Image threshold) {
     constexpr T kInfinity = std::numeric_limits<T>::infinity();
     everything_ = threshold == kNaNImage<T>;
-    const Image bits = threshold ^ ((threshold >> (8 * sizeof(T) - 1)) & std::numeric_limits<Image>::max());
-    threshold_ = threshold <= score_image(-kInfinity) ? -kInfinity : std::bit_cast<T>(bits);
+    threshold_ = threshold <= score_image(-kInfinity) ? -kInfinity : score_of_image<T>(threshold);
   }
 
   /// The image of a score that at least k places reach, where as many are numbers.
@@ -132,8 +131,8 @@ class TopScores {
     for (std::int64_t i = 0; i < count - whole; ++i) of_rest[i] = std::max(of_rest[i], score_image(scores[whole + i]));
     // Bisection, until no more than an eighth too many reach it.
     Image low = *std::min_element(maxima_, maxima_ + classes_), high = *std::max_element(maxima_, maxima_ + classes_);
-    while (low < high) {
-      const Image middle = std::midpoint(high, low);  // above low
+    for (int round = 0; low < high; ++round) {
+      const Image middle = middle_of(low, high, round);
       Image reach = 0;
       for (std::int64_t i = 0; i < classes_; ++i) reach += maxima_[i] >= middle ? 1 : 0;
       low = reach >= k_ ? middle : low;
@@ -141,6 +140,16 @@ class TopScores {
       if (reach >= k_ && reach <= k_ + k_ / 8) break;
     }
     return low;
+  }
+
+  /// Above low, at most high. By value first: half of the images between a negative and a positive number are those of
+  /// numbers near 0, where few scores are. The random 128 of a 16th best take 4 rounds so, 10 by images.
+  static Image middle_of(Image low, Image high, int round) {
+    constexpr int kByValue = 8;
+    if (round >= kByValue || low < score_image(std::numeric_limits<T>::lowest()) ||
+        high > score_image(std::numeric_limits<T>::max()))
+      return std::midpoint(high, low);
+    return std::max<Image>(low + 1, score_image(score_of_image<T>(low) / 2 + score_of_image<T>(high) / 2));
   }
 
   /// Every place that reaches the threshold, in ascending order.

@@ -1,5 +1,6 @@
 #include "core/kernels/weighted_rows.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <type_traits>
 
@@ -47,7 +48,28 @@ void weighted_rows_forward(Step&, const Tensor& values, const Tensor& ids, const
 
 /// Places of an order that are one item of work. Those of a row come one after the other: it is in the cache from the
 /// second on, however many there are.
-constexpr std::int64_t kPlacesOfItem = 256;
+constexpr std::int64_t kPlacesOfItem = 1024;
+
+/// Rows of the places of an order, which are asked for one after the other. The ids of the uses would tell them too,
+/// but these lie anywhere: every one would be waited for.
+class RowsOfPlaces {
+ public:
+  RowsOfPlaces(const RowOrder& order, std::int64_t place)
+      : rows_(order.rows.data<const std::int64_t>()), starts_(order.starts.data<const std::int32_t>()) {
+    const std::int64_t distinct = order.count.data<const std::int64_t>()[0];
+    number_ = std::upper_bound(starts_, starts_ + distinct, place) - starts_ - 1;
+  }
+  /// Of a place that is no earlier than the last one.
+  std::int64_t at(std::int64_t place) {
+    while (starts_[number_ + 1] <= place) ++number_;
+    return rows_[number_];
+  }
+
+ private:
+  const std::int64_t* rows_;
+  const std::int32_t* starts_;
+  std::int64_t number_;
+};
 
 void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& ids, const Tensor& dy,
                                    const RowOrder& order, TableColumns columns, const Target& dweights) {
@@ -60,16 +82,18 @@ void weighted_rows_weight_gradient(Step&, const Tensor& values, const Tensor& id
         assert(width == values.shape()[1] && width == dy.shape()[1]);
         const T* table = values.data<const T>();
         const D* gradients = dy.data<const D>();
-        const std::int64_t* rows = ids.data<const std::int64_t>();
         const std::int32_t* uses = order.uses.data<const std::int32_t>();
         C* out = dweights.data<C>();
         const std::int64_t ahead = rows_ahead(width * static_cast<std::int64_t>(sizeof(T) + sizeof(D))) / 2;
         parallel_chunks(ids.count(), kPlacesOfItem, [&](std::int64_t begin, std::int64_t end) {
+          RowsOfPlaces rows(order, begin), later_rows(order, begin);
           for (std::int64_t place = begin; place < end; ++place) {
-            const std::int64_t use = uses[place], next = uses[std::min(place + ahead, end - 1)];
-            assert(rows[use] >= 0 && rows[use] < values.shape()[0]);
-            const C product = dot_rows(table + rows[use] * width, gradients + use / reads * width,
-                                       table + rows[next] * width, gradients + next / reads * width, part, parts);
+            const std::int64_t place_ahead = std::min(place + ahead, end - 1);
+            const std::int64_t use = uses[place], use_ahead = uses[place_ahead], row = rows.at(place);
+            assert(row >= 0 && row < values.shape()[0]);
+            const C product = dot_rows(table + row * width, gradients + use / reads * width,
+                                       table + later_rows.at(place_ahead) * width,
+                                       gradients + use_ahead / reads * width, part, parts);
             out[use] = dweights.write == Write::add ? out[use] + product : product;
           }
         });

@@ -29,6 +29,13 @@ ENGRAM_HD constexpr ScoreImage<T> score_image(T score) {
   return score != score ? kNaNImage<T> : image;
 }
 
+/// The score of an image that is not NaN's.
+template <class T>
+ENGRAM_HD constexpr T score_of_image(ScoreImage<T> image) {
+  using Image = ScoreImage<T>;
+  return std::bit_cast<T>(image ^ ((image >> (8 * sizeof(T) - 1)) & std::numeric_limits<Image>::max()));
+}
+
 /// A slot is a tuple of ranks (p, q, r) >= 0 in the sorted lists of 1 to 3 sets; ranks of missing sets are 0. A sum of
 /// scores never falls when one of them rises, rounded or not: each addition is monotone, and so is (s1 + s2) + s3. So
 /// all (p', q', r') <= (p, q, r) come no later than it, by their sum or, where the sums are equal, by their ranks, and

@@ -178,7 +178,7 @@ struct AttentionTile {
 
   /// For tiles without persistent slots, whose columns would have to touch those of the context.
   std::int64_t missing_columns() const {
-    const std::int64_t unit = data.plan.packs ? kTileDepth : 16;  // rows of the matrix stay aligned, and packed ones
+    const std::int64_t unit = data.plan.packs ? kTileDepth : 1;  // packed rows stay aligned
     return slot_columns > 0 || columns == 0 ? 0 : first_valid(0) / unit * unit;
   }
 
