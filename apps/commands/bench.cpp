@@ -19,17 +19,25 @@ struct BenchArguments {
 
 void run_bench(const BenchArguments& arguments, Communicator& ranks) {
   const BenchOptions& shared = arguments.shared;
+  // Options of two ways: all others would be a long list in the help of each.
+  const BenchModelsArguments& models = arguments.models;
+  const bool of_configs = !arguments.vanilla.wanted && !arguments.product_keys.wanted && !arguments.softmax &&
+                          !arguments.cost.wanted && !models.compare_spans;
+  if (!models.vary.empty() && !of_configs)
+    throw UsageError(text("bench: --vary is of training and --inference, got '", models.vary.front(), "'"));
+  if (!shared.svg.empty() && !arguments.vanilla.wanted && (!of_configs || models.inference))
+    throw UsageError(text("bench: --svg is of training and --against-vanilla, got '", shared.svg, "'"));
   if (shared.tokens != 0 && !arguments.softmax && !arguments.product_keys.wanted)
     throw UsageError(text("bench: --tokens is of --softmax or --memory, got ", shared.tokens, " and neither"));
   if (!ranks.alone() &&
       (arguments.vanilla.wanted || arguments.product_keys.wanted || arguments.softmax || arguments.cost.wanted))
     throw UsageError(
         text("bench: --against-vanilla, --memory, --softmax and --cost must be of one process, got ", ranks.size()));
-  if (arguments.cost.wanted) return bench_cost(arguments.cost, arguments.models.spans, shared);
+  if (arguments.cost.wanted) return bench_cost(arguments.cost, models.spans, shared);
   if (arguments.vanilla.wanted) return bench_vanilla(arguments.vanilla, shared);
   if (arguments.product_keys.wanted) return bench_product_keys(arguments.product_keys, shared);
   if (arguments.softmax) return bench_softmax(shared);
-  bench_models(arguments.models, shared, ranks);
+  bench_models(models, shared, ranks);
 }
 
 }  // namespace
@@ -79,8 +87,7 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
   command
       ->add_option("--vary", arguments->models.vary,
                    "section.key=v1,v2,..: each config with each of these values, as in engram sweep")
-      ->value_name("KEY=VALUES")
-      ->needs(inference);
+      ->value_name("KEY=VALUES");
   Option* softmax =
       command
           ->add_flag("--softmax", arguments->softmax,
@@ -116,6 +123,8 @@ Command* add_bench_command(Command& program, Communicator* ranks) {
       ->excludes(vanilla)
       ->excludes(memory)
       ->excludes(cost);
+  command->add_option("--svg", arguments->shared.svg,
+                      "draw times by parameters; with --against-vanilla, by attention length");
   command->add_flag("--json", arguments->shared.json, "print one JSON object");
   command->callback([arguments, ranks] {
     OneRank alone;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "apps/commands/output.hpp"
+#include "apps/commands/output_file.hpp"
 #include "apps/data/files/read_file.hpp"
 #include "apps/run/config/card_defaults.hpp"
 #include "apps/run/config/run_config_file.hpp"
@@ -11,9 +12,11 @@
 #include "apps/run/training/rank_split.hpp"
 #include "apps/studies/bench/bench_report.hpp"
 #include "apps/studies/bench/side_by_side.hpp"
+#include "apps/studies/bench/size_report.hpp"
 #include "apps/studies/sweeps/sweep_plan.hpp"
 #include "apps/terminal/work_progress.hpp"
 #include "core/error.hpp"
+#include "core/files/durable_file.hpp"
 #include "core/files/json.hpp"
 #include "core/log.hpp"
 
@@ -99,7 +102,11 @@ RankBenchSetting setting_of(const BenchModelsArguments& arguments, const BenchOp
 }  // namespace
 
 void bench_models(const BenchModelsArguments& arguments, const BenchOptions& shared, Communicator& ranks) {
+  check_output_file("bench: --svg", shared.svg, {kSvgBeginning});
   const std::vector<BenchCase> cases = cases_of(arguments, shared);
+  if (!shared.svg.empty() && cases.size() < 2)
+    throw UsageError(text("bench: --svg must be of several configs, got ", cases.size(),
+                          "\n  --vary model.width=32,64,128 makes three of one"));
   const RankBenchSetting setting = setting_of(arguments, shared, cases, ranks);
   const Device device = setting.device;
   WorkProgress progress("measuring the machine");
@@ -129,6 +136,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     if (shared.json) print_json(object);
     return;
   }
+  std::vector<StepOfSize> sizes;
   for (const BenchCase& bench : cases) {
     if (arguments.inference) {
       begin(bench.name);
@@ -139,7 +147,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
       continue;
     }
     if (!arguments.compare_spans) {
-      measure(bench);
+      sizes.push_back(step_of_size(bench, measure(bench)));
       continue;
     }
     BenchCase full = bench, ragged = bench;
@@ -154,7 +162,11 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     if (!shared.json) print_report(table_of(comparison));
   }
   progress.end();
-  if (shared.json) print_json(object);
+  if (shared.json)
+    print_json(object);
+  else
+    print_report(table_of(sizes));
+  if (!shared.svg.empty()) write_durably(shared.svg, svg_of(sizes));
 }
 
 }  // namespace engram

@@ -24,14 +24,13 @@ Option* BenchVanillaArguments::add_to(Command& command) {
       ->delimiter(',')
       ->needs(flag)
       ->capture_default_str();
-  command.add_option("--svg", svg, "draw how many times as long a token takes")->needs(flag);
   return flag;
 }
 
 void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& shared) {
   if (shared.configs.size() > 1)
     throw UsageError(text("bench: --against-vanilla takes one --config, got ", shared.configs.size()));
-  check_output_file("bench: --svg", arguments.svg, {kSvgBeginning});
+  check_output_file("bench: --svg", shared.svg, {kSvgBeginning});
   const std::filesystem::path file =
       shared.configs.empty() ? shipped_config("bench/bench-table-9") : std::filesystem::path(shared.configs.front());
   VanillaBenchCase bench{file.stem().string(), load_run_config(file, shared.overrides)};
@@ -48,7 +47,7 @@ void bench_vanilla(const BenchVanillaArguments& arguments, const BenchOptions& s
   } else {
     print_report(table_of(bench, comparisons, shared.steps));
   }
-  if (!arguments.svg.empty()) write_durably(arguments.svg, svg_of(bench, comparisons));
+  if (!shared.svg.empty()) write_durably(shared.svg, svg_of(bench, comparisons));
 }
 
 }  // namespace engram

@@ -18,6 +18,7 @@ struct BenchOptions {
   std::int64_t tokens = 0;      ///< of a step; 0: the usual ones
   std::int64_t product_size = 4000;
   std::string device = "cpu", dtype;
+  std::string svg;  ///< file of a drawing; empty: none
   int threads = 0;
   bool json = false;
 };
@@ -42,7 +43,6 @@ void bench_softmax(const BenchOptions& shared);
 struct BenchVanillaArguments {
   bool wanted = false;
   std::vector<std::int64_t> lengths{100, 200, 400, 800};
-  std::string svg;
 
   /// Adds the flag and its options to the command, which this must outlive. Returns the flag.
   Option* add_to(Command& command);

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-double mean_of(const std::vector<double>& losses) {
+double mean_loss(const std::vector<double>& losses) {
   return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
 }
 
@@ -40,7 +40,7 @@ std::string loss_lines(const RelativeReport& report) {
   for (std::size_t run = 0; run < report.runs.size(); ++run) {
     columns.push_back({report.runs[run].name, {}});
     for (const auto& losses : report.table.losses[run])
-      columns.back().cells.push_back(fmt::format("{:.4f}", mean_of(losses)));
+      columns.back().cells.push_back(fmt::format("{:.4f}", mean_loss(losses)));
   }
   return aligned(columns);
 }
@@ -90,7 +90,7 @@ std::string csv_of(const RelativeReport& report) {
         lines +=
             fmt::format("{},{},{},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{}\n", csv_field(report.runs[run].name),
                         report.shares[share], report.table.lengths[from], report.table.lengths[from + 1],
-                        mean_of(report.table.losses[run][from]), mean_of(report.table.losses[run][from + 1]),
+                        mean_loss(report.table.losses[run][from]), mean_loss(report.table.losses[run][from + 1]),
                         relative_loss(report.table, run, from, from, report.shares[share]),
                         relative_loss(report.table, run, from, from + 1, report.shares[share]), context.gains[from],
                         effective_length(report.runs[run], context), at_least(report.runs[run], context) ? 1 : 0);
@@ -118,7 +118,7 @@ json json_of(const RelativeReport& report) {
              {"leaks", leaks(report, studied)},
              {"mean_losses", json::array()},
              {"recl", json::array()}};
-    for (const auto& losses : report.table.losses[run]) one["mean_losses"].push_back(mean_of(losses));
+    for (const auto& losses : report.table.losses[run]) one["mean_losses"].push_back(mean_loss(losses));
     for (std::size_t share = 0; share < report.shares.size(); ++share) {
       const RelativeContext& context = contexts[share][run];
       one["recl"].push_back({{"share", report.shares[share]},

@@ -105,6 +105,7 @@ TEST_CASE("output files: commands refuse before they begin, and leave what is th
                                         {"attention", run, "--text", "an age", "--csv"},
                                         {"attention", run, "--text", "an age", "--svg"},
                                         {"export", "--to", "transfo-xl", run, "--out"},
+                                        {"bench", "--svg"},
                                         {"bench", "--against-vanilla", "--svg"}};
   for (const Arguments& command : commands)
     for (const std::string& path : {text, checkpoint}) {

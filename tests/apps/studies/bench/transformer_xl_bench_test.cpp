@@ -200,6 +200,19 @@ TEST_CASE("command line: bench of a Transformer-XL", "[night]") {
   CHECK(nlohmann::json::parse(other.out).at("configs").at(0).at("parameters").get<std::int64_t>() -
             object.at("parameters").get<std::int64_t>() ==
         21 * 9);
+  const std::string svg = (folder / "sizes.svg").string();
+  const ProcessResult sizes = with({"--vary", "model.inner=4,12", "--svg", svg});
+  REQUIRE(sizes.exit_code == 0);
+  const std::string table = sizes.out.substr(sizes.out.find("\nBy size"));
+  CHECK_THAT(table, ContainsSubstring("config inner-4") && ContainsSubstring("config inner-12") &&
+                        ContainsSubstring("us a call"));
+  CHECK_THAT(get_file(svg), ContainsSubstring("outside of kernels"));
+  const ProcessResult one = with({"--svg", svg});
+  CHECK(one.exit_code == 2);
+  CHECK_THAT(one.err, ContainsSubstring("bench: --svg must be of several configs, got 1"));
+  CHECK_THAT(with({"--inference", "--svg", svg}).err, ContainsSubstring("bench: --svg is of training and"));
+  CHECK_THAT(with({"--compare-spans", "--vary", "model.inner=4,12"}).err,
+             ContainsSubstring("bench: --vary is of training and --inference, got 'model.inner=4,12'"));
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--spans", "8"}, {"--compare-spans"}}) {
     const ProcessResult refused = with(wrong);
     CHECK(refused.exit_code == 2);
