@@ -30,6 +30,7 @@ void Arena::add_slab(std::size_t bytes) {
 }
 
 void Arena::grow(std::size_t size) {
+  grown_ += size;
   const std::size_t wanted = std::max({size, kSmallestSlab, capacity_ / 2 / kAlignment * kAlignment});
   try {
     add_slab(wanted);
@@ -106,11 +107,15 @@ void Arena::end_step() {
              "\n  let its tapes, variables and tensors go before end_step(), and copy what must survive into its own "
              "memory;\n  gradients of tables that no update took: ParameterStore::clear_row_gradients()"));
   if (slabs_.size() > 1) {
-    // Best fit fragments a little; a sixteenth more than the peak makes the next equal step fit in one slab.
-    const std::size_t bytes = rounded(peak_ + peak_ / 16);
+    // Best fit fragments a little: a sixteenth more than the peak makes most equal steps fit in one slab. Where one did
+    // not fit, in as large a slab, that gets what was missing, little by little, as a step's other slabs may have been
+    // larger than it needs.
+    const std::size_t first = slabs_.front().bytes;
+    const std::size_t bytes = rounded(std::max(peak_ + peak_ / 16, first + std::min(grown_, first / 8)));
     release_slabs();
     add_slab(bytes);
   }
+  grown_ = 0;
 }
 
 }  // namespace engram

@@ -1,7 +1,8 @@
 #pragma once
 /// Memory of one step: best fit over the free intervals of a slab. Addresses are a pure function of the sequence
 /// of requests, so equal steps have equal addresses (which a captured GPU step needs). When the slab is too small,
-/// further slabs are taken; the end of the step replaces them by one of the measured peak.
+/// further slabs are taken; the end of the step replaces them by one of the measured peak, or a little more where
+/// steps leave gaps, until equal steps fit.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +29,8 @@ class Arena final : public Allocator {
 
   /// Call when everything of the step was let go: its tapes with what they hold, tensors and variables, gradients of
   /// tables (an optimiser's update or ParameterStore::clear_row_gradients() does that). Throws Error when
-  /// `bytes_in_use()` is not zero: something survived the step. Joins the slabs into one large enough for the peak seen
-  /// so far.
+  /// `bytes_in_use()` is not zero: something survived the step. Joins the slabs into one for the peak seen so far, and
+  /// for the gaps.
   void end_step();
 
   std::size_t bytes_in_use() const { return in_use_; }
@@ -62,6 +63,7 @@ class Arena final : public Allocator {
   std::size_t in_use_ = 0;
   std::size_t peak_ = 0;
   std::size_t capacity_ = 0;
+  std::size_t grown_ = 0;  // bytes of this step's requests that a slab was added for
   std::int64_t generation_ = 0;
 };
 

@@ -1,17 +1,13 @@
 #include "core/kernels/fill.hpp"
 
-#include <algorithm>
-
-#include "cpu/parallel.hpp"
+#include "cpu/fill_elements.hpp"
 
 namespace engram::cpu {
 namespace {
 
 template <class T>
 void fill_with(Tensor& y, T value) {
-  T* out = y.data<T>();
-  parallel_chunks(y.count(), kElementChunk,
-                  [&](std::int64_t begin, std::int64_t end) { std::fill(out + begin, out + end, value); });
+  fill_elements(y.data<T>(), y.count(), value);
 }
 
 void fill(Step&, Tensor& y, double value) {

@@ -135,6 +135,31 @@ TEST_CASE("arena: several slabs become one of the peak at the end of the step", 
   for (int i = 0; i < 3; ++i) CHECK(again[0][i] == again[1][i]);
 }
 
+TEST_CASE("arena: equal steps that leave gaps fit in one slab after a few, at the same addresses", "[core]") {
+  Fixture f;
+  const auto step = [&f] {
+    std::byte* const first = f.take(6 * kMiB);
+    std::byte* const wall = f.take(kMiB);
+    f.arena.free(first, 6 * kMiB);
+    std::byte* const last = f.take(7 * kMiB);  // behind the wall: before it is a gap
+    const std::size_t slabs = f.arena.slab_count();
+    f.arena.free(wall, kMiB);
+    f.arena.free(last, 7 * kMiB);
+    f.arena.end_step();
+    return slabs;
+  };
+  int steps = 1;
+  while (step() > 1) {
+    CHECK(f.arena.slab_count() == 1);
+    REQUIRE(++steps < 12);
+  }
+  CHECK(f.arena.peak_bytes() == 8 * kMiB);
+  CHECK(f.arena.slab_bytes() <= 16 * kMiB);
+  const std::int64_t generation = f.arena.generation();
+  for (int i = 0; i < 3; ++i) CHECK(step() == 1);
+  CHECK(f.arena.generation() == generation);
+}
+
 TEST_CASE("arena: where there is no room to grow by half, what is needed is taken", "[core]") {
   // Gives no more than so many bytes.
   struct Limited final : Allocator {
