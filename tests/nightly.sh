@@ -22,7 +22,8 @@
 #     analyzers    clang-tidy, GCC's analyzer and valgrind (tests/analyzers.sh); two hours by estimate
 #     packages     tests/packages.sh: packages of Debian 12 and 13, made and tried in fresh systems; as root, where debootstrap
 #                  is installed; half an hour by estimate
-#     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed
+#     matrix       tests/matrix.sh: Debian 12 and 13, GCC and Clang, aarch64; as root, where debootstrap is installed. Each
+#                  system is a part of its own, bookworm-gcc and so on, half an hour or more
 # ENGRAM_NIGHT=FILE keeps what passed, by commit: a night that was broken off goes on after the last part that passed, and
 # its table has all of them. Of a tree with changes nothing counts the next time.
 set -euo pipefail
@@ -33,10 +34,13 @@ parts=("$@")
 if ((${#parts[@]} == 0)); then
   parts=(alone portable tools ranks kills faults studies asan tsan fuzz analyzers packages matrix)
 fi
+systems='bookworm-gcc bookworm-clang trixie-gcc trixie-clang trixie-aarch64'
+read -ra parts <<<"$(printf '%s ' "${parts[@]}" | sed "s/\bmatrix\b/$systems/g")"
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(alone|portable|tools|ranks|kills|faults|studies|asan|tsan|fuzz|analyzers|packages|matrix)$ ]]; then
+  if [[ ! $part =~ ^(alone|portable|tools|ranks|kills|faults|studies|asan|tsan|fuzz|analyzers|packages)$ &&
+        " $systems " != *" $part "* ]]; then
     echo "tests/nightly.sh: a part must be alone, portable, tools, ranks, kills, faults, studies, asan, tsan, fuzz," \
-      "analyzers, packages or matrix, got '$part'" >&2
+      "analyzers, packages, matrix or a system of it ($systems), got '$part'" >&2
     exit 2
   fi
 done
@@ -166,9 +170,9 @@ for part in "${parts[@]}"; do
       bash apps/install_packages.sh debootstrap lintian
       bash tests/packages.sh
       ;;
-    matrix)
-      begin_part "Debian 12 and 13, GCC and Clang, aarch64"
-      bash tests/matrix.sh
+    bookworm-* | trixie-*)
+      begin_part "Tests in a fresh Debian (tests/matrix.sh): $part"
+      bash tests/matrix.sh "$part"
       ;;
   esac
   keep_rows "$part"

@@ -236,7 +236,7 @@ TEST_CASE("device paths: layer norm of many rows", "[ops]") {
   // In chunks of 8 rows and of 9, the last ones shorter; not in packs.
   for (const auto& [rows, n] : {std::pair<std::int64_t, std::int64_t>{2050, 40}, {6147, 16}, {2050, 9}})
     same_on_every_device(
-        [rows, n](Place& p) {
+        [rows = rows, n = n](Place& p) {
           const Shape shape{rows, n};
           const Tensor gain = p.vector({n}), mean = p.vector({rows}), reciprocal = p.vector({rows});
           for (const Write write : {Write::set, Write::add})

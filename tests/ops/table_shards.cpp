@@ -222,7 +222,9 @@ TEST_CASE_METHOD(TableFixture, "columns of a table: norms, AdaGrad and rounding 
   for (std::size_t p = 0; p < of_parts.size(); ++p) {
     CAPTURE(p);
     const Shape shape{kRows, held[p].count};
-    const auto start = [&] { return numbers_to(backend, memory, columns_of(values, held[p]).data, shape, dtype); };
+    const auto start = [&, number_type = dtype] {
+      return numbers_to(backend, memory, columns_of(values, held[p]).data, shape, number_type);
+    };
     AdagradTable part{start(), zeros({kRows}, compute_dtype(dtype)), held[p]};
     kernels::adagrad_rows(step, of_parts[p], of_rows, scale(0.5), {}, stream(), part);
     CHECK(read(part.values).data == columns_of(read(whole.values), held[p]).data);

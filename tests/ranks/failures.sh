@@ -58,7 +58,8 @@ mkdir full
 ln -s /dev/full full/metrics.jsonl
 began=$SECONDS
 refused 'No space left on device' 1 -n 3 "$program" train --out full "${common[@]:3}" --set training.batch=12 training.split=3
-if ((SECONDS - began > 6)); then fail "the others must go soon, got $((SECONDS - began)) s"; fi
+# Seconds, also where there is much else to do; ranks that nobody tells would wait for minutes.
+if ((SECONDS - began > 60)); then fail "the others must go soon, got $((SECONDS - began)) s"; fi
 
 echo "== a full disk on rank 0"
 mkdir small
