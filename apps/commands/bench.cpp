@@ -19,7 +19,7 @@ struct BenchArguments {
 
 void run_bench(const BenchArguments& arguments, Communicator& ranks) {
   const BenchOptions& shared = arguments.shared;
-  // Options of two ways: all others would be a long list in the help of each.
+  // Here: as exclusions of options they would make the help of every other way longer.
   const BenchModelsArguments& models = arguments.models;
   const bool of_configs = !arguments.vanilla.wanted && !arguments.product_keys.wanted && !arguments.softmax &&
                           !arguments.cost.wanted && !models.compare_spans;

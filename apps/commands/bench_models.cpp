@@ -166,7 +166,7 @@ void bench_models(const BenchModelsArguments& arguments, const BenchOptions& sha
     print_json(object);
   else
     print_report(table_of(sizes));
-  if (!shared.svg.empty()) write_durably(shared.svg, svg_of(sizes));
+  if (!shared.svg.empty() && ranks.leads()) write_durably(shared.svg, svg_of(sizes));
 }
 
 }  // namespace engram
