@@ -89,9 +89,11 @@ class TapeGraph {
     const std::string margin(2 * depth, ' ');
     std::string inside;
     for (const std::string& line : lines_in_[path]) inside += margin + line + "\n";
-    for (const std::string& inner : boxes_in_[path])
-      inside += fmt::format("{}subgraph cluster_{} {{\n", margin, boxes_++) +
-                box(inner, inner.substr(path.empty() ? 0 : path.size() + 1), depth + 1) + margin + "}\n";
+    for (const std::string& inner : boxes_in_[path]) {
+      // Before it gets its own number: one expression would leave the order to the compiler.
+      const std::string content = box(inner, inner.substr(path.empty() ? 0 : path.size() + 1), depth + 1);
+      inside += fmt::format("{}subgraph cluster_{} {{\n", margin, boxes_++) + content + margin + "}\n";
+    }
     if (name.empty()) return inside;
     return fmt::format("{}label={}; labeljust=l; style=rounded; color=\"#b9bec5\"; bgcolor=\"{}\"; margin=5;\n", margin,
                        in_quotes(name), depth % 2 == 0 ? "#f7f7f4" : "#ffffff") +
