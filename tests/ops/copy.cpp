@@ -2,6 +2,9 @@
 
 #include "core/kernels/copy.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.hpp"
 #include "core/kernels/fill.hpp"
 #include "tests/harness/catch.hpp"
@@ -46,6 +49,17 @@ TEST_CASE_METHOD(Fixture, "fill: every element type", "[ops]") {
       kernels::fill(step, y, -3);
       CHECK(host(y) == std::vector<double>(static_cast<std::size_t>(count), -3));
     }
+}
+
+TEST_CASE_METHOD(Fixture, "fill: what is larger than the caches, and no whole number of vectors", "[ops]") {
+  if (backend.device().kind != DeviceKind::cpu) return;  // others have one way
+  for (const auto& [dtype, size] : {std::pair{DType::f32, 4}, {DType::bf16, 2}}) {
+    const std::int64_t count = (std::int64_t{16} << 20) / size + 21;
+    Tensor y = step.empty({count}, dtype);
+    kernels::fill(step, y, -3);
+    const std::vector<double> numbers = host(y);
+    CHECK(std::ranges::count(numbers, -3.0) == count);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "accumulate: set and add with a factor", "[ops]") {

@@ -47,7 +47,9 @@ refused 'a split must be train, valid or test' 2 -n 3 "$program" "${of_run[@]}" 
 refused "losses.npy' must be writable" 1 -n 2 "$program" "${of_run[@]}" --per-token "$folder/nowhere/losses.npy"
 refused 'engram count must be started as one process, got 2' 2 -n 2 "$program" count --config all_attention.toml
 refused "there is no command 'trian'" 2 -n 3 "$program" trian
+began=$SECONDS
 refused 'batch must be a multiple of 6' 2 -n 3 "$program" "${common[@]}"
+start=$((SECONDS - began))  # of three ranks, which also end at once
 if [[ -e refused ]]; then fail "a refused run leaves no folder"; fi
 
 echo "== numbers that no checkpoint may have, and a failure of rank 0 alone"
@@ -58,8 +60,9 @@ mkdir full
 ln -s /dev/full full/metrics.jsonl
 began=$SECONDS
 refused 'No space left on device' 1 -n 3 "$program" train --out full "${common[@]:3}" --set training.batch=12 training.split=3
-# Seconds, also where there is much else to do; ranks that nobody tells would wait for minutes.
-if ((SECONDS - began > 60)); then fail "the others must go soon, got $((SECONDS - began)) s"; fi
+# On a machine that has much else to do all takes longer, starts too.
+most=$((3 * start > 6 ? 3 * start : 6))
+if ((SECONDS - began > most)); then fail "the others must go within $most s, got $((SECONDS - began)) s"; fi
 
 echo "== a full disk on rank 0"
 mkdir small
